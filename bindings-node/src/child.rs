@@ -83,14 +83,14 @@ pub fn spawn_child(
     let inbox = Arc::new(Inbox::new(&wake)?);
     let (config, prepared, asker) = options.describe(&inbox, |_| None)?.prepare()?;
     let child = child.spawn(&inbox)?;
-    let mut connection = Connection::new(config, Instant::now());
+    let connection = Connection::new(config, Instant::now());
     connection.set_wake(child.wake().clone());
     let stop = child.stop();
-    let mut host = connect(prepared, connection.handle());
+    let host = connect(prepared, connection.handle());
     let link = Link::new(inbox.clone(), Side::Client(asker), move || stop.stop());
     spawn("mcpbolt-client", move || {
         let mut farewell = Farewell::new(&inbox);
-        let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
+        let mut machine = Hosted::new(connection, Framing::Line, host);
         let exit = child.run(&mut machine);
         if let Ok(exit) = exit {
             farewell.say(exit_json(&exit));

@@ -41,7 +41,7 @@ pub fn serve_stdio(
     let mut config = Config::clone(&served.config);
     config.trace = trace.then(|| inbox.trace());
     let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
-    let mut connection = Connection::new(config, Instant::now());
+    let connection = Connection::new(config, Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
     let side = Side::Server(served.live.clone());
@@ -50,8 +50,8 @@ pub fn serve_stdio(
         let mut farewell = Farewell::new(&inbox);
         farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
         let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
-        let mut host = ServerHost::live(served.live, handle, handlers);
-        let mut machine = Hosted::new(&mut connection, Framing::Detect, &mut host);
+        let host = ServerHost::live(served.live, handle, handlers);
+        let mut machine = Hosted::new(connection, Framing::Detect, host);
         let outcome = stdio.run(&mut machine);
         let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);
         farewell.say(report_json(&outcome));

@@ -44,14 +44,14 @@ pub fn connect_child(
         child = child.stderr(Stderr::Lines(Box::new(pass_on)));
     }
     let child = child.spawn()?;
-    let mut connection = Connection::new(begun.config.clone(), Instant::now());
+    let connection = Connection::new(begun.config.clone(), Instant::now());
     connection.set_wake(child.wake().clone());
-    let (link, mut host) = begun.link(connection.handle());
+    let (link, host) = begun.link(connection.handle());
     std::thread::Builder::new()
         .name("mcpbolt".into())
         .spawn(move || {
             // The connection's close reason says how the child ended.
-            let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
+            let _ = child.run(&mut Hosted::new(connection, Framing::Line, host));
         })?;
     Ok(link)
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::Connection;
-use mcpbolt::io::{Metrics, Stdio, StdioOptions, serve_with, traced};
+use mcpbolt::connection::{Connection, Framing};
+use mcpbolt::io::{self, Metrics, Stdio, StdioOptions, serve_with, traced};
 use mcpbolt::server::Hosting;
 use mcpbolt::settings::{Seconds, ServeSettings};
 use pyo3::prelude::*;
@@ -86,10 +86,12 @@ impl Serving {
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
-                let mut connection = Connection::new(config, Instant::now());
-                let mut host = Bridge::host(&hub, connection.handle());
+                let connection = Connection::new(config, Instant::now());
+                connection.set_wake(stdio.wake().clone());
+                let host = Bridge::host(&hub, connection.handle());
+                let mut machine = io::Hosted::new(connection, Framing::Detect, host);
                 let ending = Ending(hub);
-                let report = stdio.drive(&mut connection, &mut host);
+                let report = stdio.run(&mut machine);
                 drop(ending);
                 if own && report.map_or(true, |report| report.unanswered > 0) {
                     std::thread::sleep(LAST);

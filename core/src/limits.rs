@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Deserializer};
+
 pub use mcpbolt_codec::limits::{
     COPY_IN_BYTES, KEEP_BYTES, MAX_ID_BYTES, READ_BYTES, SHRINK_AFTER,
 };
@@ -59,7 +61,8 @@ pub struct Limits {
 }
 
 /// A rate limit (token bucket).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rate {
     /// How many may happen at once; at least one.
     pub burst: u32,
@@ -68,12 +71,14 @@ pub struct Rate {
 }
 
 /// How many calls may be made in a period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Quota {
     /// The number of calls.
     pub calls: u64,
     /// The length of the period, which begins with the first call. When zero, calls are not
-    /// counted.
+    /// counted. In JSON, a number of milliseconds.
+    #[serde(deserialize_with = "millis")]
     pub period: Duration,
 }
 
@@ -278,6 +283,11 @@ pub const MAX_KEPT_BYTES: usize = 16 << 20;
 /// longer arguments are checked where the handler runs, so that they block no other request
 /// (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;
+
+/// Reads a time from a number of milliseconds.
+pub(crate) fn millis<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    u64::deserialize(from).map(Duration::from_millis)
+}
 
 /// A century, which stands for "never".
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);

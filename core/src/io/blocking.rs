@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_cha
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::wake::LoopWake;
+use crate::connection::Wake;
 
 /// Maximum number of chunks in a queue.
 const CHUNKS: usize = 4;

@@ -5,8 +5,8 @@ use std::io;
 
 use mio::{Registry, Token};
 
+use super::ends::ReadEnd;
 use super::lines::Lines;
-use super::platform::ReadEnd;
 
 /// Bytes read in one turn before other work is done.
 const BUDGET_BYTES: usize = 256 << 10;

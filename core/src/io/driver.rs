@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Registry, Token};
 
+use super::ends::{ReadEnd, WriteEnd};
 use super::machine::Machine;
-use super::platform::{ReadEnd, WriteEnd};
 use super::wake::LoopWake;
+use crate::connection::Wake;
 
 const WAKE: Token = Token(0);
 const READ: Token = Token(1);

@@ -1,4 +1,4 @@
-//! The state machine that a loop drives.
+//! The state machine that an event loop drives.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,6 @@ pub trait Machine {
     fn receive_end(&mut self, now: Instant);
     /// Handles what other threads may have submitted.
     fn handle_submissions(&mut self, now: Instant);
-    /// Updates the accounting after output was taken.
-    fn recount(&mut self) {}
     /// Handles the timeout announced by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: Instant);
     /// When [`handle_timeout`](Self::handle_timeout) must be called next.
@@ -33,4 +31,20 @@ pub trait Machine {
     fn is_closed(&self) -> bool;
     /// Ends at once and tells all waiters the reason. Only the first reason counts.
     fn close(&mut self, why: ConnectionError);
+}
+
+/// A machine for a socket, whose event loop also frees memory and limits how long a message may take.
+#[cfg(feature = "net")]
+pub trait SocketMachine: Machine {
+    /// Adds output that only the transport needs. Called before output is written, and when all of it
+    /// was written.
+    fn settle(&mut self) {}
+    /// Updates the accounting after output was taken.
+    fn recount(&mut self);
+    /// Frees empty buffers.
+    fn tidy(&mut self);
+    /// Number of complete messages received.
+    fn completed(&self) -> u64;
+    /// Whether a message has arrived in part.
+    fn is_partial(&mut self) -> bool;
 }

@@ -20,8 +20,9 @@
 //! | `wire` | a pipe beneath a protocol that the program implements itself |
 //! | `shares` | bounded tables that many sources share, and which entry is evicted when one is full |
 //! | `trace`, `event` | the messages of a connection, written to a file; events for `tracing` |
-//! | `workers`, `crew` | threads for handlers, which may also drive a server's loop |
-//! | `unix`, `portable`, `blocking` | descriptors, processes, signals; streams that cannot be polled |
+//! | `workers` | threads for handlers, which may also drive a server's event loop |
+//! | `ends`, `blocking` | the ends of a byte stream: by readiness, or by a thread |
+//! | `unix`, `portable` | descriptors, processes, signals |
 
 #[cfg(feature = "http")]
 #[macro_use]
@@ -32,9 +33,9 @@ mod address;
 mod auth;
 mod blocking;
 mod child;
-mod crew;
 mod drain;
 mod driver;
+mod ends;
 mod environment;
 #[cfg(feature = "net")]
 mod farewell;
@@ -63,6 +64,8 @@ mod shutdown;
 #[cfg(feature = "client")]
 mod spawn;
 mod stdio;
+#[cfg(feature = "net")]
+mod tokio_spawner;
 mod trace;
 #[cfg(any(feature = "http-client", feature = "tls"))]
 mod trust;
@@ -84,6 +87,7 @@ pub use address::{Address, AddressError, Url};
 pub use auth::{Auth, ClientCertificate};
 pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use driver::{Driver, Stop};
+pub use ends::{ReadEnd, WriteEnd};
 pub use environment::INHERITED;
 #[cfg(feature = "net")]
 pub use farewell::farewell;
@@ -99,7 +103,6 @@ pub use open::ConnectOptions;
 #[cfg(all(feature = "server", feature = "client"))]
 pub use pair::connect_pair;
 pub use pair::join;
-pub use platform::{ReadEnd, WriteEnd};
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
 pub use serve::Running;

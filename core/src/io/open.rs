@@ -114,7 +114,7 @@ impl ClientBuilder {
             } => {
                 let connect = async move |_| {
                     let stream = connect::tcp(&host, port).await?;
-                    Ok(Box::new(stream) as Box<dyn connect::Stream>)
+                    Ok(Box::new(stream) as Box<dyn connect::ByteStream>)
                 };
                 self.on(told(framing), &options, connect).await
             }

@@ -28,10 +28,7 @@ impl Wake for Mover {
 ///
 /// # Errors
 /// When the thread cannot be started.
-pub fn join<A, B>(
-    (mut a, mut host_a): (Connection, A),
-    (mut b, mut host_b): (Connection, B),
-) -> io::Result<()>
+pub fn join<A, B>((a, host_a): (Connection, A), (b, host_b): (Connection, B)) -> io::Result<()>
 where
     A: Host + Send + 'static,
     B: Host + Send + 'static,
@@ -42,8 +39,8 @@ where
     let run = move || {
         let _ = mover.0.set(thread::current());
         pump(
-            &mut Hosted::new(&mut a, Framing::Line, &mut host_a),
-            &mut Hosted::new(&mut b, Framing::Line, &mut host_b),
+            &mut Hosted::new(a, Framing::Line, host_a),
+            &mut Hosted::new(b, Framing::Line, host_b),
         );
     };
     thread::Builder::new()

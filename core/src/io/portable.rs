@@ -3,77 +3,45 @@
 //! Stray output cannot be kept off the wire, signals are not handled, and the death of the parent shows
 //! only as the end of stdin.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::{Registry, Token};
+use mio::{Interest, Registry, Token};
 
-use super::blocking;
+use super::driver::Driver;
+use super::ends::{ReadEnd, WriteEnd};
+use super::stdio::{Ended, StdioOptions};
 use super::wake::LoopWake;
 
-/// The end of a byte stream that this process reads.
+/// No descriptor can be polled.
 #[derive(Debug)]
-pub struct ReadEnd(blocking::Reader);
+pub(super) enum Descriptor {}
 
-impl ReadEnd {
-    /// Reads `source` on a thread of its own.
-    ///
-    /// # Errors
-    /// When the thread cannot be started.
-    pub fn blocking(source: impl Read + Send + 'static, wake: &Arc<LoopWake>) -> io::Result<Self> {
-        blocking::Reader::spawn(source, wake.clone()).map(Self)
+impl Descriptor {
+    pub fn register(&self, _: &Registry, _: Token, _: Interest) -> io::Result<()> {
+        match *self {}
     }
 
-    pub(super) fn is_polled(&self) -> bool {
-        false
+    pub fn reregister(&self, _: &Registry, _: Token, _: Interest) -> io::Result<()> {
+        match *self {}
     }
 
-    pub(super) fn register(&self, _: &Registry, _: Token) -> io::Result<()> {
-        Ok(())
+    pub fn deregister(&self, _: &Registry) {
+        match *self {}
     }
 
-    pub(super) fn deregister(&self, _: &Registry) {}
-
-    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into)
-    }
-}
-
-/// The end of a byte stream that this process writes.
-#[derive(Debug)]
-pub struct WriteEnd(blocking::Writer);
-
-impl WriteEnd {
-    /// Writes to `sink` on a thread of its own.
-    ///
-    /// # Errors
-    /// When the thread cannot be started.
-    pub fn blocking(sink: impl Write + Send + 'static, wake: &Arc<LoopWake>) -> io::Result<Self> {
-        blocking::Writer::spawn(sink, wake.clone()).map(Self)
+    pub fn read(&self, _: &mut [u8]) -> io::Result<usize> {
+        match *self {}
     }
 
-    pub(super) fn is_polled(&self) -> bool {
-        false
+    pub fn write(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
+        match *self {}
     }
 
-    pub(super) fn register(&self, _: &Registry, _: Token) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn deregister(&self, _: &Registry) {}
-
-    pub(super) fn await_room(&self, _: &Registry, _: Token, _: bool) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        slices.first().map_or(Ok(0), |first| self.0.write(first))
-    }
-
-    pub(super) fn is_flushed(&self) -> io::Result<bool> {
-        self.0.is_flushed()
+    pub fn interest_at_rest(&self) -> Interest {
+        match *self {}
     }
 }
 
@@ -95,59 +63,26 @@ impl Redirect {
     }
 }
 
-impl Redirect {
-    pub(super) fn hang_up(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// There is no guard: a process whose loop is stuck is not ended.
+/// Signals are not handled: each has its default action. The parent is not watched; its death shows only as
+/// the end of stdin. A process whose loop is stuck is not ended.
 #[derive(Debug)]
-pub(super) struct Guard;
+pub(super) struct Causes;
 
-impl Guard {
-    pub(super) fn start(_: Vec<()>, _: Duration, _: Arc<LoopWake>) -> io::Result<Self> {
+impl Causes {
+    pub(super) fn new(_: &StdioOptions, _: &Registry) -> io::Result<Self> {
         Ok(Self)
-    }
-}
-
-/// Signals are not handled: none is ever pending, and each has its default action.
-#[derive(Debug)]
-pub(super) struct Signals;
-
-impl Signals {
-    pub(super) fn new(_: &Registry, _: Token) -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    pub(super) fn waiting(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
-        std::iter::empty()
-    }
-}
-
-/// The parent is not watched; its death shows only as the end of stdin.
-#[derive(Debug)]
-pub(super) struct Parent;
-
-impl Parent {
-    pub(super) fn watch(_: &Registry, _: Token, _: Instant) -> Self {
-        Self
-    }
-
-    pub(super) fn end(&self) -> Option<()> {
-        None
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    pub(super) fn is_gone(&mut self, _: bool, _: Instant) -> bool {
-        false
+    pub(super) fn take(&mut self, _: &mut Driver, _: Instant) -> Option<(Ended, bool)> {
+        None
+    }
+
+    pub(super) fn watchdog(&self, _: Duration, _: &Redirect, _: &Driver) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -220,17 +155,4 @@ impl Drop for Process {
 /// Not measured here, so the processors never count as busy.
 pub(super) fn processor_time() -> Duration {
     Duration::ZERO
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The default options of a server on stdio ask for signals.
-    #[test]
-    fn a_server_that_asks_for_signals_starts_without_them() {
-        let poll = mio::Poll::new().unwrap();
-        let mut signals = Signals::new(poll.registry(), Token(0)).unwrap();
-        assert_eq!(signals.pending().next(), None);
-    }
 }

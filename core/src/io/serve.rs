@@ -8,20 +8,10 @@ use std::time::Instant;
 use super::child::{Child, Exit};
 use super::driver::Stop;
 use super::hosted::Hosted;
-use super::stdio::{Report, Stdio};
+#[cfg(feature = "server")]
+use super::stdio::{Report, Stdio, StdioOptions};
 use super::trace::traced;
 use crate::connection::{Config, Connection, Framing, Handle, Host};
-
-impl Stdio {
-    /// Drives a connection until the wire ends, then gives stdin and stdout back.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn drive(self, connection: &mut Connection, host: &mut dyn Host) -> io::Result<Report> {
-        connection.set_wake(self.wake().clone());
-        self.run(&mut Hosted::new(connection, Framing::Detect, host))
-    }
-}
 
 /// Serves on this process's stdin and stdout until the client ends; handlers run on threads of the
 /// engine.
@@ -34,10 +24,7 @@ impl Stdio {
 /// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written. The [`Report`] says how the
 /// wire ended.
 #[cfg(feature = "server")]
-pub fn serve_stdio(
-    server: &crate::server::Server,
-    options: super::stdio::StdioOptions,
-) -> io::Result<Report> {
+pub fn serve_stdio(server: &crate::server::Server, options: StdioOptions) -> io::Result<Report> {
     use crate::server::{HandlerExecutor, ServerHost};
     let config = traced(server.config().clone())?;
     let stdio = Stdio::take(options)?;
@@ -74,12 +61,12 @@ impl Child {
     where
         H: Host + Send + 'static,
     {
-        let mut connection = Connection::new(traced(config)?, Instant::now());
+        let connection = Connection::new(traced(config)?, Instant::now());
         connection.set_wake(self.wake().clone());
         let handle = connection.handle();
-        let mut host = host(&handle);
+        let mut machine = Hosted::new(connection, Framing::Line, host(&handle));
         let (id, stop) = (self.id(), self.stop());
-        let drive = move || self.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
+        let drive = move || self.run(&mut machine);
         let thread = thread::Builder::new().name("mcpbolt-child".to_owned());
         Ok(Running {
             handle,

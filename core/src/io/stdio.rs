@@ -13,17 +13,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::Token;
-
-use super::driver::{Driver, FIRST_FREE, Stop};
+use super::driver::{Driver, Stop};
+use super::hosted::Hosted;
 use super::machine::Machine;
-use super::platform::{Guard, Parent, Redirect, Signals};
+use super::platform::{Causes, Redirect};
 use super::wake::LoopWake;
+use super::workers::Workers;
+use crate::connection::{Connection, Framing, Host};
 use crate::error::ConnectionError;
 use crate::limits::later;
-
-const SIGNALS: Token = Token(FIRST_FREE);
-const PARENT: Token = Token(FIRST_FREE + 1);
 
 /// How long an abrupt end may take.
 const ABRUPT: Duration = Duration::from_millis(500);
@@ -122,26 +120,48 @@ impl Stdio {
         self.driver.stop()
     }
 
-    /// Drives `machine` until the wire ends, then gives stdin and stdout back.
+    /// Drives `machine` on this thread until the wire ends, then gives stdin and stdout back.
     ///
     /// # Errors
     /// When the wire cannot be set up or polled. The end of the wire is not an error.
     pub fn run(self, machine: &mut impl Machine) -> io::Result<Report> {
-        self.watched(|mut vigil| {
-            loop {
-                match vigil.step(machine)? {
-                    Next::Over(report) => return Ok(report),
-                    Next::Wait { until, more } => vigil.wait(until, more)?,
-                }
+        let (mut event_loop, _held) = self.begin()?;
+        loop {
+            if let Some(report) = event_loop.run(machine, || false)? {
+                return Ok(report);
             }
-        })
+        }
     }
 
-    /// Runs `drive` with the loop while stdin and stdout are its wire.
-    pub(super) fn watched(
+    /// Lets `workers` drive a connection, and waits until the wire ends. Jobs that the host spawns on
+    /// them cost no wake-up of another thread while they are quick.
+    ///
+    /// A pool drives only one connection in its life.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and when no thread can be started.
+    pub fn drive_by<H: Host + Send + 'static>(
         self,
-        drive: impl FnOnce(Vigil) -> io::Result<Report>,
+        workers: &Workers,
+        connection: Connection,
+        host: H,
     ) -> io::Result<Report> {
+        connection.set_wake(self.wake().clone());
+        let mut machine = Hosted::new(connection, Framing::Detect, host);
+        let (mut event_loop, _held) = self.begin()?;
+        let report = workers.drive(None, move |wakes, is_wanted| {
+            wakes.iter().for_each(|wake| wake.wake());
+            // Other work was done since the last turn: the next one sees all wake-ups.
+            event_loop.driver.wake().run();
+            event_loop.run(&mut machine, is_wanted).transpose()
+        })?;
+        let lost = |_| Err(io::Error::other("the loop panicked"));
+        report.recv().unwrap_or_else(lost)
+    }
+
+    /// Makes stdin and stdout the wire of an event loop. They are given back when what comes with it is
+    /// dropped.
+    fn begin(self) -> io::Result<(StdioLoop, impl Sized)> {
         let Self {
             mut driver,
             options,
@@ -149,34 +169,30 @@ impl Stdio {
         } = self;
         let (read, write) = redirect.wire(driver.wake())?;
         driver.attach(read, write)?;
-        let vigil = Vigil::new(driver, &options)?;
-        let _guard = match options.exit_when_stuck {
-            true => Some(vigil.guard(&redirect)?),
+        let causes = Causes::new(&options, driver.registry())?;
+        let watchdog = match options.exit_when_stuck {
+            true => Some(causes.watchdog(options.grace, &redirect, &driver)?),
             false => None,
         };
-        drive(vigil)
+        let event_loop = StdioLoop {
+            driver,
+            options,
+            causes,
+            ended: false,
+            ending: None,
+        };
+        Ok((event_loop, (redirect, watchdog)))
     }
 }
 
-/// The loop, with the signals and the parent that can end it.
-pub(super) struct Vigil {
+/// The event loop of stdio, with all that can end it.
+struct StdioLoop {
     driver: Driver,
-    grace: Duration,
-    once: bool,
-    signals: Option<Signals>,
-    signalled: Option<i32>,
-    parent: Option<Parent>,
+    options: StdioOptions,
+    causes: Causes,
     /// The machine was told that the peer has ended.
     ended: bool,
     ending: Option<Ending>,
-}
-
-/// The result of one turn.
-pub(super) enum Next {
-    /// The wire has ended.
-    Over(Report),
-    /// The loop waits until then, or not at all if there is `more` to do.
-    Wait { until: Option<Instant>, more: bool },
 }
 
 /// An end in progress.
@@ -185,40 +201,37 @@ struct Ending {
     until: Instant,
 }
 
-impl Vigil {
-    fn new(driver: Driver, options: &StdioOptions) -> io::Result<Self> {
-        let registry = driver.registry();
-        let signals = match options.signals {
-            true => Some(Signals::new(registry, SIGNALS)?),
-            false => None,
-        };
-        let parent = options
-            .watch_parent
-            .then(|| Parent::watch(registry, PARENT, Instant::now()));
-        Ok(Self {
-            grace: options.grace,
-            once: options.once,
-            signals,
-            signalled: None,
-            parent,
-            driver,
-            ended: false,
-            ending: None,
-        })
-    }
-
-    fn guard(&self, redirect: &Redirect) -> io::Result<Guard> {
-        let mut calls = vec![redirect.hang_up()?];
-        calls.extend(self.signals.as_ref().map(Signals::waiting).transpose()?);
-        calls.extend(self.parent.as_ref().and_then(Parent::end));
-        Guard::start(calls, self.grace, self.driver.wake().clone())
-    }
-
-    /// Runs one turn.
+impl StdioLoop {
+    /// Runs turns until the wire ends, or `is_wanted` says that this thread is needed elsewhere. One turn
+    /// waits at least, so that endless jobs of the thread do not starve the wire and the signals.
     ///
     /// # Errors
     /// As [`Stdio::run`].
-    pub(super) fn step(&mut self, machine: &mut impl Machine) -> io::Result<Next> {
+    fn run(
+        &mut self,
+        machine: &mut impl Machine,
+        is_wanted: impl Fn() -> bool,
+    ) -> io::Result<Option<Report>> {
+        let mut has_looked = false;
+        loop {
+            let (until, more) = match self.turn(machine) {
+                Err(report) => return Ok(Some(report)),
+                Ok(wait) => wait,
+            };
+            let is_wanted = is_wanted();
+            if is_wanted && has_looked {
+                return Ok(None);
+            }
+            self.driver.wait(until, more || is_wanted)?;
+            has_looked = true;
+        }
+    }
+
+    /// Runs one turn. Returns until when to wait, and whether there is more to do at once.
+    ///
+    /// # Errors
+    /// The report, when the wire has ended.
+    fn turn(&mut self, machine: &mut impl Machine) -> Result<(Option<Instant>, bool), Report> {
         let now = Instant::now();
         let mut more = self.driver.turn(machine, now);
         if !self.driver.is_reading() && !self.ended {
@@ -245,29 +258,15 @@ impl Vigil {
                 let unanswered = machine.in_flight();
                 machine.close(error_of(reason));
                 let reason = reason.clone();
-                return Ok(Next::Over(Report { reason, unanswered }));
+                return Err(Report { reason, unanswered });
             }
         }
         let until = self.ending.as_ref().map(|ending| ending.until);
-        let look = self.parent.as_ref().and_then(Parent::poll_timeout);
-        let until = [until, machine.poll_timeout(), look]
+        let until = [until, machine.poll_timeout(), self.causes.poll_timeout()]
             .into_iter()
             .flatten()
             .min();
-        Ok(Next::Wait { until, more })
-    }
-
-    /// Sleeps until there is something to do.
-    ///
-    /// # Errors
-    /// When polling itself fails.
-    pub(super) fn wait(&mut self, until: Option<Instant>, more: bool) -> io::Result<()> {
-        self.driver.wait(until, more)
-    }
-
-    /// Marks the loop as running after its thread did other work: the next turn sees all wake-ups.
-    pub(super) fn resume(&self) {
-        self.driver.wake().run();
+        Ok((until, more))
     }
 
     /// A reason to end that holds now, and how long the end may take.
@@ -275,46 +274,21 @@ impl Vigil {
         if let Some(kind) = self.driver.failure() {
             return Some((Ended::BrokenPipe(kind), Duration::ZERO));
         }
-        if self.is_parent_gone(now) {
-            return Some((Ended::ParentDied, ABRUPT));
-        }
-        if let Some((signal, again)) = self.signal() {
-            let allowed = if again { ABRUPT } else { self.grace };
-            return Some((Ended::Signal(signal), allowed));
+        let grace = self.options.grace;
+        if let Some((cause, is_abrupt)) = self.causes.take(&mut self.driver, now) {
+            return Some((cause, if is_abrupt { ABRUPT } else { grace }));
         }
         if machine.is_closed() {
             Some((Ended::Closed, ABRUPT))
         } else if !self.driver.is_reading() {
-            Some((Ended::EndOfInput, self.grace))
+            Some((Ended::EndOfInput, grace))
         } else if self.driver.is_stopped() {
-            Some((Ended::Stopped, self.grace))
-        } else if self.once && self.driver.has_spoken() && machine.in_flight() == 0 {
-            Some((Ended::Answered, self.grace))
+            Some((Ended::Stopped, grace))
+        } else if self.options.once && self.driver.has_spoken() && machine.in_flight() == 0 {
+            Some((Ended::Answered, grace))
         } else {
             None
         }
-    }
-
-    fn is_parent_gone(&mut self, now: Instant) -> bool {
-        let told = self.driver.take_ready(PARENT);
-        let Some(parent) = &mut self.parent else {
-            return false;
-        };
-        let look = parent.poll_timeout().is_some_and(|due| now >= due);
-        (told || look) && parent.is_gone(told, now)
-    }
-
-    /// A signal that has just arrived, and whether another came before it.
-    fn signal(&mut self) -> Option<(i32, bool)> {
-        if !self.driver.take_ready(SIGNALS) {
-            return None;
-        }
-        let mut came = None;
-        for signal in self.signals.as_mut()?.pending() {
-            came = Some((signal, self.signalled.is_some()));
-            self.signalled = Some(signal);
-        }
-        came
     }
 }
 

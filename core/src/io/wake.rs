@@ -29,23 +29,6 @@ impl LoopWake {
         }))
     }
 
-    /// Like [`wake`](Self::wake), but a worker thread may delay the wake-up by microseconds, until it
-    /// has run the jobs queued after the current one.
-    pub fn wake_soon(&self) {
-        if !put_off(|| self.me.upgrade()) {
-            self.wake();
-        }
-    }
-
-    /// Makes the loop check for work: at once if it sleeps, else before it sleeps next.
-    pub fn wake(&self) {
-        if self.parking.wake() {
-            // The event descriptor cannot be full or closed while `self` lives, and the waking thread
-            // could not report an error.
-            let _ = self.waker.wake();
-        }
-    }
-
     /// Announces that the loop will sleep; `false` if it was woken since it last started to run.
     pub(super) fn park(&self) -> bool {
         self.parking.park()
@@ -62,6 +45,25 @@ impl LoopWake {
     #[cfg(unix)]
     pub(super) fn turn(&self) -> Option<u64> {
         (!self.parking.is_parked()).then(|| self.turns.load(Ordering::Relaxed))
+    }
+}
+
+impl Wake for LoopWake {
+    /// Makes the loop check for work: at once if it sleeps, else before it sleeps next.
+    fn wake(&self) {
+        if self.parking.wake() {
+            // The event descriptor cannot be full or closed while `self` lives, and the waking thread
+            // could not report an error.
+            let _ = self.waker.wake();
+        }
+    }
+
+    /// A worker thread may delay the wake-up by microseconds, until it has run the jobs queued after the
+    /// current one.
+    fn wake_soon(&self) {
+        if !put_off(|| self.me.upgrade()) {
+            self.wake();
+        }
     }
 }
 

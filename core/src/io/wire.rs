@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 use super::{LoopWake, Machine};
 use crate::buffer::{Input, Output};
+use crate::connection::Wake;
 use crate::error::ConnectionError;
 use crate::frame::{Deframer, Event, Framing};
 use crate::limits::Limits;

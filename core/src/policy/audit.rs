@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum AuditOutcome {
     /// Answered with a result.
     Done,
     /// Answered with a result in which the tool reports a failure.
@@ -29,17 +29,7 @@ pub enum Outcome {
     Cancelled,
 }
 
-impl Outcome {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Done,
-        Self::ToolFailed,
-        Self::Failed,
-        Self::Denied,
-        Self::Limited,
-        Self::TimedOut,
-        Self::Cancelled,
-    ];
-
+impl AuditOutcome {
     /// The outcome as it is written in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,7 +61,7 @@ pub struct AuditEvent<'a> {
     /// The revision in which the request was served.
     pub revision: &'a str,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: AuditOutcome,
     /// The error's code, if the outcome is an error; the HTTP status, if the request was refused for
     /// its credentials.
     pub code: Option<i64>,

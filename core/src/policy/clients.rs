@@ -6,10 +6,6 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Error;
 
-#[cfg(feature = "jwt")]
-use super::jwt::Jwt;
-#[cfg(feature = "jwt")]
-pub(super) use super::jwt_settings::Tokens;
 use super::verifier::{ApiKeys, Credentials, Verifier};
 use crate::connection::Principal;
 
@@ -28,10 +24,9 @@ pub(super) struct Client {
 /// If a key is empty.
 pub(super) fn verifier(
     keys: Option<BTreeMap<String, Client>>,
-    tokens: Option<Jwt>,
+    tokens: Option<Verifier>,
 ) -> Result<Option<Verifier>, Error> {
     let keys = keys.map(by_key).transpose()?;
-    let tokens = tokens.map(|tokens| Verifier::new(move |credentials| tokens.verify(credentials)));
     Ok(match (keys, tokens) {
         (Some(keys), Some(tokens)) => Some(Verifier::new(move |credentials| match credentials {
             Credentials::ApiKey(_) => keys.verify(credentials),
@@ -51,29 +46,6 @@ fn by_key(clients: BTreeMap<String, Client>) -> Result<Verifier, Error> {
         keys.key(&key, Principal::key(client).with_scopes(scopes))
     });
     Ok(Verifier::new(move |credentials| keys.verify(credentials)))
-}
-
-/// Stands in for the member `jwt`, which is refused without the feature.
-#[cfg(not(feature = "jwt"))]
-#[derive(Deserialize)]
-pub(super) struct Tokens(#[allow(dead_code)] serde::de::IgnoredAny);
-
-#[cfg(not(feature = "jwt"))]
-#[derive(Clone, Debug)]
-pub(super) struct Jwt;
-
-#[cfg(not(feature = "jwt"))]
-impl Jwt {
-    fn verify(&self, _: &Credentials<'_>) -> Result<Principal, String> {
-        Err("signed tokens are not supported here".into())
-    }
-}
-
-#[cfg(not(feature = "jwt"))]
-impl Tokens {
-    pub fn read(self) -> Result<Jwt, Error> {
-        Err(Error::custom("`jwt` needs the feature of that name"))
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Applies a policy or a profile to the answer of one request, and audits the request.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::audit::{AuditEvent, Outcome};
+use super::audit::{AuditEvent, AuditOutcome};
 use super::{Policy, Redaction};
 use crate::connection::{IncomingRequest, Interceptor, Principal, Verdict};
 use crate::json::reader;
@@ -12,7 +12,7 @@ use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, Method, Profile, Revision};
 
 /// A request, what it names and who sent it.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Subject<'a> {
     pub request: &'a IncomingRequest<'a>,
     /// A tool, a prompt or a URI; empty if the request names nothing.
     pub about: &'a str,
@@ -31,8 +31,8 @@ pub(crate) struct RequestInterceptor {
     about: Box<str>,
     principal: Option<Principal>,
     audited: Option<Audited>,
-    /// An outcome fixed before the answer: its index plus one; zero if there is none.
-    foreseen: AtomicU8,
+    /// An outcome fixed before the answer.
+    foreseen: OnceLock<AuditOutcome>,
     settled: AtomicBool,
 }
 
@@ -49,9 +49,9 @@ impl RequestInterceptor {
     pub fn new(
         policy: Option<&Arc<Policy>>,
         profile: Profile,
-        asked: Asked<'_>,
+        asked: Subject<'_>,
     ) -> Option<Arc<Self>> {
-        let Asked { request, about, .. } = asked;
+        let Subject { request, about, .. } = asked;
         let profile = profile.in_revision(request.revision);
         if policy.is_none() && (profile == Profile::Official || about.is_empty()) {
             return None;
@@ -77,7 +77,7 @@ impl RequestInterceptor {
             about: about.into(),
             principal: asked.principal.cloned(),
             audited,
-            foreseen: AtomicU8::new(0),
+            foreseen: OnceLock::new(),
             settled: AtomicBool::new(false),
         }))
     }
@@ -88,8 +88,8 @@ impl RequestInterceptor {
     }
 
     /// Fixes the outcome for the audit, whatever the answer looks like.
-    pub fn foresee(&self, outcome: Outcome) {
-        self.foreseen.store(outcome as u8 + 1, Ordering::Relaxed);
+    pub fn foresee(&self, outcome: AuditOutcome) {
+        let _ = self.foreseen.set(outcome);
     }
 
     /// Whether a tool that takes too long is answered with an error instead of a result with `isError`:
@@ -104,16 +104,13 @@ impl RequestInterceptor {
     }
 
     /// Audits the request, once.
-    fn settle(&self, seen: Outcome, code: Option<i64>, message: Option<&str>) {
+    fn settle(&self, seen: AuditOutcome, code: Option<i64>, message: Option<&str>) {
         let (Some(policy), Some(audited)) = (&self.policy, &self.audited) else {
             return;
         };
         if self.settled.swap(true, Ordering::Relaxed) {
             return;
         }
-        let foreseen = self.foreseen.load(Ordering::Relaxed);
-        let foreseen = usize::from(foreseen).checked_sub(1);
-        let foreseen = foreseen.and_then(|index| Outcome::ALL.get(index).copied());
         let clean = |text: &str| policy.redaction.text(text).into_owned();
         policy.tell(&AuditEvent {
             method: self.method.map_or("", Method::name),
@@ -125,7 +122,7 @@ impl RequestInterceptor {
                 .as_deref(),
             id: &audited.id,
             revision: self.revision.name(),
-            outcome: foreseen.unwrap_or(seen),
+            outcome: *self.foreseen.get().unwrap_or(&seen),
             code,
             message,
             duration: audited.begun.elapsed(),
@@ -144,7 +141,7 @@ impl RequestInterceptor {
             return Verdict::Keep;
         };
         let clean = redaction.json(object);
-        self.settle(Outcome::ToolFailed, None, Some(&redaction.text(&text)));
+        self.settle(AuditOutcome::ToolFailed, None, Some(&redaction.text(&text)));
         match clean == object {
             true => Verdict::Keep,
             false => Verdict::Replace(clean),
@@ -166,16 +163,16 @@ impl RequestInterceptor {
         })
     }
 
-    fn outcome_of(kind: ErrorKind) -> Outcome {
+    fn outcome_of(kind: ErrorKind) -> AuditOutcome {
         match kind {
             ErrorKind::ToolDenied
             | ErrorKind::ResourceDenied
             | ErrorKind::InsufficientScope
-            | ErrorKind::Unauthenticated => Outcome::Denied,
-            ErrorKind::RateLimited | ErrorKind::QuotaExceeded => Outcome::Limited,
-            ErrorKind::TimedOut => Outcome::TimedOut,
-            ErrorKind::ToolFailed => Outcome::ToolFailed,
-            _ => Outcome::Failed,
+            | ErrorKind::Unauthenticated => AuditOutcome::Denied,
+            ErrorKind::RateLimited | ErrorKind::QuotaExceeded => AuditOutcome::Limited,
+            ErrorKind::TimedOut => AuditOutcome::TimedOut,
+            ErrorKind::ToolFailed => AuditOutcome::ToolFailed,
+            _ => AuditOutcome::Failed,
         }
     }
 }
@@ -198,7 +195,7 @@ impl Interceptor for RequestInterceptor {
             _ => Verdict::Keep,
         };
         if !matches!(verdict, Verdict::Refuse(..)) {
-            self.settle(Outcome::Done, None, None);
+            self.settle(AuditOutcome::Done, None, None);
         }
         verdict
     }
@@ -233,7 +230,7 @@ impl Interceptor for RequestInterceptor {
                 data: error.data.map(|data| redaction.json(&data).into()),
             },
         };
-        self.settle(Outcome::Failed, Some(spelt.code), Some(&spelt.message));
+        self.settle(AuditOutcome::Failed, Some(spelt.code), Some(&spelt.message));
         spelt
     }
 }
@@ -245,7 +242,7 @@ impl Drop for RequestInterceptor {
             .as_ref()
             .is_some_and(|audited| audited.is_deferred)
         {
-            self.settle(Outcome::Cancelled, None, None);
+            self.settle(AuditOutcome::Cancelled, None, None);
         }
     }
 }
@@ -282,8 +279,10 @@ mod tests {
         assert_eq!(read(r#"{"text":"a\u00e9\n"}"#), 4);
         assert_eq!(read(r#"{"blob":"AQID"},{"blob":"AQI="}"#), 5);
         assert_eq!(read(""), 0);
-        for (i, outcome) in Outcome::ALL.into_iter().enumerate() {
-            assert_eq!(outcome as usize, i);
+        use AuditOutcome::*;
+        for outcome in [
+            Done, ToolFailed, Failed, Denied, Limited, TimedOut, Cancelled,
+        ] {
             let name = format!("\"{}\"", outcome.name());
             assert_eq!(serde_json::to_string(&outcome).unwrap(), name);
         }

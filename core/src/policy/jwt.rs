@@ -49,23 +49,8 @@ pub struct Jwt {
 #[derive(Clone, Debug)]
 pub struct JwtBuilder {
     keys: JwtKeys,
-    issuer: Option<Expected>,
-    audience: Option<Expected>,
-}
-
-#[derive(Clone, Debug)]
-enum Expected {
-    Any,
-    OneOf(Vec<String>),
-}
-
-impl Expected {
-    fn add(this: &mut Option<Self>, value: &str) {
-        match this {
-            Some(Self::OneOf(values)) => values.push(value.to_owned()),
-            _ => *this = Some(Self::OneOf(vec![value.to_owned()])),
-        }
-    }
+    claims: Validation,
+    accepts_any_issuer: bool,
 }
 
 #[derive(Deserialize)]
@@ -92,14 +77,19 @@ impl JwtBuilder {
     /// Accepts tokens of this issuer. May be called several times, for several issuers.
     #[must_use]
     pub fn issuer(mut self, issuer: &str) -> Self {
-        Expected::add(&mut self.issuer, issuer);
+        self.accepts_any_issuer = false;
+        self.claims
+            .iss
+            .get_or_insert_default()
+            .insert(issuer.to_owned());
         self
     }
 
     /// Accepts tokens of any issuer or none.
     #[must_use]
     pub fn any_issuer(mut self) -> Self {
-        self.issuer = Some(Expected::Any);
+        self.accepts_any_issuer = true;
+        self.claims.iss = None;
         self
     }
 
@@ -107,7 +97,11 @@ impl JwtBuilder {
     /// called several times, for several audiences.
     #[must_use]
     pub fn audience(mut self, audience: &str) -> Self {
-        Expected::add(&mut self.audience, audience);
+        self.claims.validate_aud = true;
+        self.claims
+            .aud
+            .get_or_insert_default()
+            .insert(audience.to_owned());
         self
     }
 
@@ -115,7 +109,8 @@ impl JwtBuilder {
     /// can then use them here.
     #[must_use]
     pub fn any_audience(mut self) -> Self {
-        self.audience = Some(Expected::Any);
+        self.claims.validate_aud = false;
+        self.claims.aud = None;
         self
     }
 
@@ -124,29 +119,30 @@ impl JwtBuilder {
     /// # Errors
     /// If the issuer or the audience is neither set nor waived.
     pub fn build(self) -> Result<Jwt, JwtError> {
-        let missing = |what: &str| {
-            JwtError::new(format!(
-                "no {what} is set: name the {what} that tokens must have, or accept any {what}"
-            ))
-        };
-        let issuer = self.issuer.ok_or_else(|| missing("issuer"))?;
-        let audience = self.audience.ok_or_else(|| missing("audience"))?;
-        let mut claims = Validation::default();
+        let mut claims = self.claims;
         // Times are checked in `verify`: the crate treats a claim that it cannot read as absent.
         claims.validate_exp = false;
         claims.required_spec_claims.clear();
-        match issuer {
-            Expected::Any => claims.iss = None,
-            Expected::OneOf(issuers) => {
-                claims.set_issuer(&issuers);
-                claims.required_spec_claims.insert("iss".into());
-            }
-        }
-        match audience {
-            Expected::Any => claims.validate_aud = false,
-            Expected::OneOf(audiences) => {
-                claims.set_audience(&audiences);
-                claims.required_spec_claims.insert("aud".into());
+        for (what, claim, is_set, is_waived) in [
+            (
+                "issuer",
+                "iss",
+                claims.iss.is_some(),
+                self.accepts_any_issuer,
+            ),
+            (
+                "audience",
+                "aud",
+                claims.aud.is_some(),
+                !claims.validate_aud,
+            ),
+        ] {
+            if is_set {
+                claims.required_spec_claims.insert(claim.into());
+            } else if !is_waived {
+                return Err(JwtError::new(format!(
+                    "no {what} is set: name the {what} that tokens must have, or accept any {what}"
+                )));
             }
         }
         Ok(Jwt {
@@ -162,8 +158,8 @@ impl Jwt {
     pub fn new(keys: JwtKeys) -> JwtBuilder {
         JwtBuilder {
             keys,
-            issuer: None,
-            audience: None,
+            claims: Validation::default(),
+            accepts_any_issuer: false,
         }
     }
 

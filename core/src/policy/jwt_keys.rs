@@ -103,34 +103,34 @@ impl JwtKeys {
 }
 
 fn read(algorithm: JwtAlgorithm, key: &[u8]) -> Result<(Algorithm, DecodingKey), JwtError> {
-    let secret = |algorithm, least: usize| {
-        if key.len() < least {
-            let why = format!(
-                "a secret of {} bytes is too short for {algorithm:?}: use {least} random bytes or more",
-                key.len()
-            );
-            return Err(JwtError::new(why));
-        }
-        Ok((algorithm, DecodingKey::from_secret(key)))
+    let least = match algorithm {
+        JwtAlgorithm::HS256 => 32,
+        JwtAlgorithm::HS384 => 48,
+        JwtAlgorithm::HS512 => 64,
+        _ => 0,
     };
-    let public =
-        |algorithm, read: fn(&[u8]) -> Result<DecodingKey, jsonwebtoken::errors::Error>| {
-            let key = read(key).map_err(|why| {
-                JwtError::new(format!("no public key in PEM for {algorithm:?}: {why}"))
-            })?;
-            Ok((algorithm, key))
-        };
-    match algorithm {
-        JwtAlgorithm::HS256 => secret(Algorithm::HS256, 32),
-        JwtAlgorithm::HS384 => secret(Algorithm::HS384, 48),
-        JwtAlgorithm::HS512 => secret(Algorithm::HS512, 64),
-        JwtAlgorithm::RS256 => public(Algorithm::RS256, DecodingKey::from_rsa_pem),
-        JwtAlgorithm::RS384 => public(Algorithm::RS384, DecodingKey::from_rsa_pem),
-        JwtAlgorithm::RS512 => public(Algorithm::RS512, DecodingKey::from_rsa_pem),
-        JwtAlgorithm::ES256 => public(Algorithm::ES256, DecodingKey::from_ec_pem),
-        JwtAlgorithm::ES384 => public(Algorithm::ES384, DecodingKey::from_ec_pem),
-        JwtAlgorithm::EdDSA => public(Algorithm::EdDSA, DecodingKey::from_ed_pem),
+    if key.len() < least {
+        return Err(JwtError::new(format!(
+            "a secret of {} bytes is too short for {algorithm:?}: use {least} random bytes or more",
+            key.len()
+        )));
     }
+    let secret = |secret: &[u8]| Ok(DecodingKey::from_secret(secret));
+    let (own, read): (_, fn(&[u8]) -> _) = match algorithm {
+        JwtAlgorithm::HS256 => (Algorithm::HS256, secret),
+        JwtAlgorithm::HS384 => (Algorithm::HS384, secret),
+        JwtAlgorithm::HS512 => (Algorithm::HS512, secret),
+        JwtAlgorithm::RS256 => (Algorithm::RS256, DecodingKey::from_rsa_pem),
+        JwtAlgorithm::RS384 => (Algorithm::RS384, DecodingKey::from_rsa_pem),
+        JwtAlgorithm::RS512 => (Algorithm::RS512, DecodingKey::from_rsa_pem),
+        JwtAlgorithm::ES256 => (Algorithm::ES256, DecodingKey::from_ec_pem),
+        JwtAlgorithm::ES384 => (Algorithm::ES384, DecodingKey::from_ec_pem),
+        JwtAlgorithm::EdDSA => (Algorithm::EdDSA, DecodingKey::from_ed_pem),
+    };
+    let key = read(key).map_err(|why: jsonwebtoken::errors::Error| {
+        JwtError::new(format!("no public key in PEM for {algorithm:?}: {why}"))
+    })?;
+    Ok((own, key))
 }
 
 /// Shows the ids, not the keys.

@@ -35,11 +35,9 @@ mod jwt;
 mod jwt_keys;
 #[cfg(feature = "jwt")]
 mod jwt_settings;
-mod known;
+mod per_client;
 mod permissions;
 mod queue;
-mod quotas;
-mod rates;
 mod redact;
 mod settings;
 mod verifier;
@@ -48,8 +46,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-pub use self::audit::{AuditEvent, Outcome};
-pub(crate) use self::interceptor::{Asked, RequestInterceptor};
+pub use self::audit::{AuditEvent, AuditOutcome};
+pub(crate) use self::interceptor::{RequestInterceptor, Subject};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{Jwt, JwtAlgorithm, JwtBuilder, JwtError, JwtKeys};
 pub use self::permissions::{Patterns, Permissions};
@@ -58,8 +56,7 @@ pub use self::redact::Redaction;
 pub use self::verifier::{ApiKeys, Credentials};
 
 use self::audit::Sink;
-use self::quotas::Quotas;
-use self::rates::Rates;
+use self::per_client::{Quotas, Rates};
 use self::verifier::Verifier;
 use crate::connection::{Principal, Source};
 use crate::limits::{Quota, Rate, WRONG_CREDENTIALS};
@@ -274,7 +271,7 @@ impl Policy {
     pub(crate) fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
         match &self.verifier {
             Some(verifier) => verifier.verify(credentials),
-            None => Err("nobody is known here".into()),
+            None => Err("this server has no verifier of credentials".into()),
         }
     }
 
@@ -308,7 +305,7 @@ impl Policy {
     /// # Errors
     /// If there were too many: how long until `from` is told again that they are wrong.
     pub(crate) fn count_wrong(&self, from: &Source, now: Instant) -> Result<(), Duration> {
-        let own = || Rates::new(self.rates.as_ref().map_or(WRONG_CREDENTIALS, Rates::rate));
+        let own = || Rates::new(self.rates.as_ref().map_or(WRONG_CREDENTIALS, Rates::limit));
         match from {
             // Peers that cannot be told apart must not lock each other out.
             Source::Unknown => Ok(()),
@@ -329,8 +326,8 @@ impl Policy {
                 _ => why.to_owned(),
             };
             let (outcome, code) = match taken {
-                Ok(()) => (Outcome::Denied, 401),
-                Err(_) => (Outcome::Limited, 429),
+                Ok(()) => (AuditOutcome::Denied, 401),
+                Err(_) => (AuditOutcome::Limited, 429),
             };
             self.tell(&AuditEvent {
                 method: "",
@@ -360,7 +357,7 @@ impl Policy {
     pub(crate) fn take_call(&self, client: &Source, now: Instant) -> Result<(), (Quota, Duration)> {
         self.quotas.as_ref().map_or(Ok(()), |quotas| {
             let taken = quotas.take(client, now);
-            taken.map_err(|wait| (quotas.quota(), wait))
+            taken.map_err(|wait| (quotas.limit(), wait))
         })
     }
 
@@ -372,19 +369,15 @@ impl Policy {
     /// permissions.
     pub(crate) fn limit(&self, tool: &str) -> Option<Duration> {
         let own = self.timeouts.get(tool).copied().or(self.tool_timeout);
-        let of_all = self
-            .permissions
-            .as_ref()
-            .and_then(Permissions::tool_timeout);
-        own.into_iter().chain(of_all).min()
+        own.into_iter().chain(self.permitted_time()).min()
     }
 
     pub(crate) fn has_limits(&self) -> bool {
-        let of_all = self
-            .permissions
-            .as_ref()
-            .and_then(Permissions::tool_timeout);
-        self.tool_timeout.or(of_all).is_some() || !self.timeouts.is_empty()
+        self.tool_timeout.or(self.permitted_time()).is_some() || !self.timeouts.is_empty()
+    }
+
+    fn permitted_time(&self) -> Option<Duration> {
+        self.permissions.as_ref()?.tool_timeout()
     }
 
     fn audits(&self) -> bool {

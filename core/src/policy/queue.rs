@@ -262,7 +262,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::policy::Outcome;
+    use crate::policy::AuditOutcome;
 
     fn event(id: &str) -> AuditEvent<'_> {
         AuditEvent {
@@ -271,7 +271,7 @@ mod tests {
             principal: None,
             id,
             revision: "",
-            outcome: Outcome::Done,
+            outcome: AuditOutcome::Done,
             code: None,
             message: None,
             duration: Duration::ZERO,

@@ -114,16 +114,12 @@ enum Next {
 fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut next = Next::Plain;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let len = rest.find(parts).unwrap_or(rest.len());
-        let (found, after) = rest.split_at(len);
+    for piece in text.split_inclusive(parts) {
+        let found = piece.trim_end_matches(parts);
         if !found.is_empty() {
             next = word(&mut out, found, next);
         }
-        let gap = after.find(|c| !parts(c)).unwrap_or(after.len());
-        out.push_str(&after[..gap]);
-        rest = &after[gap..];
+        out.push_str(&piece[found.len()..]);
     }
     out
 }
@@ -141,29 +137,23 @@ fn word(out: &mut String, word: &str, expected: Next) -> Next {
         out.push_str(MASK);
         return Next::Plain;
     }
+    let mut masked = |before: &str, after: &str| out.extend([before, MASK, after]);
     if let Some((scheme, rest)) = word.split_once("://") {
         let authority = rest.find('/').unwrap_or(rest.len());
         if let Some(at) = rest[..authority].rfind('@') {
-            out.push_str(scheme);
-            out.push_str("://");
-            out.push_str(MASK);
-            out.push_str(&rest[at..]);
+            masked(&word[..scheme.len() + 3], &rest[at..]);
             return Next::Plain;
         }
     }
     if let Some(at) = word.find(['=', ':']) {
-        let (name, value) = (&word[..at], &word[at + 1..]);
-        if is_secret(name) {
-            out.push_str(&word[..=at]);
-            if value.is_empty() {
-                return Next::Secret;
-            }
-            out.push_str(MASK);
-            return Next::Plain;
+        let (name, value) = word.split_at(at + 1);
+        let is_secret = is_secret(&word[..at]);
+        if is_secret && value.is_empty() {
+            out.push_str(name);
+            return Next::Secret;
         }
-        if is_token(value) {
-            out.push_str(&word[..=at]);
-            out.push_str(MASK);
+        if is_secret || is_token(value) {
+            masked(name, "");
             return Next::Plain;
         }
     }

@@ -4,25 +4,34 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
+#[cfg(not(feature = "jwt"))]
+use serde::de::Error as _;
 
-use super::clients::{self, Client, Tokens};
+use super::clients::{self, Client};
+#[cfg(feature = "jwt")]
+use super::jwt_settings::Tokens;
+use super::per_client::{Quotas, Rates};
+use super::verifier::Verifier;
 use super::{AuditQueue, Permissions, Policy, Redaction, WhenFull};
-use crate::limits::{MAX_AUDIT_EVENTS, Quota, Rate};
+use crate::limits::{MAX_AUDIT_EVENTS, Quota, Rate, millis};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Settings {
     permissions: Option<Permissions>,
-    rate: Option<PerSecond>,
-    quota: Option<PerPeriod>,
-    tool_timeout: Option<u64>,
-    timeouts: BTreeMap<String, u64>,
+    rate: Option<Rate>,
+    quota: Option<Quota>,
+    tool_timeout: Option<Millis>,
+    timeouts: BTreeMap<String, Millis>,
     secrets: Vec<String>,
     audit_arguments: bool,
     audit_to_tracing: bool,
     audit_queue: Option<Queue>,
     keys: Option<BTreeMap<String, Client>>,
+    #[cfg(feature = "jwt")]
     jwt: Option<Tokens>,
+    #[cfg(not(feature = "jwt"))]
+    jwt: Option<serde::de::IgnoredAny>,
     scopes: BTreeMap<String, Vec<String>>,
 }
 
@@ -42,19 +51,9 @@ impl Default for Queue {
     }
 }
 
+/// A time as a number of milliseconds.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PerSecond {
-    burst: u32,
-    per_second: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PerPeriod {
-    calls: u64,
-    period: u64,
-}
+struct Millis(#[serde(deserialize_with = "millis")] Duration);
 
 impl Policy {
     /// Reads a policy from a JSON object. Every member is optional:
@@ -94,25 +93,34 @@ impl Policy {
     /// If a member is unknown or has a wrong value.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         let said: Settings = serde_json::from_str(json)?;
-        let timeouts = said.timeouts.into_iter();
+        #[cfg(feature = "jwt")]
         let tokens = said.jwt.map(Tokens::read).transpose()?;
-        let mut bounded = Self::new();
-        if let Some(PerSecond { burst, per_second }) = said.rate {
-            bounded = bounded.rate(Rate { burst, per_second });
-        }
-        if let Some(PerPeriod { calls, period }) = said.quota {
-            let period = Duration::from_millis(period);
-            bounded = bounded.quota(Quota { calls, period });
-        }
+        #[cfg(feature = "jwt")]
+        let by_token = tokens
+            .clone()
+            .map(|tokens| Verifier::new(move |it| tokens.verify(it)));
+        #[cfg(not(feature = "jwt"))]
+        let by_token: Option<Verifier> = match said.jwt {
+            Some(_) => {
+                return Err(serde_json::Error::custom(
+                    "`jwt` needs the feature of that name",
+                ));
+            }
+            None => None,
+        };
         Ok(Self {
-            verifier: clients::verifier(said.keys, tokens.clone())?,
+            rates: said.rate.map(Rates::new),
+            quotas: said.quota.map(Quotas::new),
+            verifier: clients::verifier(said.keys, by_token)?,
             #[cfg(feature = "jwt")]
             tokens,
             scopes: said.scopes,
             permissions: said.permissions,
-            tool_timeout: said.tool_timeout.map(Duration::from_millis),
-            timeouts: timeouts
-                .map(|(tool, ms)| (tool, Duration::from_millis(ms)))
+            tool_timeout: said.tool_timeout.map(|Millis(time)| time),
+            timeouts: said
+                .timeouts
+                .into_iter()
+                .map(|(tool, Millis(time))| (tool, time))
                 .collect(),
             keeps_arguments: said.audit_arguments,
             traces: said.audit_to_tracing,
@@ -123,7 +131,7 @@ impl Policy {
                 .secrets
                 .into_iter()
                 .fold(Redaction::new(), Redaction::secret),
-            ..bounded
+            ..Self::new()
         })
     }
 }

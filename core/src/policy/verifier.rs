@@ -72,7 +72,7 @@ impl Verifier {
     /// Why the credentials are refused. A callback that panics refuses them.
     pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
         let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)(credentials)));
-        verdict.unwrap_or_else(|_| Err("who asks cannot be verified".into()))
+        verdict.unwrap_or_else(|_| Err("the verification of the credentials failed".into()))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::json::reader;
 use crate::limits::{Quota, whole_seconds};
 use crate::mcp::{ErrorKind, Method};
 use crate::message::{Dialect, Field};
-use crate::policy::{Asked, Credentials, Outcome, Policy, RequestInterceptor};
+use crate::policy::{AuditOutcome, Credentials, Policy, RequestInterceptor, Subject};
 
 impl<E: Executor> ServerHost<E> {
     /// Applies the policy to a request. Returns the answer if the request is admitted; otherwise
@@ -51,7 +51,7 @@ impl<E: Executor> ServerHost<E> {
             Ok(_) => Ok(()),
         });
         if let Err(wait) = taken {
-            interceptor.foresee(Outcome::Limited);
+            interceptor.foresee(AuditOutcome::Limited);
             let why = format!("too many requests: try again in {} s", whole_seconds(wait));
             return Err(too_often(
                 request,
@@ -80,7 +80,7 @@ impl<E: Executor> ServerHost<E> {
                 None => match self.take_call(policy, request, &answer) {
                     Ok(()) => Ok(answer),
                     Err((why, wait)) => {
-                        interceptor.foresee(Outcome::Limited);
+                        interceptor.foresee(AuditOutcome::Limited);
                         let kind = ErrorKind::QuotaExceeded;
                         Err(too_often(request, answer, kind, &why, wait))
                     }
@@ -196,7 +196,7 @@ impl<E: Executor> ServerHost<E> {
             return None;
         }
         let about = subject(request).map(|(_, name)| name);
-        let asked = Asked {
+        let asked = Subject {
             request,
             about: about.as_deref().unwrap_or_default(),
             principal: who,
@@ -252,7 +252,7 @@ impl<E: Executor> ServerHost<E> {
         let is_action = request.message.dialect() != Dialect::Rpc;
         self.handle
             .limit(key, request.revision, limit, move |answer| {
-                interceptor.foresee(Outcome::TimedOut);
+                interceptor.foresee(AuditOutcome::TimedOut);
                 let why = format!("the tool took longer than {limit:?}");
                 let is_error = is_action || interceptor.tells_timeouts();
                 let answer = answer.intercepted(Some(interceptor));

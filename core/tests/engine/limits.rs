@@ -160,7 +160,7 @@ const ROWS: &[(&str, &str)] = &[
         "nothing_is_used_twice_however_much_is_used",
     ),
     ("TASK_POLL_INTERVAL", "clients_follow_tasks_by_themselves"),
-    ("MAX_RATED_CLIENTS", "no_more_clients_are_kept_than_may_be"),
+    ("MAX_RATED_CLIENTS", "no_more_rates_are_kept_than_may_be"),
     ("MAX_CAPTURED_BYTES", "the_end_of_what_was_said_is_kept"),
     ("MAX_KEPT_RESULTS", "no_more_are_kept_than_may_be"),
     ("MAX_KEPT_BYTES", "they_take_no_more_bytes_than_they_may"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::limits::{Quota, Rate};
 use mcpbolt::mcp::{ErrorKind, Method, Profile, Revision};
-use mcpbolt::policy::{Outcome, Permissions, Policy, Redaction};
+use mcpbolt::policy::{AuditOutcome, Permissions, Policy, Redaction};
 use mcpbolt::server::{
     Arguments, Builder, Context, HandlerError, Resource, ResourceContents, Server, Tool, ToolResult,
 };
@@ -277,7 +277,7 @@ fn a_quota_is_used_up_by_calls() {
             wire.ask(revision, "tools/call", json!({"name": name}));
             wire.ask(revision, "tools/list", json!({}));
         }
-        use Outcome::*;
+        use AuditOutcome::*;
         let outcomes = std::mem::take(&mut *seen.lock().unwrap());
         assert_eq!(outcomes, [Denied, Done, ToolFailed, Limited], "{revision}");
         let call = wire.ask(revision, "tools/call", json!({"name": "open"}));

@@ -35,7 +35,7 @@ use crate::io::net::places::{Place, Places};
 use crate::io::net::serve::{ServeOptions, TlsOptions};
 #[cfg(feature = "tls")]
 use crate::io::net::tls::Acceptor;
-use crate::io::net::turns::{self, Executor};
+use crate::io::net::turns::{self, FairExecutor};
 use crate::server::Server;
 
 /// Maximum number of concurrent streams on one HTTP/2 connection.
@@ -142,7 +142,7 @@ impl HttpServer {
     /// in flight within the grace period.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let service = self.service;
-        let mut http = auto::Builder::new(Executor);
+        let mut http = auto::Builder::new(FairExecutor);
         http.http1()
             .timer(TokioTimer::new())
             .max_buf_size(MAX_HEAD_BYTES as usize)
@@ -215,7 +215,7 @@ async fn until(end: impl Future<Output = ()>, work: impl Future<Output = ()>) {
 
 /// One accepted connection.
 struct Each {
-    http: Arc<auto::Builder<Executor>>,
+    http: Arc<auto::Builder<FairExecutor>>,
     watcher: Watcher,
     /// Lets the server wait for this connection also after hyper has given it back.
     attended: Watcher,

@@ -50,7 +50,10 @@ impl std::fmt::Debug for HttpService {
 }
 
 impl HttpService {
-    /// Serves `server`. Its handlers run on threads that this service starts.
+    /// Serves `server`. Its handlers run on threads that this service starts, in the context of the tokio
+    /// runtime in which the service is created: they may use its timers and sockets. To run them as tasks
+    /// of the runtime, pass its handle to [`Server::hosting`], and the result to
+    /// [`hosting`](Self::hosting).
     ///
     /// # Errors
     /// When an entry of `hosts` or `origins` is not a valid host or origin, or when the trace that

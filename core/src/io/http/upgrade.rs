@@ -17,7 +17,7 @@ use super::gate::Admitted;
 use crate::connection::Framing;
 use crate::io::net::handshake::{self, ACTIONS, PROTOCOL, lists};
 use crate::io::net::places::Place;
-use crate::io::net::reception::{Carried, Reception};
+use crate::io::net::reception::{Accepted, Reception};
 use crate::io::net::turns;
 
 const VERSION: &str = "13";
@@ -77,7 +77,7 @@ pub fn upgrade(
     }
     let upgraded = hyper::upgrade::on(&mut request);
     let reception = reception.clone();
-    let carried = Carried {
+    let accepted = Accepted {
         framing: Framing::WebSocket { masked: false },
         actions: spoken == Some(ACTIONS),
         source,
@@ -89,7 +89,7 @@ pub fn upgrade(
         // reported when the server starts.
         if let Ok(stream) = upgraded.await {
             let stream = TokioIo::new(stream);
-            let _ = reception.serve(stream, carried, place).await;
+            let _ = reception.serve(stream, accepted, place).await;
         }
     });
     let mut response = with(StatusCode::SWITCHING_PROTOCOLS, HttpBody::empty());

@@ -8,14 +8,14 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::drive::{ABRUPT, Terms, drive};
-use super::upgrade::{self, Asked};
+use super::drive::drive;
+use super::upgrade::{self, UpgradeRequest};
 use super::websocket::WebSocket;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Connection, Framing};
 use crate::io::address::Url;
 use crate::io::farewell;
-use crate::io::hosted::Owned;
+use crate::io::hosted::Hosted;
 use crate::io::open::ConnectOptions;
 use crate::io::runtime::runtime;
 use crate::io::spawn::{invalid, workers};
@@ -24,11 +24,11 @@ use crate::io::wait::Notifier;
 use crate::limits::Limits;
 
 /// A byte stream of any transport.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-type AnyStream = Box<dyn Stream>;
+type AnyStream = Box<dyn ByteStream>;
 
 /// Opens a TCP connection.
 ///
@@ -63,7 +63,7 @@ pub async fn unix(_: &Path) -> io::Result<AnyStream> {
 /// # Errors
 /// Why it cannot be opened.
 pub async fn websocket(url: &Url, options: &ConnectOptions) -> io::Result<AnyStream> {
-    let asked = Asked::new(url, options)?;
+    let asked = UpgradeRequest::new(url, options)?;
     let stream = tcp(&url.host, url.port).await?;
     let stream: AnyStream = match url.secure {
         false => Box::new(stream),
@@ -128,22 +128,15 @@ impl ClientBuilder {
         let bell = Notifier::new();
         connection.set_wake(bell.clone());
         let (client, host) = prepared.connect(connection.handle(), workers());
-        let terms = Terms {
-            grace: ABRUPT,
-            opening: None,
-            opened: None,
-            unfinished: None,
-            stop: None,
-        };
         match framing {
             Framing::WebSocket { masked } => {
                 let beat = options.heartbeat;
                 let machine = WebSocket::new(connection, host, masked, longest, beat, now);
-                farewell::drive(drive(stream, machine, bell, terms))?;
+                farewell::drive(drive(stream, machine, bell, None))?;
             }
             framing => {
-                let machine = Owned::new(connection, framing, host);
-                farewell::drive(drive(stream, machine, bell, terms))?;
+                let machine = Hosted::new(connection, framing, host);
+                farewell::drive(drive(stream, machine, bell, None))?;
             }
         }
         client.closing_with_it().until_open().await

@@ -21,11 +21,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::buffer::Input;
-use crate::connection::Host;
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
-use crate::io::hosted::Owned;
-use crate::io::machine::Machine;
+use crate::io::machine::SocketMachine;
 use crate::io::wait::{Alarm, Notifier};
 use crate::limits::later;
 
@@ -50,57 +48,26 @@ pub const LINGER_BYTES: usize = 16 << 20;
 /// How often an inactive connection is checked for buffers to free.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
-/// A machine that a socket can drive.
-pub trait Carried: Machine {
-    /// Frees empty buffers.
-    fn tidy(&mut self);
-    /// Number of complete messages received.
-    fn completed(&self) -> u64;
-    /// Whether a message has arrived in part.
-    fn is_partial(&mut self) -> bool;
-    /// Called when all output was written: adds output that waited for that.
-    fn drained(&mut self) {}
-}
-
-impl<H: Host> Carried for Owned<H> {
-    fn tidy(&mut self) {
-        let input = self.input();
-        if input.is_empty() {
-            *input = Input::new();
-        }
-    }
-
-    fn completed(&self) -> u64 {
-        self.completed
-    }
-
-    fn is_partial(&mut self) -> bool {
-        !self.input().is_empty()
-    }
-}
-
-/// Called when a connection has received its first message.
-pub type Opened = Box<dyn FnOnce() + Send>;
-
-/// Time limits of one connection, and its stop signal.
+/// What a server demands of the peer of one connection.
 pub struct Terms {
     /// How long requests in flight may take after the peer, or this side, has ended.
     pub grace: Duration,
     /// How long the peer may take for its first message.
-    pub opening: Option<Duration>,
+    pub opening: Duration,
     /// How long the peer may take to complete any message.
-    pub unfinished: Option<Duration>,
+    pub unfinished: Duration,
     /// Called at the first message.
-    pub opened: Option<Opened>,
+    pub opened: Option<Box<dyn FnOnce() + Send>>,
     /// Ends the connection gracefully.
-    pub stop: Option<CancelToken>,
+    pub stop: CancelToken,
 }
 
-/// Drives a machine on a socket until both have ended.
-pub async fn drive<S, M>(stream: S, machine: M, bell: Arc<Notifier>, terms: Terms)
+/// Drives a machine on a socket until both have ended. A client demands nothing of its server beyond what
+/// the machine does.
+pub async fn drive<S, M>(stream: S, machine: M, bell: Arc<Notifier>, terms: Option<Terms>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
-    M: Carried,
+    M: SocketMachine,
 {
     let now = Instant::now();
     let mut drive = Drive {
@@ -108,11 +75,9 @@ where
         machine,
         bell,
         alarm: Alarm::default(),
-        grace: terms.grace,
-        stop: terms.stop.map(|stop| stop.cancelled()),
-        opening: terms.opening.map(|allowed| later(now, allowed)),
-        opened: terms.opened,
-        unfinished: terms.unfinished,
+        stop: terms.as_ref().map(|terms| terms.stop.cancelled()),
+        opening: terms.as_ref().map(|terms| later(now, terms.opening)),
+        terms,
         partial: None,
         completed: 0,
         tidy: None,
@@ -126,17 +91,15 @@ where
     poll_fn(|cx| drive.poll(cx)).await;
 }
 
-struct Drive<S, M: Carried> {
+struct Drive<S, M: SocketMachine> {
     stream: S,
     machine: M,
     bell: Arc<Notifier>,
     alarm: Alarm,
-    grace: Duration,
     stop: Option<Cancelled>,
     /// Deadline of the first message.
     opening: Option<Instant>,
-    opened: Option<Opened>,
-    unfinished: Option<Duration>,
+    terms: Option<Terms>,
     /// Deadline of the message that has arrived in part.
     partial: Option<Instant>,
     /// Number of complete messages received.
@@ -156,7 +119,7 @@ struct Drive<S, M: Carried> {
     discards: usize,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
+impl<S: AsyncRead + AsyncWrite + Unpin, M: SocketMachine> Drive<S, M> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // Whatever rings from here on wakes the task again.
         self.bell.watch(cx);
@@ -169,19 +132,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         {
             self.stop = None;
             let why = ConnectionError::ShuttingDown;
-            self.machine.drain(now, self.grace, why);
+            self.machine.drain(now, self.grace(), why);
         }
         let mut more = self.read(now, cx);
         let reads = self.machine.wants_read();
         self.machine.handle_submissions(now);
         self.expire(now);
+        self.machine.settle();
         let waits = !self.machine.output().is_empty();
         more |= self.write(cx);
         if waits {
             self.machine.recount();
         }
         if self.machine.output().is_empty() {
-            self.machine.drained();
+            self.machine.settle();
             more |= !self.machine.output().is_empty();
         }
         // If this turn did not read, the socket will not wake the task.
@@ -218,7 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         }
         if self.partial.is_some_and(|due| due <= now) && !self.machine.wants_read() {
             // Our own side is not reading, so the peer is not at fault.
-            self.partial = self.unfinished.map(|allowed| later(now, allowed));
+            self.partial = self.unfinished(now);
         }
         for due in [&mut self.opening, &mut self.partial] {
             if due.is_some_and(|due| due <= now) {
@@ -269,16 +233,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         let completed = self.machine.completed();
         if completed != self.completed {
             (self.completed, self.partial, self.opening) = (completed, None, None);
-            if let Some(opened) = self.opened.take() {
+            if let Some(opened) = self.terms.as_mut().and_then(|terms| terms.opened.take()) {
                 opened();
             }
         }
-        match self.unfinished {
-            Some(allowed) if self.machine.is_partial() => {
-                self.partial.get_or_insert(later(now, allowed));
-            }
-            _ => self.partial = None,
-        }
+        self.partial = match self.machine.is_partial() {
+            true => self.partial.or_else(|| self.unfinished(now)),
+            false => None,
+        };
+    }
+
+    /// The deadline of a message that begins to arrive now.
+    fn unfinished(&self, now: Instant) -> Option<Instant> {
+        Some(later(now, self.terms.as_ref()?.unfinished))
+    }
+
+    fn grace(&self) -> Duration {
+        self.terms.as_ref().map_or(ABRUPT, |terms| terms.grace)
     }
 
     /// The peer has ended its sending side; it may still read.
@@ -287,7 +258,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         (self.opening, self.partial) = (None, None);
         self.machine.receive_end(now);
         let why = ConnectionError::ClosedByPeer;
-        self.machine.drain(now, self.grace, why);
+        self.machine.drain(now, self.grace(), why);
     }
 
     /// Writes available output. Returns whether more can be written at once.
@@ -358,7 +329,7 @@ pub fn poll_discard(
     Poll::Ready(())
 }
 
-impl<S, M: Carried> Drop for Drive<S, M> {
+impl<S, M: SocketMachine> Drop for Drive<S, M> {
     fn drop(&mut self) {
         self.machine.close(ConnectionError::ClosedByPeer);
     }

@@ -78,27 +78,25 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// A connection, and its peer address if it has one.
-type Accepted<S> = (S, Option<SocketAddr>);
-
 /// A listening socket.
 pub trait Listener {
     /// The type of its connections.
     type Stream;
-    /// Accepts the next connection. The system waits at least `stall` for a peer that takes no data.
+    /// Accepts the next connection, with its peer's address if it has one. The system waits at least `stall` for a
+    /// peer that takes no data.
     ///
     /// # Errors
     /// Those of `accept`.
     fn next(
         &self,
         stall: Duration,
-    ) -> impl Future<Output = io::Result<Accepted<Self::Stream>>> + Send;
+    ) -> impl Future<Output = io::Result<(Self::Stream, Option<SocketAddr>)>> + Send;
 }
 
 impl Listener for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self, stall: Duration) -> io::Result<Accepted<TcpStream>> {
+    async fn next(&self, stall: Duration) -> io::Result<(TcpStream, Option<SocketAddr>)> {
         let (stream, peer) = self.accept().await?;
         socket::prepare(&stream, stall);
         Ok((stream, Some(peer)))
@@ -109,7 +107,7 @@ impl Listener for TcpListener {
 impl Listener for tokio::net::UnixListener {
     type Stream = tokio::net::UnixStream;
 
-    async fn next(&self, _: Duration) -> io::Result<Accepted<Self::Stream>> {
+    async fn next(&self, _: Duration) -> io::Result<(Self::Stream, Option<SocketAddr>)> {
         self.accept().await.map(|(stream, _)| (stream, None))
     }
 }

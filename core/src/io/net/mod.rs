@@ -17,15 +17,13 @@
 //! | `reception` | connections that clients open |
 //! | `connect`, `upgrade` | connections that this side opens |
 //! | `listen`, `unix`, `serve` | listening sockets; a server at any address |
-//! | `threads`, `crew` | the threads that drive a server's sockets: their own, or those of handlers |
+//! | `threads` | the threads that drive a server's sockets: their own, or those of handlers |
 //! | `metrics` | what a server has done so far |
 //! | `turns`, `least_used` | which connections run first when more is ready than the threads can do |
 //! | `trim` | memory goes back to the system when many connections have ended |
 //! | `socket`, `tls` | options of TCP sockets; TLS |
 
 pub(super) mod connect;
-#[cfg(feature = "http")]
-mod crew;
 pub(super) mod drive;
 pub(super) mod handshake;
 #[cfg(feature = "http")]

@@ -12,14 +12,14 @@ use super::places::Place;
 use super::websocket::WebSocket;
 use crate::connection::{Config, Connection, Framing, Source};
 use crate::correlate::CancelToken;
-use crate::io::hosted::Owned;
+use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, Principal};
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
 use crate::server::Hosting;
 
 /// Properties of one accepted connection.
-pub struct Carried {
+pub struct Accepted {
     pub framing: Framing,
     /// A WebSocket that carries only actions.
     pub actions: bool,
@@ -85,7 +85,7 @@ impl Reception {
     pub async fn serve<S>(
         &self,
         stream: S,
-        carried: Carried,
+        accepted: Accepted,
         place: Option<Place>,
     ) -> io::Result<()>
     where
@@ -93,7 +93,7 @@ impl Reception {
     {
         let gives_way = place.as_ref().map(|place| place.gives_way());
         // The place is held until the end.
-        let served = self.serve_on(stream, carried, place.clone());
+        let served = self.serve_on(stream, accepted, place.clone());
         match gives_way {
             None => served.await,
             Some(gives_way) => tokio::select! {
@@ -103,16 +103,21 @@ impl Reception {
         }
     }
 
-    async fn serve_on<S>(&self, stream: S, carried: Carried, place: Option<Place>) -> io::Result<()>
+    async fn serve_on<S>(
+        &self,
+        stream: S,
+        accepted: Accepted,
+        place: Option<Place>,
+    ) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let Carried {
+        let Accepted {
             framing,
             actions,
             principal,
             source,
-        } = carried;
+        } = accepted;
         event!(debug, ?framing, "a connection begins");
         let now = Instant::now();
         let is_websocket = matches!(framing, Framing::WebSocket { .. });
@@ -131,17 +136,13 @@ impl Reception {
         let mut host = self.hosting.host(connection.handle(), None);
         connection.set_source(&source);
         host.sent_from(source);
-        let terms = Terms {
+        let terms = Some(Terms {
             grace: self.grace,
-            opening: Some(self.opening),
-            unfinished: Some(unfinished),
-            stop: Some(self.stop.clone()),
-            opened: Some(Box::new(move || {
-                if let Some(place) = &place {
-                    place.establish();
-                }
-            })),
-        };
+            opening: self.opening,
+            unfinished,
+            stop: self.stop.clone(),
+            opened: place.map(|place| Box::new(move || place.establish()) as _),
+        });
         if is_websocket {
             count(&self.metrics.websockets);
             let beat = self.heartbeat;
@@ -152,7 +153,7 @@ impl Reception {
             };
             drive(stream, machine, bell, terms).await;
         } else {
-            let machine = Owned::new(connection, framing, host).wary();
+            let machine = Hosted::new(connection, framing, host).checking_the_first_byte();
             drive(stream, machine, bell, terms).await;
         }
         event!(debug, lasted = ?now.elapsed(), "a connection has ended");

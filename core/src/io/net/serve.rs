@@ -18,11 +18,12 @@ use super::drive::FAREWELL;
 use super::listen::{Listener, Reach, fill, listen};
 use super::metrics::{Counted, Metrics};
 use super::places::{Place, Places};
-use super::reception::{Carried, Reception};
+use super::reception::{Accepted, Reception};
 use super::threads::{self, Threads};
 use crate::connection::{Connection, Framing};
 use crate::handler::Spawner;
 use crate::io::address::{Address, Url};
+use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, HttpServer, HttpService};
 use crate::io::stdio::{Stdio, StdioOptions};
 use crate::io::trace::traced;
@@ -186,11 +187,13 @@ fn on_stdio(hosting: &dyn Hosting, options: ServeOptions) -> io::Result<Serving>
     let metrics = Metrics::of(config.budget.clone());
     let stdio = Stdio::take(options.stdio)?;
     let stop = Stopper(Stop::Stdio(stdio.stop()));
-    let mut connection = Connection::new(config, Instant::now());
-    let mut host = hosting.host(connection.handle(), None);
+    let connection = Connection::new(config, Instant::now());
+    connection.set_wake(stdio.wake().clone());
+    let host = hosting.host(connection.handle(), None);
+    let mut machine = Hosted::new(connection, Framing::Detect, host);
     let over = threads::begin("mcpbolt-stdio", move || {
         // Nobody can act on how the connection ended.
-        let _ = stdio.drive(&mut connection, &mut host);
+        let _ = stdio.run(&mut machine);
     })?;
     Ok(Serving {
         address: Address::Stdio(Vec::new()),
@@ -300,14 +303,14 @@ async fn on_streams<L, K>(
         let (reception, held) = (reception.clone(), place.clone());
         tokio::spawn(held.task(async move {
             let stream = Counted::new(stream, reception.metrics());
-            let carried = Carried {
+            let accepted = Accepted {
                 framing: heard(framing),
                 actions: false,
                 principal: None,
                 source: place.source().clone(),
             };
             // A connection that cannot be traced is not served.
-            let _ = reception.serve(stream, carried, Some(place)).await;
+            let _ = reception.serve(stream, accepted, Some(place)).await;
         }));
     };
     let stall = options.http.limits.stall_timeout;

@@ -439,9 +439,9 @@ pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
 
 /// Has hyper spawn tasks of the connection that it serves.
 #[derive(Clone, Debug)]
-pub struct Executor;
+pub struct FairExecutor;
 
-impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for FairExecutor {
     fn execute(&self, work: F) {
         spawn(work);
     }

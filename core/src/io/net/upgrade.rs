@@ -15,19 +15,19 @@ use hyper::header::{
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
-use super::connect::Stream;
+use super::connect::ByteStream;
 use super::handshake;
 use crate::io::address::Url;
 use crate::io::open::ConnectOptions;
 
 /// The upgrade request and the answer that is expected.
-pub struct Asked {
+pub struct UpgradeRequest {
     request: Request<Empty<Bytes>>,
     accept: String,
     protocols: Vec<String>,
 }
 
-impl Asked {
+impl UpgradeRequest {
     /// Builds the request to upgrade to WebSocket at `url` (R-WSK-05).
     ///
     /// # Errors
@@ -109,10 +109,10 @@ fn invalid(error: hyper::http::Error) -> io::Error {
 ///
 /// # Errors
 /// Why the upgrade failed.
-pub async fn upgrade<S: Stream + 'static>(
+pub async fn upgrade<S: ByteStream + 'static>(
     stream: S,
-    mut asked: Asked,
-) -> io::Result<Box<dyn Stream>> {
+    mut asked: UpgradeRequest,
+) -> io::Result<Box<dyn ByteStream>> {
     let begun = http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = begun.map_err(broken)?;
     let connection = tokio::spawn(connection.with_upgrades());
@@ -149,7 +149,7 @@ mod tests {
         let Ok(Address::WebSocket(url)) = "ws://localhost/mcp".parse() else {
             panic!("no WebSocket");
         };
-        let asked = Asked::new(&url, &ConnectOptions::default()).unwrap();
+        let asked = UpgradeRequest::new(&url, &ConnectOptions::default()).unwrap();
         for (connection, upgrade, is_welcome) in [
             ("Upgrade", "websocket", true),
             ("keep-alive, upgrade", "WebSocket", true),

@@ -12,13 +12,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::drive::Carried;
 use crate::buffer::{Input, Output};
 use crate::connection::{Connection, Framing, Held, Host};
 use crate::error::ConnectionError;
 use crate::frame::websocket::{Control, Fault, Opcode, Payload, Reader, append_control, close};
-use crate::io::hosted::Owned;
-use crate::io::machine::Machine;
+use crate::io::hosted::Hosted;
+use crate::io::machine::{Machine, SocketMachine};
 use crate::limits::later;
 
 /// Bytes waiting for the peer above which pongs are deferred: a peer that floods with pings and reads
@@ -27,7 +26,7 @@ const PONG_MARK_BYTES: usize = 64 << 10;
 
 /// A connection and its application on WebSocket frames.
 pub struct WebSocket<H> {
-    inner: Owned<H>,
+    inner: Hosted<H>,
     /// Whether this side masks its frames, as clients do.
     masks: bool,
     reader: Reader,
@@ -63,7 +62,7 @@ impl<H: Host> WebSocket<H> {
     ) -> Self {
         Self {
             held: Held::of(&connection.handle().config().budget),
-            inner: Owned::new(connection, Framing::WebSocket { masked: masks }, host),
+            inner: Hosted::new(connection, Framing::WebSocket { masked: masks }, host),
             masks,
             reader: Reader::new(!masks, max_message_bytes),
             wire: Input::new(),
@@ -89,24 +88,6 @@ impl<H: Host> WebSocket<H> {
         let masks = self.masks;
         let output = self.inner.output();
         output.append_with(|out| append_control(out, opcode, payload, masks));
-    }
-
-    /// Queues the frames that are due: a pong, or the close frame.
-    fn settle(&mut self) {
-        if self.closed {
-            return;
-        }
-        if self.inner.is_closed() {
-            self.closed = true;
-            let reason = self.inner.close_reason();
-            let code = self.code.unwrap_or_else(|| code_of(reason.as_ref()));
-            return self.control(Opcode::Close, &code.to_be_bytes());
-        }
-        if self.inner.output().len() <= PONG_MARK_BYTES
-            && let Some(ping) = self.ping.take()
-        {
-            self.control(Opcode::Pong, ping.as_bytes());
-        }
     }
 
     fn fail(&mut self, fault: Fault) {
@@ -179,7 +160,29 @@ fn code_of(reason: Option<&ConnectionError>) -> u16 {
     }
 }
 
-impl<H: Host> Carried for WebSocket<H> {
+impl<H: Host> SocketMachine for WebSocket<H> {
+    /// Queues the frames that are due: a pong, or the close frame.
+    fn settle(&mut self) {
+        if self.closed {
+            return;
+        }
+        if self.inner.is_closed() {
+            self.closed = true;
+            let reason = self.inner.close_reason();
+            let code = self.code.unwrap_or_else(|| code_of(reason.as_ref()));
+            return self.control(Opcode::Close, &code.to_be_bytes());
+        }
+        if self.inner.output().len() <= PONG_MARK_BYTES
+            && let Some(ping) = self.ping.take()
+        {
+            self.control(Opcode::Pong, ping.as_bytes());
+        }
+    }
+
+    fn recount(&mut self) {
+        self.inner.recount();
+    }
+
     fn tidy(&mut self) {
         self.inner.tidy();
         if self.wire.is_empty() {
@@ -190,15 +193,11 @@ impl<H: Host> Carried for WebSocket<H> {
     }
 
     fn completed(&self) -> u64 {
-        self.inner.completed
+        self.inner.completed()
     }
 
     fn is_partial(&mut self) -> bool {
-        !self.wire.is_empty() || self.reader.is_partial() || !self.inner.input().is_empty()
-    }
-
-    fn drained(&mut self) {
-        self.settle();
+        !self.wire.is_empty() || self.reader.is_partial() || self.inner.is_partial()
     }
 }
 
@@ -235,22 +234,15 @@ impl<H: Host> Machine for WebSocket<H> {
             }
             Some(Err(fault)) => self.fail(fault),
         }
-        self.settle();
     }
 
     fn receive_end(&mut self, _: Instant) {
         // A peer that ends without a close frame does not read any more.
         self.inner.close(ConnectionError::ClosedByPeer);
-        self.settle();
     }
 
     fn handle_submissions(&mut self, now: Instant) {
         self.inner.handle_submissions(now);
-        self.settle();
-    }
-
-    fn recount(&mut self) {
-        self.inner.recount();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -258,7 +250,6 @@ impl<H: Host> Machine for WebSocket<H> {
         if self.beat().is_some_and(|due| due <= now) {
             self.handle_beat(now);
         }
-        self.settle();
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -278,7 +269,6 @@ impl<H: Host> Machine for WebSocket<H> {
 
     fn drain(&mut self, now: Instant, grace: Duration, why: ConnectionError) {
         self.inner.drain(now, grace, why);
-        self.settle();
     }
 
     fn is_closed(&self) -> bool {
@@ -287,7 +277,6 @@ impl<H: Host> Machine for WebSocket<H> {
 
     fn close(&mut self, why: ConnectionError) {
         self.inner.close(why);
-        self.settle();
     }
 }
 
@@ -312,13 +301,14 @@ mod tests {
         for _ in 0..10 * PONG_MARK_BYTES / ping.len() {
             socket.input().extend(&ping);
             socket.receive(now);
+            socket.settle();
         }
         let owed = socket.output().len();
         let most = PONG_MARK_BYTES + ping.len();
         assert!((PONG_MARK_BYTES..=most).contains(&owed), "{owed}");
         // The newest ping is answered once there is room.
         socket.output().advance(owed);
-        socket.drained();
+        socket.settle();
         assert!((1..=ping.len()).contains(&socket.output().len()));
     }
 }

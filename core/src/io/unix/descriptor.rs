@@ -23,45 +23,101 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
-use crate::io::blocking;
+use crate::io::blocking::{Reader, Writer};
+use crate::io::ends::{ReadEnd, Way, WriteEnd};
 use crate::io::wake::LoopWake;
 
-/// How the bytes of one end are read or written.
+/// A descriptor that is read and written without blocking.
 #[derive(Debug)]
-enum Way<T> {
-    /// A non-blocking open file of our own.
-    Own(OwnedFd),
-    /// A shared open file; each call passes `MSG_DONTWAIT`.
-    Socket(OwnedFd),
-    /// A thread that blocks instead of the loop.
-    Thread(T),
+pub(in crate::io) struct Descriptor {
+    fd: OwnedFd,
+    /// A socket, whose open file is shared: each call passes `MSG_DONTWAIT`. Otherwise the open file is our
+    /// own, and non-blocking.
+    is_socket: bool,
+}
+
+const SOCKET_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+impl Descriptor {
+    fn own(fd: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
+        let is_socket = false;
+        Ok(Self { fd, is_socket })
+    }
+
+    pub fn register(&self, to: &Registry, token: Token, interest: Interest) -> io::Result<()> {
+        to.register(&mut SourceFd(&self.fd.as_raw_fd()), token, interest)
+    }
+
+    pub fn reregister(&self, at: &Registry, token: Token, interest: Interest) -> io::Result<()> {
+        at.reregister(&mut SourceFd(&self.fd.as_raw_fd()), token, interest)
+    }
+
+    pub fn deregister(&self, from: &Registry) {
+        // Fails only when it was never registered.
+        let _ = from.deregister(&mut SourceFd(&self.fd.as_raw_fd()));
+    }
+
+    pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let outcome = match self.is_socket {
+                false => rustix::io::read(&self.fd, &mut *into),
+                true => recv(&self.fd, &mut *into, RecvFlags::DONTWAIT).map(|(n, _)| n),
+            };
+            match outcome {
+                Err(Errno::INTR) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    pub fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let fd = &self.fd;
+        loop {
+            let outcome = match (self.is_socket, slices) {
+                (false, [one]) => rustix::io::write(fd, one),
+                (false, many) => rustix::io::writev(fd, many),
+                (true, [one]) => send(fd, one, SOCKET_FLAGS),
+                (true, many) => {
+                    sendmsg(fd, many, &mut SendAncillaryBuffer::default(), SOCKET_FLAGS)
+                }
+            };
+            match outcome {
+                Err(Errno::INTR) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    /// What the poll reports of an end that is written, while it is not blocked. A pipe reports room only
+    /// after it was full. A socket reports room each time the peer reads, which would wake the loop once per
+    /// message. Where the system has an interest in out-of-band data, which stdio never carries, it is used
+    /// instead: only the peer's end is then reported.
+    pub fn interest_at_rest(&self) -> Interest {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if self.is_socket {
+            return Interest::PRIORITY;
+        }
+        Interest::WRITABLE
+    }
 }
 
 impl<T> Way<T> {
     fn of_inherited(
         fd: OwnedFd,
         access: OFlags,
-        thread: impl FnOnce(File) -> io::Result<T>,
+        thread: impl FnOnce(Patient) -> io::Result<T>,
     ) -> io::Result<Self> {
-        match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
-            FileType::Fifo => match reopen(fd.as_fd(), access) {
-                Ok(own) => Ok(Self::Own(own)),
-                Err(_) => Ok(Self::Thread(thread(File::from(fd))?)),
-            },
-            FileType::Socket => Ok(Self::Socket(fd)),
-            _ => Ok(Self::Thread(thread(File::from(fd))?)),
-        }
-    }
-
-    fn of_own(fd: OwnedFd) -> io::Result<Self> {
-        fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
-        Ok(Self::Own(fd))
-    }
-
-    fn polled(&self) -> Option<&OwnedFd> {
-        match self {
-            Self::Own(fd) | Self::Socket(fd) => Some(fd),
-            Self::Thread(_) => None,
+        let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);
+        let is_socket = kind == FileType::Socket;
+        let own = match kind {
+            FileType::Fifo => reopen(fd.as_fd(), access).ok(),
+            _ => None,
+        };
+        match own {
+            Some(fd) => Ok(Self::Polled(Descriptor { fd, is_socket })),
+            None if is_socket => Ok(Self::Polled(Descriptor { fd, is_socket })),
+            None => thread(Patient(File::from(fd))).map(Self::Thread),
         }
     }
 }
@@ -78,17 +134,13 @@ fn reopen(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
     Ok(own)
 }
 
-/// The end of a byte stream that this process reads.
-#[derive(Debug)]
-pub struct ReadEnd(Way<blocking::Reader>);
-
 impl ReadEnd {
     /// Takes a descriptor whose open file others may share; its flags are not changed.
     ///
     /// # Errors
     /// When the descriptor is not open, or a thread is needed and cannot be started.
     pub fn inherited(fd: OwnedFd, wake: &Arc<LoopWake>) -> io::Result<Self> {
-        let thread = |file| blocking::Reader::spawn(Patient(file), wake.clone());
+        let thread = |file| Reader::spawn(file, wake.clone());
         Way::of_inherited(fd, OFlags::RDONLY, thread).map(Self)
     }
 
@@ -97,50 +149,9 @@ impl ReadEnd {
     /// # Errors
     /// When the descriptor is not open.
     pub fn own(fd: impl Into<OwnedFd>) -> io::Result<Self> {
-        Way::of_own(fd.into()).map(Self)
-    }
-
-    /// Whether the poll reports readiness; the end of a thread must be checked instead.
-    pub(in crate::io) fn is_polled(&self) -> bool {
-        self.0.polled().is_some()
-    }
-
-    pub(in crate::io) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
-        match self.0.polled() {
-            Some(fd) => {
-                registry.register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The socket's open file, and with it the registration, may outlive this end.
-    pub(in crate::io) fn deregister(&self, registry: &Registry) {
-        if let Some(fd) = self.0.polled() {
-            // Fails only when it was never registered.
-            let _ = registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
-        }
-    }
-
-    /// Reads once without blocking; `Ok(0)` is the end of the stream.
-    pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let outcome = match &mut self.0 {
-                Way::Own(fd) => rustix::io::read(fd, &mut *into),
-                Way::Socket(fd) => recv(fd, &mut *into, RecvFlags::DONTWAIT).map(|(n, _)| n),
-                Way::Thread(reader) => return reader.read(into),
-            };
-            match outcome {
-                Err(Errno::INTR) => {}
-                outcome => return Ok(outcome?),
-            }
-        }
+        Descriptor::own(fd.into()).map(|fd| Self(Way::Polled(fd)))
     }
 }
-
-/// The end of a byte stream that this process writes.
-#[derive(Debug)]
-pub struct WriteEnd(Way<blocking::Writer>);
 
 impl WriteEnd {
     /// Takes a descriptor whose open file others may share; its flags are not changed.
@@ -148,7 +159,7 @@ impl WriteEnd {
     /// # Errors
     /// When the descriptor is not open, or a thread is needed and cannot be started.
     pub fn inherited(fd: OwnedFd, wake: &Arc<LoopWake>) -> io::Result<Self> {
-        let thread = |file| blocking::Writer::spawn(Patient(file), wake.clone());
+        let thread = |file| Writer::spawn(file, wake.clone());
         Way::of_inherited(fd, OFlags::WRONLY, thread).map(Self)
     }
 
@@ -157,93 +168,9 @@ impl WriteEnd {
     /// # Errors
     /// When the descriptor is not open.
     pub fn own(fd: impl Into<OwnedFd>) -> io::Result<Self> {
-        Way::of_own(fd.into()).map(Self)
-    }
-
-    /// Whether the poll reports readiness; the end of a thread must be checked instead.
-    pub(in crate::io) fn is_polled(&self) -> bool {
-        self.0.polled().is_some()
-    }
-
-    pub(in crate::io) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
-        match self.0.polled() {
-            Some(fd) => registry.register(&mut SourceFd(&fd.as_raw_fd()), token, self.at_rest()),
-            None => Ok(()),
-        }
-    }
-
-    pub(in crate::io) fn deregister(&self, registry: &Registry) {
-        if let Some(fd) = self.0.polled() {
-            // Fails only when it was never registered.
-            let _ = registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
-        }
-    }
-
-    /// Requests an event when there is room to write or, if not `blocked`, only when the peer has gone.
-    pub(in crate::io) fn await_room(
-        &self,
-        registry: &Registry,
-        token: Token,
-        blocked: bool,
-    ) -> io::Result<()> {
-        match &self.0 {
-            Way::Socket(fd) if self.at_rest() != Interest::WRITABLE => {
-                let interest = if blocked {
-                    Interest::WRITABLE
-                } else {
-                    self.at_rest()
-                };
-                registry.reregister(&mut SourceFd(&fd.as_raw_fd()), token, interest)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// A pipe reports room only after it was full. A socket reports room each time the peer reads,
-    /// which would wake the loop once per message. Where the system has an interest in out-of-band
-    /// data, which stdio never carries, it is used instead: only the peer's end is then reported.
-    fn at_rest(&self) -> Interest {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        if matches!(self.0, Way::Socket(_)) {
-            return Interest::PRIORITY;
-        }
-        Interest::WRITABLE
-    }
-
-    /// Writes once without blocking.
-    pub(in crate::io) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        loop {
-            let outcome = match (&mut self.0, slices) {
-                (Way::Own(fd), [one]) => rustix::io::write(fd, one),
-                (Way::Own(fd), many) => rustix::io::writev(fd, many),
-                (Way::Socket(fd), [one]) => send(fd, one, SOCKET_FLAGS),
-                (Way::Socket(fd), many) => {
-                    sendmsg(fd, many, &mut SendAncillaryBuffer::default(), SOCKET_FLAGS)
-                }
-                (Way::Thread(writer), slices) => {
-                    return slices.first().map_or(Ok(0), |first| writer.write(first));
-                }
-            };
-            match outcome {
-                Err(Errno::INTR) => {}
-                outcome => return Ok(outcome?),
-            }
-        }
-    }
-
-    /// Whether all accepted bytes have left this process.
-    ///
-    /// # Errors
-    /// The failure that stopped the writing.
-    pub(in crate::io) fn is_flushed(&self) -> io::Result<bool> {
-        match &self.0 {
-            Way::Thread(writer) => writer.is_flushed(),
-            _ => Ok(true),
-        }
+        Descriptor::own(fd.into()).map(|fd| Self(Way::Polled(fd)))
     }
 }
-
-const SOCKET_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 /// A file that blocks even when another holder has made the open file non-blocking: "try again" then
 /// means to wait, not the end.

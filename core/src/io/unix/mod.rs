@@ -1,18 +1,17 @@
 //! Descriptors, processes and signals on Unix.
 
+mod causes;
 mod descriptor;
-mod guard;
 mod parent;
 mod process;
 mod redirect;
 mod signals;
+mod watchdog;
 
-pub use descriptor::{ReadEnd, WriteEnd};
-pub(super) use guard::Guard;
-pub(super) use parent::Parent;
+pub(super) use causes::Causes;
+pub(super) use descriptor::Descriptor;
 pub(super) use process::Process;
 pub(super) use redirect::Redirect;
-pub(super) use signals::Signals;
 
 /// The processor time that this process has used since it began.
 pub(super) fn processor_time() -> std::time::Duration {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use mio::{Registry, Token};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::descriptor::{ReadEnd, WriteEnd};
 use super::parent::process_descriptor;
+use crate::io::ends::{ReadEnd, WriteEnd};
 use crate::io::wake::LoopWake;
 
 /// A child that leads its own process group. Dropping it kills the group.

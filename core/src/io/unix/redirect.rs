@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio;
 
-use super::descriptor::{ReadEnd, WriteEnd};
+use crate::io::ends::{ReadEnd, WriteEnd};
 use crate::io::wake::LoopWake;
 
 /// Stdin and stdout, taken away from the rest of the process until this is dropped.

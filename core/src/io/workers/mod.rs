@@ -17,11 +17,13 @@
 //! Answers leave in batches too. A job may leave the waking of the loop to its worker, which does so
 //! when the queue is empty or [`GATHER`] has passed; if a later job blocks, the watch does so.
 //!
-//! A pool may also drive a loop, by the leader/followers pattern (Schmidt et al., 2000): one worker
-//! leads, which means that it waits for the wire, runs the jobs that arrive itself, and then leads
-//! again. If it has not come back within a tick, another worker leads. So a sequence of quick calls
-//! costs no wake-up of another thread, and a call that blocks delays the others by one tick, once.
+//! A pool may also drive an event loop, of stdio or of sockets, by the leader/followers pattern (Schmidt et
+//! al., 2000): one worker leads, which means that it waits for the wire, runs the jobs that arrive itself,
+//! and then leads again. If it has not come back within a tick, another worker leads. So a sequence of
+//! quick calls costs no wake-up of another thread, and a call that blocks delays the others by one tick,
+//! once. [`Workers::drive`] is all that an event loop needs of this.
 
+mod lead;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,8 @@ use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 
+use self::lead::Lead;
+pub(super) use self::lead::Mailbox;
 use self::queue::{NOBODY, Queue, Tag, Taken, Work};
 use self::watch::Watch;
 use super::wake::{WakeUps, gather};
@@ -71,23 +75,11 @@ impl Default for WorkersConfig {
     }
 }
 
-/// A loop that the workers drive, one at a time.
-pub(super) trait Lead: Send + Sync {
-    /// Drives the loop until `is_wanted`, which it calls before each wait, says that the thread is
-    /// needed for jobs. Returns `true` when the loop is over. The `wakes` are performed first.
-    fn lead(&self, wakes: WakeUps, is_wanted: &dyn Fn() -> bool) -> bool;
-
-    /// Called when the leading thread has brought in jobs itself. A loop that calls `is_wanted` before
-    /// each wait can ignore it.
-    fn has_jobs(&self) {}
-
-    /// Performs wake-ups of the loop's tasks from a thread that does not lead.
-    fn wake(&self, wakes: WakeUps) {
-        wakes.iter().for_each(|wake| wake.wake());
-    }
-}
-
 /// Threads that run handlers; started on demand.
+///
+/// If the pool is created within a tokio runtime, handlers run in the context of that runtime: they may
+/// use its timers and sockets, and spawn tasks on it. A handler that blocks still holds up only its own
+/// thread.
 ///
 /// Dropping it lets the threads finish the queued jobs and end; it does not wait for them.
 #[derive(Debug)]
@@ -98,11 +90,15 @@ pub struct Workers {
 struct Pool {
     config: WorkersConfig,
     state: Mutex<State>,
-    lead: OnceLock<Arc<dyn Lead>>,
+    /// The event loop, if there is one.
+    lead: OnceLock<Lead>,
     /// Wakes the watch.
     watch: Condvar,
     /// Hashes sources to tags.
     tags: RandomState,
+    /// The runtime in whose context jobs run.
+    #[cfg(feature = "net")]
+    runtime: Option<tokio::runtime::Handle>,
 }
 
 impl std::fmt::Debug for Pool {
@@ -185,28 +181,9 @@ impl Workers {
                 lead: OnceLock::new(),
                 watch: Condvar::new(),
                 tags: RandomState::new(),
+                #[cfg(feature = "net")]
+                runtime: tokio::runtime::Handle::try_current().ok(),
             }),
-        }
-    }
-
-    /// Makes the pool drive a loop until it is over. A pool drives at most one loop.
-    ///
-    /// # Errors
-    /// When it already drives one, or no thread can be started.
-    pub(super) fn drive(&self, lead: Arc<dyn Lead>) -> std::io::Result<()> {
-        if self.pool.lead.set(lead).is_err() {
-            let why = "these workers drive another connection already";
-            return Err(std::io::Error::other(why));
-        }
-        let mut calls = Calls::default();
-        let mut state = self.pool.lock();
-        state.leader = Leader::Wanted { called: false };
-        state.call_leader(&self.pool.config, &mut calls);
-        drop(state);
-        self.pool.make(calls);
-        match self.thread_count() {
-            0 => Err(std::io::Error::other("no thread can be started")),
-            _ => Ok(()),
         }
     }
 
@@ -306,7 +283,7 @@ impl Pool {
         }
         drop(state);
         if is_mine && let Some(lead) = self.lead.get() {
-            lead.has_jobs();
+            lead.tell_of_jobs();
         }
         self.make(calls);
     }
@@ -328,7 +305,11 @@ impl Pool {
         }
         for _ in 0..calls.new_workers {
             let pool = self.clone();
-            let worker = move || pool.work();
+            let worker = move || {
+                #[cfg(feature = "net")]
+                let _context = pool.runtime.as_ref().map(tokio::runtime::Handle::enter);
+                pool.work();
+            };
             if self
                 .start("mcpbolt-worker", self.config.stack_bytes, worker)
                 .is_err()
@@ -387,37 +368,6 @@ impl Pool {
         }
         state.workers.retain(|other| !Arc::ptr_eq(other, &me));
         state.threads -= 1;
-    }
-
-    /// Drives the loop if nobody does, until this thread is needed for jobs.
-    fn lead<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let Some(lead) = self.lead.get().filter(|_| state.is_leaderless()) else {
-            return state;
-        };
-        state.leader = Leader::Is(thread::current().id());
-        state.terms += 1;
-        let wakes = std::mem::take(&mut state.put_off);
-        drop(state);
-        // While other workers empty the queue, this thread is not needed. If all threads that may run
-        // jobs are away, one must still serve the wire.
-        let is_wanted = || {
-            let state = self.lock();
-            !state.queue.is_empty() && state.awake() == 0 && state.away < self.config.max_threads
-        };
-        let over = lead.lead(wakes, &is_wanted);
-        let mut calls = Calls::default();
-        let mut state = self.lock();
-        state.leader = match over {
-            true => Leader::NotNeeded,
-            false => Leader::Wanted { called: false },
-        };
-        if !over && state.watch != Watch::Awake {
-            state.arm(&mut calls);
-            drop(state);
-            self.make(calls);
-            state = self.lock();
-        }
-        state
     }
 
     /// Runs jobs until the queue is empty, or the loop has waited long enough for a leader. If this

@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::channel;
 
 use super::*;
+use crate::connection::Wake;
 use crate::io::wake::LoopWake;
 
 const LONG: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use mcpbolt::connection::Principal;
 use mcpbolt::io::http::HttpOptions;
 use mcpbolt::limits::Rate;
-use mcpbolt::policy::{ApiKeys, Credentials, Outcome, Policy};
+use mcpbolt::policy::{ApiKeys, AuditOutcome, Credentials, Policy};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use serde_json::json;
 use tungstenite::{ClientRequestBuilder, Message};
@@ -139,13 +139,14 @@ fn wrong_credentials_are_counted_and_written_down() {
     seen.lock().unwrap().truncate(written);
     let seen = seen.lock().unwrap();
     let denied = (
-        Outcome::Denied,
+        AuditOutcome::Denied,
         Some(401),
         Some("from 127.0.0.1: not ***".to_owned()),
     );
     assert_eq!(seen[..3], vec![denied; 3]);
-    let limited =
-        |event: &(Outcome, Option<i64>, _)| (event.0, event.1) == (Outcome::Limited, Some(429));
+    let limited = |event: &(AuditOutcome, Option<i64>, _)| {
+        (event.0, event.1) == (AuditOutcome::Limited, Some(429))
+    };
     assert!(seen.len() == 5 && seen[3..].iter().all(limited), "{seen:?}");
     serving.end();
 }

@@ -17,6 +17,7 @@ mod metrics;
 mod sessions;
 mod shares;
 mod standing;
+mod tokio_handlers;
 mod wire;
 
 use std::net::SocketAddr;

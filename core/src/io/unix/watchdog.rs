@@ -24,11 +24,11 @@ const LONGEST_TURN: Duration = Duration::from_millis(500);
 
 /// Ends the process when the loop is stuck. Dropped when the loop has ended.
 #[derive(Debug)]
-pub(in crate::io) struct Guard {
+pub(in crate::io) struct Watchdog {
     _alive: OwnedFd,
 }
 
-impl Guard {
+impl Watchdog {
     /// Watches the loop of `wake` once one of `calls` is readable or has hung up.
     pub(in crate::io) fn start(
         calls: Vec<(OwnedFd, PollFlags)>,
@@ -36,7 +36,7 @@ impl Guard {
         wake: Arc<LoopWake>,
     ) -> io::Result<Self> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC)?;
-        let thread = std::thread::Builder::new().name("mcpbolt-guard".to_owned());
+        let thread = std::thread::Builder::new().name("mcpbolt-watchdog".to_owned());
         thread.stack_size(64 << 10).spawn(move || {
             if !has_ended(&ended, &calls, None) && is_stuck(&ended, grace, &wake) {
                 // Skips exit handlers, which might wait for the stuck thread.
