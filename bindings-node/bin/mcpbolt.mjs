@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--anonymous] [--report]: serves what a module exports.
+// The command mcpbolt. `run` serves the server that a module exports; everything else is the engine's own command.
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -13,10 +14,10 @@ const USAGE = `usage: mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/P
   mcpbolt run server.mjs:weather --http :8000  the export of that name, at http://127.0.0.1:8000/mcp
   mcpbolt run server.mjs unix:/run/mcp.sock    at any address: http:, ws:, tcp:, unix:
 
-A server is one of mcpbolt's, of the official SDK or of fastmcp, or a function that makes one; without a name it is the
-default export, or else the first that is one. The module itself connects or starts nothing. --anonymous listens where
-other machines reach it, although clients prove nothing. --report tells on stderr, when it has ended, what was not served
-natively, and why.`;
+A server is an instance of a server class of mcpbolt, the official SDK or fastmcp, or a function that returns one. Without
+a name, the default export is served, or else the first export that is a server. The module must not connect or start
+the server itself. --anonymous allows an address that other machines can reach, although clients are not authenticated.
+--report writes to stderr, when the server has ended, what the engine did not serve itself, and why.`;
 
 function fail(message, code = 1) {
     console.error(message);
@@ -61,10 +62,16 @@ function addressOf(http, address = 'stdio:') {
 
 async function main() {
     const options = { http: { type: 'string' }, anonymous: { type: 'boolean' }, report: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } };
-    const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const [command, target, address] = positionals;
+    const [command, ...args] = process.argv.slice(2);
+    if (command !== 'run') {
+        const { native } = createRequire(import.meta.url)('../dist/native.js');
+        process.exitCode = native.command(process.argv.slice(2));
+        return;
+    }
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    const [target, address] = positionals;
     if (values.help) return console.log(USAGE);
-    if (command !== 'run' || target === undefined) fail(USAGE, 2);
+    if (target === undefined) fail(USAGE, 2);
     const at = addressOf(values.http, address);
     const server = await found(target);
     const served = server instanceof Server ? server : accelerate(server);

@@ -21,6 +21,7 @@ mod caller;
 mod calls;
 mod child;
 mod client;
+mod command;
 mod definition;
 mod delegate;
 mod drain;

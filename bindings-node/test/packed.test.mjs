@@ -69,7 +69,8 @@ test('its types are found, too', () => {
 });
 
 test('the command is there', () => {
-    assert.match(run('npx', ['--no-install', 'mcpbolt', '--help']), /^usage: mcpbolt run MODULE/);
+    assert.match(run('npx', ['--no-install', 'mcpbolt', 'run', '--help']), /^usage: mcpbolt run MODULE/);
+    assert.match(run('npx', ['--no-install', 'mcpbolt', '--help']), /^ +inspect .*\n(.*\n)* +run /m);
     write('server.mjs', `import { Server } from 'mcpbolt'; export default new Server('run', '1').tool('hello', {}, () => 'hi');`);
     write('client.mjs', `
         import { Client } from 'mcpbolt';
@@ -78,6 +79,7 @@ test('the command is there', () => {
         await client.close();
     `);
     assert.equal(run(process.execPath, ['client.mjs']), 'hi\n');
+    assert.equal(run('npx', ['--no-install', 'mcpbolt', 'call', 'hello', '--', 'npx', '--no-install', 'mcpbolt', 'run', 'server.mjs']), 'hi\n');
 });
 
 test('where there is no module it is said what to do', () => {

@@ -118,6 +118,8 @@ mod _core {
     #[pymodule_export]
     use crate::wire::Wire;
 
+    use std::ffi::OsString;
+
     use pyo3::prelude::*;
 
     #[pymodule_init]
@@ -133,6 +135,16 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// Runs the command `mcpbolt` with these arguments, all but `run`, and returns its exit status.
+    #[pyfunction]
+    fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+        const RUN: (&str, &str) = (
+            "run",
+            "Serve the server of a Python file or module, at any address",
+        );
+        py.detach(|| mcpbolt_cli::run(arguments, &[RUN]))
+    }
 
     /// Serializes a value to the JSON text that goes on the wire.
     #[pyfunction]

@@ -96,7 +96,7 @@ def test_a_server_of_the_official_sdk_runs_as_it_stands(more: list[str], folder:
         (["nowhere.py"], "there is no nowhere.py"),
         (["no_such_module"], "No module named"),
         (["none.py"], "has no server"),
-        (["none.py:server"], "is no server"),
+        (["none.py:server"], "is not a server"),
         (["own.py:gone"], "has no gone"),
         (["own.py", "--at", "ftp://x"], "not an address"),
         (["own.py", "--http", ":99999"], "port"),
@@ -105,3 +105,15 @@ def test_a_server_of_the_official_sdk_runs_as_it_stands(more: list[str], folder:
 def test_what_cannot_be_run_says_why(arguments: list[str], said: str, folder: Path) -> None:
     done = subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=30)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def test_the_engines_own_commands_are_there(folder: Path) -> None:
+    command = [sys.executable, "-m", "mcpbolt"]
+    server = ["--", *COMMAND, str(folder / "own.py")]
+    options = {"cwd": folder, "capture_output": True, "text": True, "timeout": 60}
+    shown = subprocess.run([*command, "--help"], **options)  # type: ignore[call-overload]
+    assert all(f"\n  {name}" in shown.stdout for name in ("run", "inspect", "serve", "call")), shown
+    called = subprocess.run([*command, "call", "add", '{"a": 2, "b": 40}', *server], **options)  # type: ignore[call-overload]
+    assert (called.returncode, called.stdout) == (0, "42\n"), called
+    wrong = subprocess.run([*command, "begin"], **options)  # type: ignore[call-overload]
+    assert wrong.returncode == 2 and "begin" in wrong.stderr, wrong

@@ -1,7 +1,5 @@
 //! The commands `inspect` and `call`, and their output.
 
-use std::process::ExitCode;
-
 use anyhow::{Context, Result};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::error::RequestError;
@@ -11,31 +9,31 @@ use crate::session::{Session, Start};
 use crate::shown;
 
 /// Prints a server's name, version and everything it offers.
-pub fn inspect(start: &Start, as_json: bool) -> Result<ExitCode> {
+pub fn inspect(start: &Start, as_json: bool) -> Result<u8> {
     let session = Session::open(start)?;
     let offer = block_on(offer(&session.client))?;
     session.close()?;
     if as_json {
-        println!("{}", shown::json(&format!("{offer:#}")));
+        shown::print(&shown::json(&format!("{offer:#}\n")))?;
     } else {
-        print!("{}", overview(&offer));
+        shown::print(&overview(&offer))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Calls a tool and prints its text. If the tool fails, the command fails.
-pub fn call(start: &Start, tool: &str, arguments: &str, as_json: bool) -> Result<ExitCode> {
+pub fn call(start: &Start, tool: &str, arguments: &str, as_json: bool) -> Result<u8> {
     let arguments: Value = serde_json::from_str(arguments).context("the arguments are not JSON")?;
     let session = Session::open(start)?;
     let result = session.client.call_tool(tool, &arguments).wait()?;
     session.close()?;
     if as_json {
         let result = serde_json::to_value(&result)?;
-        println!("{}", shown::json(&format!("{result:#}")));
+        shown::print(&shown::json(&format!("{result:#}\n")))?;
     } else {
-        println!("{}", shown::lines(&result.text()));
+        shown::print(&shown::lines(&format!("{}\n", result.text())))?;
     }
-    Ok(ExitCode::from(u8::from(result.is_error)))
+    Ok(u8::from(result.is_error))
 }
 
 /// Everything that a server offers, as JSON.

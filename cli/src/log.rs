@@ -3,15 +3,17 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Starts logging, from level info by default. Invalid directives of the filter are ignored.
+/// Starts logging, from level info by default, unless the process logs already. Invalid directives of the
+/// filter are ignored.
 pub fn begin(asked: Option<&str>) {
     let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into());
     let filter = match asked {
         Some(asked) => filter.parse_lossy(asked),
         None => filter.from_env_lossy(),
     };
-    tracing_subscriber::fmt()
+    let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .init();
+        .try_init();
+    drop(started);
 }

@@ -1,13 +1,14 @@
 //! `mcpbolt serve`: the server for the conformance suite, at any address.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use mcpbolt::io::http::Network;
 use mcpbolt::io::{Address, ServeOptions, Serving, TlsOptions};
 use tracing::info;
+
+use crate::shown;
 
 #[allow(dead_code, reason = "it is a module of an example, too")]
 #[path = "../../core/examples/conformance/server.rs"]
@@ -124,16 +125,16 @@ impl Serve {
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
-pub fn serve(args: &Serve) -> Result<ExitCode> {
+pub fn serve(args: &Serve) -> Result<u8> {
     let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
     let serving = server.serve(&args.address, args.options())?;
     if !matches!(args.address, Address::Stdio(_)) {
-        println!("{}", serving.address());
+        shown::print(&format!("{}\n", serving.address()))?;
         watch(&serving)?;
     }
     serving.wait();
     tell(&serving);
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Logs the counters.

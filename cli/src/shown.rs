@@ -1,6 +1,20 @@
 //! Makes text from a server safe for a terminal: it cannot move the cursor, change colours, ring the bell,
 //! or change the reading direction.
 
+use std::io::{self, ErrorKind, Write};
+
+/// Prints to stdout. If nobody reads any more, as after `| head`, the rest is dropped without an error.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
 /// For one line: writes control characters, and those that set the text direction, as `\u{…}`.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false, |c| format!("\\u{{{:x}}}", u32::from(c)))

@@ -75,6 +75,7 @@ __all__ = [
 
 __version__: str
 
+def command(arguments: Sequence[str]) -> int: ...
 def to_json(value: object) -> str:
     """Serializes a value to the JSON text that goes on the wire."""
 

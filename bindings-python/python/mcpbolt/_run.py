@@ -1,8 +1,10 @@
-"""`mcpbolt run`: serves a server from a file or module, unchanged, on the engine, at any address."""
+"""The command `mcpbolt`. Its `run` serves a server from a file or module, unchanged, on the engine, at any address;
+everything else is the engine's own command."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -11,44 +13,49 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
 
-from ._core import __version__
+from . import _core
 
 # The names of the server classes, and their packages.
 _KINDS = {("Server", "mcpbolt"), ("Server", "mcp"), ("MCPServer", "mcp"), ("FastMCP", "fastmcp")}
 _NAMES = ("mcp", "server", "app")
 _ABOUT = """
   mcpbolt run server.py                     the server of that file, on stdin and stdout
-  mcpbolt run server.py:mcp --http :8000    that one, at http://127.0.0.1:8000/mcp
-  mcpbolt run package.module:make           what that function makes
+  mcpbolt run server.py:mcp --http :8000    its variable mcp, at http://127.0.0.1:8000/mcp
+  mcpbolt run package.module:make           the server that this function returns
 
-The file is not edited, and what it has behind `if __name__ == "__main__"` does not run. Servers of the official SDK
-and of FastMCP keep their semantics; their tools are called by the engine itself where that changes nothing, unless
---plain says otherwise.
+The file is not edited, and its code under `if __name__ == "__main__"` does not run. Servers of the official SDK
+and of FastMCP keep their semantics. The engine calls their tools itself where the results are the same; --plain
+turns that off.
 """
 
 
 class NoServer(Exception):
-    """The target names no server."""
+    """The target is not a server."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command-line program. Exits with status 2 if the server or the address does not exist."""
-    parser = ArgumentParser("mcpbolt", description="MCP servers on a native engine.")
-    parser.add_argument("--version", action="version", version=f"mcpbolt {__version__}")
-    commands = parser.add_subparsers(required=True)
-    run = commands.add_parser(
-        "run", help="serve what a file or module has", epilog=_ABOUT, formatter_class=RawDescriptionHelpFormatter
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] != ["run"]:
+        # Python would see the signal only when the command is done.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        sys.exit(_core.command(arguments))
+    run = ArgumentParser(
+        "mcpbolt run",
+        description="Serve the server of a Python file or module.",
+        epilog=_ABOUT,
+        formatter_class=RawDescriptionHelpFormatter,
     )
-    run.add_argument("target", help="FILE.py or MODULE, and perhaps :NAME of what is to be served")
+    run.add_argument("target", help="FILE.py or MODULE, optionally with :NAME, the variable that holds the server")
     where = run.add_mutually_exclusive_group()
     where.add_argument("--http", metavar="[HOST]:PORT[/PATH]", help="serve over HTTP there; at 127.0.0.1 and /mcp")
     where.add_argument("--at", metavar="ADDRESS", help="serve at any address: unix:/run/mcp.sock, tcp:localhost:7000, …")
     run.add_argument(
-        "--anonymous", action="store_true", help="listen where other machines reach it, although clients prove nothing"
+        "--anonymous", action="store_true", help="allow an address that other machines can reach, although clients are not authenticated"
     )
-    run.add_argument("--grace", type=float, default=5.0, help="seconds that what is in flight has to end (5)")
+    run.add_argument("--grace", type=float, default=5.0, help="seconds that calls in flight may take at shutdown (5)")
     run.add_argument("--plain", action="store_true", help="call every tool as its own package does")
-    options = parser.parse_args(arguments)
+    options = run.parse_args(arguments[1:])
     try:
         server = found(options.target)
         serve(server, options)
@@ -91,7 +98,7 @@ def serve(server: Any, options: Namespace) -> None:
         return server.run(at, grace=options.grace, options=reach)
     sdk: Any = import_module("mcpbolt.mcp")
     if not hasattr(sdk, "run"):
-        raise NoServer(f"this version runs servers of its own alone, and that is {type(server).__module__}'s")
+        raise NoServer(f"this version runs only servers of mcpbolt, and this one is of {type(server).__module__}")
     if not options.plain:
         sdk.accelerate(server)
     sdk.run(server, at, grace=options.grace, options=reach)
@@ -113,7 +120,7 @@ def found(target: str) -> Any:
     if not is_server(value) and callable(value):
         value = value()
     if not is_server(value):
-        raise NoServer(f"{target} is no server: a Server, MCPServer or FastMCP is, or a function that makes one")
+        raise NoServer(f"{target} is not a server; name a Server, an MCPServer, a FastMCP, or a function that returns one")
     return value
 
 
@@ -143,7 +150,7 @@ def only(module: ModuleType, place: str) -> Any:
     distinct = {id(value): value for value in servers.values()}
     if len(distinct) != 1:
         said = f"several servers, {', '.join(servers)}" if distinct else "no server"
-        raise NoServer(f"{place} has {said}: say which, as in {place}:NAME")
+        raise NoServer(f"{place} has {said}; name one, as in {place}:NAME")
     return distinct.popitem()[1]
 
 

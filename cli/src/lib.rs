@@ -1,0 +1,101 @@
+//! The `mcpbolt` command as a library: inspects a server, calls its tools, or serves a sample server. The
+//! program of this crate and those of the Python and Node packages are [`run`] with their own arguments. It
+//! uses only the public API of `mcpbolt`.
+
+mod inspect;
+mod log;
+mod serve;
+mod session;
+mod shown;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use session::Start;
+
+/// Inspect an MCP server, call its tools, or serve a sample server.
+#[derive(Parser)]
+#[command(name = "mcpbolt", version)]
+struct Args {
+    /// What to log on stderr: error, warn, info, debug or trace; RUST_LOG also sets it
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Show a server's name and version, and what it offers
+    Inspect {
+        /// Show JSON, including schemas
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        start: Start,
+    },
+    /// Serve a sample server that has every feature, to try clients with
+    ///
+    /// It is the server for the official conformance suite. Ctrl-C shuts it down gracefully, a second Ctrl-C
+    /// at once; SIGUSR1 logs its counters.
+    Serve(Box<serve::Serve>),
+    /// Call a tool and print its result
+    Call {
+        /// The tool's name
+        tool: String,
+        /// Its arguments, a JSON object
+        #[arg(default_value = "{}")]
+        arguments: String,
+        /// Show the whole result as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        start: Start,
+    },
+}
+
+/// Runs the command with `arguments`, which do not include the program's name. Returns its exit status: 2 if
+/// the arguments are wrong, 1 if it fails. Blocks until the command is done, and starts logging for the
+/// whole process.
+///
+/// `other` are further subcommands, as name and description, which the caller runs itself. The help lists
+/// them.
+pub fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    other: &[(&'static str, &'static str)],
+) -> u8 {
+    let named =
+        |(name, about): &(&'static str, &'static str)| clap::Command::new(*name).about(*about);
+    let command = Args::command().subcommands(other.iter().map(named));
+    let program = std::iter::once(OsString::from("mcpbolt"));
+    let matches = command.try_get_matches_from(program.chain(arguments));
+    let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
+    match args {
+        Ok(args) => args.run(),
+        Err(error) => {
+            // Help and version are errors of clap, too. There is nobody to tell if they cannot be printed.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(1)
+        }
+    }
+}
+
+impl Args {
+    fn run(self) -> u8 {
+        log::begin(self.log.as_deref());
+        let done = match self.task {
+            Task::Serve(args) => serve::serve(&args),
+            Task::Inspect { json, start } => inspect::inspect(&start, json),
+            Task::Call {
+                tool,
+                arguments,
+                json,
+                start,
+            } => inspect::call(&start, &tool, &arguments, json),
+        };
+        done.unwrap_or_else(|error| {
+            eprintln!("error: {}", shown::lines(&format!("{error:#}")));
+            1
+        })
+    }
+}
