@@ -2,6 +2,7 @@
 
 mod actions;
 mod contender;
+mod picture;
 mod script;
 mod table;
 
@@ -51,6 +52,9 @@ pub struct Args {
     /// Also write the table to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also draw the CPU time of a call on each server, on a logarithmic scale, to this SVG file
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -104,6 +108,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     print!("{}", table::text(&reports));
     if let Some(file) = &args.json {
         std::fs::write(file, table::json_lines(&reports))?;
+    }
+    if let Some(file) = &args.picture {
+        let is_ours = |name: &str| {
+            let named = known.iter().find(|contender| contender.name == name);
+            named.is_some_and(Contender::is_ours)
+        };
+        std::fs::write(file, picture::svg(&reports, is_ours, &machine))?;
     }
     let mut bad = reports.iter().any(|report| !report.is_clean());
     if let Some(programs) = ours.filter(|_| args.only.is_empty()) {
