@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request};
-use mcpbolt::io::http::{HttpService, Peer};
+use mcpbolt::io::http::{HttpService, PeerAddress};
 use napi::bindgen_prelude::{Function, Uint8Array};
 use napi_derive::napi;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -199,7 +199,7 @@ impl Mount {
         };
         let mut request = request(&method, &uri, &headers, arriving);
         if let Some(peer) = peer.and_then(|peer| peer.parse::<IpAddr>().ok()) {
-            request.extensions_mut().insert(Peer((peer, 0).into()));
+            request.extensions_mut().insert(PeerAddress((peer, 0).into()));
         }
         let (shared, demand) = (self.shared.clone(), Arc::new(Semaphore::new(1)));
         let welcome = demand.clone();
@@ -278,7 +278,7 @@ pub fn screen(
     let screened = options.http()?.screen(&request(&method, "/", &headers, ()));
     Ok(screened.err().map(|(status, why)| Screened {
         status: status.as_u16(),
-        why: why.to_owned(),
+        why: why.into_owned(),
     }))
 }
 

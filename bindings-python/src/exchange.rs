@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::{Request, Response};
-use mcpbolt::io::http::{HttpBody, HttpService, Peer};
+use mcpbolt::io::http::{HttpBody, HttpService, PeerAddress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::runtime::Handle;
@@ -69,7 +69,7 @@ impl Exchange {
             request = request.header(&name[..], &value[..]);
         }
         if let Some(peer) = message.peer {
-            request = request.extension(Peer((peer, 0).into()));
+            request = request.extension(PeerAddress((peer, 0).into()));
         }
         let request = request.body(Incoming(chunks.clone())).map_err(wrong)?;
         let service = service.clone();

@@ -120,6 +120,7 @@ impl CancelToken {
         Cancelled {
             token: self.clone(),
             place: None,
+            waker: None,
         }
     }
 }
@@ -155,6 +156,8 @@ pub struct Cancelled {
     token: CancelToken,
     /// The key of the waker in the token.
     place: Option<RequestKey>,
+    /// That waker. A task that polls again costs no lock.
+    waker: Option<Waker>,
 }
 
 #[cfg(any(feature = "server", feature = "client"))]
@@ -173,7 +176,12 @@ impl Future for Cancelled {
         if this.token.is_cancelled() {
             return Poll::Ready(());
         }
+        let is_same = |waker: &Waker| waker.will_wake(cx.waker());
+        if this.place.is_some() && this.waker.as_ref().is_some_and(is_same) {
+            return Poll::Pending;
+        }
         let fresh = cx.waker().clone();
+        this.waker = Some(fresh.clone());
         let node = &this.token.node;
         let mut guard = node.lock();
         if node.cancelled.get().is_some() {

@@ -392,31 +392,31 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_server_does_not_put_a_stream_off_for_longer_than_may_be",
     ),
     (
-        "io::http::collect::BELIEVED",
+        "io::http::server::collect::BELIEVED",
         "little_is_allocated_for_a_length_alone",
     ),
     (
-        "io::http::collect::FIRST_BYTES",
+        "io::http::server::collect::FIRST_BYTES",
         "little_is_allocated_for_a_length_alone",
     ),
     (
-        "io::http::serve::MAX_HEAD_BYTES",
+        "io::http::server::serve::MAX_HEAD_BYTES",
         "heads_are_bounded_in_length",
     ),
     (
-        "io::http::serve::MAX_STREAMS",
+        "io::http::server::serve::MAX_STREAMS",
         "a_connection_has_no_more_streams_than_may_be",
     ),
     (
-        "io::http::exchange_pool::MOST",
+        "io::http::server::exchange_pool::MOST",
         "no_more_are_spared_than_may_be",
     ),
     (
-        "io::http::standing::UNHEARD_BYTES",
+        "io::http::server::chunked_events::UNHEARD_BYTES",
         "a_client_that_is_not_heard_says_little",
     ),
     (
-        "io::http::standing::WAITING_BYTES",
+        "io::http::server::chunked_events::WAITING_BYTES",
         "a_client_that_reads_nothing_is_written_little",
     ),
     (
@@ -521,11 +521,7 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "a turn, after which others have theirs",
     ),
     (
-        "io::http::actions::MAX_DEPTH",
-        "deeper bodies are refused where they are decoded",
-    ),
-    (
-        "io::http::answers::ERROR_BYTES",
+        "io::http::server::response::ERROR_BYTES",
         "a shortcut: longer answers are not searched",
     ),
     (
@@ -533,18 +529,21 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "`Limits::max_depth`",
     ),
     (
-        "io::http::collect::TURN_BYTES",
+        "io::http::server::collect::TURN_BYTES",
         "a turn, after which others have theirs",
     ),
     (
-        "io::http::compress::TURN_BYTES",
+        "io::http::server::gzip::TURN_BYTES",
         "a turn, after which others have theirs",
     ),
     (
-        "io::http::events::TURN_BYTES",
+        "io::http::server::sse::TURN_BYTES",
         "a turn, after which others have theirs",
     ),
-    ("io::http::standing::SLICES", "the length of an array"),
+    (
+        "io::http::server::chunked_events::SLICES",
+        "the length of an array",
+    ),
     ("io::net::drive::MAX_SLICES", "the length of an array"),
     (
         "io::net::drive::READ_BUDGET_BYTES",

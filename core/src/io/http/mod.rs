@@ -1,36 +1,8 @@
 //! Streamable HTTP: servers that speak every revision on one endpoint, and
 //! [clients](HttpClientOptions).
 //!
-//! ```text
-//!   hyper ─▶ gate ─▶ route ──┬─▶ exchange: an engine connection for one request, driven by whoever
-//!              │             │   polls its answer                                (2026-07-28)
-//!              ╰─ refusals   ╰─▶ session: a connection with a stream for each POST, its logs and
-//!                                their readers                       (2025-03-26 to 2025-11-25)
-//!
-//!   only the answer ─▶ application/json      other messages before it ─▶ text/event-stream
-//! ```
-//!
-//! | file | what it is for |
-//! |---|---|
-//! | `options` | path, hosts, origins, limits |
-//! | `gate` | the checks that every request must pass before it is served |
-//! | `source`, `media`, `identify` | the gate's checks of the origin, the media types and the sender |
-//! | `cors` | which pages may read answers |
-//! | `route`, `collect` | how a POST is served; reading its body |
-//! | `headers` | checks the headers of a request against its body |
-//! | `exchange` | one request from its body to its answer, on an engine connection of its own |
-//! | `session`, `sessions` | one session; the table of sessions |
-//! | `log`, `reader` | the messages written on a stream of a session, and the response that reads them |
-//! | `running` | streams of actions, kept for clients that reconnect |
-//! | `pieces`, `events`, `body`, `answers` | messages, events, bodies and statuses as hyper sends them |
-//! | `compress` | gzip for long answers |
-//! | `timekeeper` | timers that outlive requests |
-//! | `upgrade` | WebSocket at the same path |
-//! | `acting`, `in_session` | requests that are actions; requests of sessions |
-//! | `endpoint` | one endpoint: dispatches each request to the modules above |
-//! | `service`, `serve` | the endpoint as a `tower` service, and on a socket |
-//! | `handover`, `standing` | event streams that go on without hyper's buffers |
-//! | `client` | the client's side: each message is a POST, and streams answer it |
+//! `server` is the server's side and `client` the client's; `message_bytes` splits the engine's output into
+//! messages for both.
 //!
 //! | status | when a server answers with it |
 //! |---|---|
@@ -53,92 +25,20 @@
 //! Clients of 2024-11-05, which open a stream first and POST messages beside it, are served by sessions
 //! that answer every POST on that stream.
 
-#[cfg(feature = "http")]
-mod acting;
-#[cfg(feature = "http")]
-mod actions;
-#[cfg(feature = "http")]
-mod answers;
-#[cfg(feature = "http")]
-mod body;
 #[cfg(feature = "http-client")]
 mod client;
+mod message_bytes;
 #[cfg(feature = "http")]
-mod collect;
-#[cfg(feature = "compression")]
-mod compress;
-#[cfg(feature = "http")]
-mod cors;
-#[cfg(feature = "http")]
-mod endpoint;
-#[cfg(feature = "http")]
-mod events;
-#[cfg(feature = "http")]
-mod exchange;
-#[cfg(feature = "http")]
-mod exchange_pool;
-#[cfg(feature = "http")]
-mod forwarded;
-#[cfg(feature = "http")]
-mod gate;
-#[cfg(feature = "http")]
-mod handover;
-#[cfg(feature = "http")]
-mod headers;
-#[cfg(feature = "http")]
-mod identify;
-#[cfg(feature = "http")]
-mod in_session;
-#[cfg(feature = "http")]
-mod log;
-#[cfg(feature = "http")]
-mod media;
-#[cfg(feature = "http")]
-mod options;
-mod pieces;
-#[cfg(feature = "http")]
-mod reader;
-#[cfg(feature = "http")]
-mod route;
-#[cfg(feature = "http")]
-mod running;
-#[cfg(feature = "http")]
-mod serve;
-#[cfg(feature = "http")]
-mod service;
-#[cfg(feature = "http")]
-mod session;
-#[cfg(feature = "http")]
-mod sessions;
-#[cfg(feature = "http")]
-mod source;
-#[cfg(feature = "http")]
-mod standing;
-#[cfg(feature = "http")]
-mod timekeeper;
-#[cfg(feature = "http")]
-mod upgrade;
+mod server;
 
-#[cfg(feature = "http")]
-use super::wait;
-
-#[cfg(feature = "http")]
-pub use self::body::HttpBody;
 #[cfg(feature = "http-client")]
 pub use self::client::{HttpClientOptions, Proxy, Relay, RelayEvent, RelayOptions, SendOptions};
 #[cfg(feature = "http")]
-pub use self::endpoint::Peer;
+pub(super) use self::server::is_trusted;
 #[cfg(feature = "http")]
-pub(super) use self::forwarded::is_trusted;
-#[cfg(feature = "http")]
-pub use self::forwarded::{Network, NoNetwork};
-#[cfg(feature = "http")]
-pub use self::identify::PeerCertificate;
-#[cfg(feature = "http")]
-pub use self::options::HttpOptions;
-#[cfg(feature = "http")]
-pub use self::serve::HttpServer;
-#[cfg(feature = "http")]
-pub use self::service::HttpService;
+pub use self::server::{
+    HttpBody, HttpOptions, HttpServer, HttpService, Network, NoNetwork, PeerAddress,
+    PeerCertificate,
+};
 #[cfg(feature = "http")]
 pub use crate::connection::Principal;

@@ -127,6 +127,13 @@ impl Places {
         }
     }
 
+    /// Closes all connections at once.
+    pub fn close_all(&self) {
+        let held = self.0.held();
+        held.values()
+            .for_each(|gives_way| _ = gives_way.cancel(None));
+    }
+
     /// Waits until all connections have ended, for at most `within`.
     pub async fn emptied(&self, within: Duration) {
         let all_ended = async {

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use reqwest::Url;
 use tokio::time::timeout;
 
-use super::super::pieces::messages;
+use super::super::message_bytes::messages;
 use super::actions;
 use super::carrier::Carrier;
 use super::in_flight::InFlight;

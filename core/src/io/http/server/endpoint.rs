@@ -1,0 +1,197 @@
+//! One HTTP endpoint: the line that every request passes.
+//!
+//! ```text
+//!   gate ─▶ kind of the request ─┬─▶ message ─▶ route ─┬─▶ exchanges   (stands alone)
+//!                                │                     ├─▶ sessions
+//!                                │                     ╰─▶ actions
+//!                                ├─▶ stream, or end, of a session
+//!                                ├─▶ stream of an action
+//!                                ╰─▶ WebSocket
+//! ```
+
+use std::io;
+use std::sync::Arc;
+
+use http_body::Body;
+use hyper::{Request, Response};
+
+use super::action_streams::ActionStreams;
+use super::actions::Actions;
+use super::body::HttpBody;
+use super::collect::collect;
+use super::exchanges::Exchanges;
+use super::gate::{Admitted, Gate, Passed, RequestKind};
+#[cfg(feature = "compression")]
+use super::gzip;
+use super::options::HttpOptions;
+use super::peer::PeerAddress;
+use super::refusal::WRONG_METHOD;
+use super::response::{self, Answer};
+use super::route::{Route, Spoken};
+use super::sessions::Sessions;
+use super::websocket;
+use crate::connection::{Budget, Config};
+use crate::io::net::metrics::{Metrics, count};
+use crate::io::net::reception::Reception;
+use crate::io::trace::traced;
+use crate::mcp::Era;
+use crate::server::Hosting;
+
+pub struct Endpoint {
+    options: Arc<HttpOptions>,
+    gate: Gate,
+    spoken: Spoken,
+    budget: Arc<Budget>,
+    exchanges: Arc<Exchanges>,
+    /// `None` when no revision with a handshake is spoken.
+    sessions: Option<Arc<Sessions>>,
+    actions: Actions,
+    /// Serves connections that upgrade to WebSocket.
+    reception: Arc<Reception>,
+}
+
+impl Endpoint {
+    pub fn new(hosting: Arc<dyn Hosting>, options: HttpOptions) -> io::Result<Self> {
+        let reception = Arc::new(Reception::new(hosting.clone(), &options));
+        let mut config = Config::clone(hosting.config());
+        config.limits = options.limits.clone();
+        config.budget.join_network();
+        // Sessions have their own idle timeout, `session_ttl`; a request that stands alone ends before an
+        // idle timeout could apply.
+        config.limits.idle_timeout = None;
+        let config = traced(Arc::new(config))?;
+        let handshake = of_era(&config, Era::Handshake);
+        let mut alone = of_era(&config, Era::Stateless);
+        alone.limits.keepalive_interval = None;
+        let options = Arc::new(options);
+        let has_sessions = handshake.revisions.newest(Era::Handshake).is_some();
+        let spoken = Spoken {
+            handshake: has_sessions.then_some(handshake.revisions),
+            legacy: has_sessions && options.sse,
+            actions: config.actions,
+            max_depth: config.limits.max_depth,
+        };
+        let exchanges = Exchanges::new(hosting.clone(), Arc::new(alone), options.clone());
+        let exchanges = Arc::new(exchanges);
+        let streams = ActionStreams::new(&options, &config.budget);
+        let sessions = has_sessions.then(|| {
+            let (options, metrics) = (options.clone(), reception.metrics().clone());
+            let sessions = Sessions::new(hosting.clone(), Arc::new(handshake), options, metrics);
+            Arc::new(sessions)
+        });
+        Ok(Self {
+            gate: Gate::new(&options, (has_sessions, config.actions), hosting.policy()),
+            spoken,
+            budget: config.budget.clone(),
+            actions: Actions::new(exchanges.clone(), streams, options.comment_interval),
+            exchanges,
+            sessions,
+            options,
+            reception,
+        })
+    }
+
+    pub fn options(&self) -> &HttpOptions {
+        &self.options
+    }
+
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        self.reception.metrics()
+    }
+
+    /// Whether clients must send credentials.
+    pub fn has_verifier(&self) -> bool {
+        self.gate.has_verifier()
+    }
+
+    /// Ends open streams gracefully.
+    pub fn stop(&self) {
+        self.exchanges.stop();
+        if let Some(sessions) = &self.sessions {
+            sessions.drain();
+        }
+        self.reception.stop();
+    }
+
+    /// Answers one request.
+    pub async fn respond<B: Body>(
+        &self,
+        request: Request<B>,
+        peer: Option<PeerAddress>,
+    ) -> Response<HttpBody> {
+        count(&self.metrics().requests);
+        #[cfg(feature = "tracing")]
+        let (method, begun) = (request.method().clone(), std::time::Instant::now());
+        #[cfg(feature = "compression")]
+        let compressed = gzip::is_wanted(request.headers(), &self.options);
+        let (parts, body) = request.into_parts();
+        let Passed { page, request } = self.gate.pass(Box::new(parts), peer);
+        let response = match request {
+            Ok(admitted) => self.serve(admitted, body).await,
+            Err(response) => *response,
+        };
+        #[cfg(feature = "compression")]
+        let response = match compressed {
+            true => response::compressed(response),
+            false => response,
+        };
+        if response.status().as_u16() >= 400 {
+            count(&self.metrics().refused);
+        }
+        event!(debug, %method, status = response.status().as_u16(), took = ?begun.elapsed(), "a request of HTTP");
+        match page {
+            Some(page) => page.admit(response),
+            None => response,
+        }
+    }
+
+    async fn serve<B: Body>(&self, request: Admitted, body: B) -> Response<HttpBody> {
+        let in_actions = request.in_actions();
+        let answer = match (request.kind(), &self.sessions) {
+            (RequestKind::Message, _) => self.post(request, body).await,
+            (RequestKind::EventStream, Some(sessions)) => sessions.open_stream(&request),
+            (RequestKind::EndOfSession, Some(sessions)) => sessions.end(&request),
+            (RequestKind::EventStream | RequestKind::EndOfSession, None) => Err(WRONG_METHOD),
+            (RequestKind::ActionStream, _) => return self.actions.get(request).await,
+            (RequestKind::WebSocket, _) => {
+                websocket::upgrade(request, &self.options.trusted_proxies, &self.reception)
+            }
+        };
+        answer.unwrap_or_else(|refusal| response::refused(refusal, in_actions))
+    }
+
+    async fn post<B: Body>(&self, request: Admitted, body: B) -> Answer {
+        let by_headers = self.spoken.by_headers(&request)?;
+        // An unknown session is refused before the body is read.
+        let session = match (by_headers, &self.sessions) {
+            (Some(Route::Session), Some(sessions)) => Some(sessions.named(&request)?),
+            (Some(Route::LegacySession), Some(sessions)) => Some(sessions.named_by_uri(&request)?),
+            _ => None,
+        };
+        let limits = &self.options.limits;
+        let body = collect(request.headers(), body, limits, &self.budget).await?;
+        let route = match by_headers {
+            Some(route) => route,
+            None => self.spoken.by_body(request.headers(), &body)?,
+        };
+        match (route, &self.sessions, session) {
+            (Route::Action, ..) => Ok(self.actions.post(request, body).await),
+            (Route::Session, Some(sessions), Some(session)) => {
+                sessions.post(&session, &request, body).await
+            }
+            (Route::LegacySession, Some(sessions), Some(session)) => {
+                sessions.post_legacy(&session, &request, &body)
+            }
+            (Route::Initialize, Some(sessions), _) => sessions.begin(&request, body).await,
+            _ => self.exchanges.serve(request, body).await,
+        }
+    }
+}
+
+/// A copy of `config` limited to the revisions of one era.
+fn of_era(config: &Config, era: Era) -> Config {
+    let mut config = config.clone();
+    let all = config.revisions.iter();
+    config.revisions = all.filter(|one| one.era() == era).collect();
+    config
+}

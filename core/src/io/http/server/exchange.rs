@@ -1,0 +1,310 @@
+//! One HTTP request from its body to its answer, on an engine connection of its own. The task that polls the
+//! answer drives the connection. Dropping an unfinished exchange cancels the request (R-CAN-06).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hyper::header::HeaderMap;
+
+use super::header_check;
+use super::sse::{SseEncoder, SseSource};
+use crate::buffer::Input;
+use crate::connection::Principal;
+use crate::connection::{
+    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, Source, Stray, StreamId,
+};
+use crate::correlate::{CancelToken, Cancelled};
+use crate::error::ConnectionError;
+use crate::handler::Head;
+use crate::io::http::message_bytes::{MessageBytes, messages};
+use crate::io::wait::{Alarm, Notifier};
+use crate::mcp::{ErrorKind, Method};
+use crate::message::MessageRef;
+use crate::server::{AnyExecutor, Hosting, ServerHost};
+
+/// The server's host, which checks the HTTP headers of a request before it handles the message.
+struct Checked {
+    /// The headers of the current request.
+    headers: HeaderMap,
+    inner: ServerHost<AnyExecutor>,
+    /// A valid request was handed to the server.
+    reached: bool,
+    /// The body was no message that a server accepts.
+    stray: bool,
+}
+
+impl Host for Checked {
+    fn fits(&mut self, message: &MessageRef<'_>) -> Result<(), (ErrorKind, String)> {
+        header_check::check(&self.headers, message, self.inner.registry())
+    }
+
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
+        self.reached = true;
+        self.inner.request(request, answer)
+    }
+
+    fn opens(&self, method: Method) -> bool {
+        self.inner.opens(method)
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        self.inner.dispatch(batch);
+    }
+
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        self.inner.cancelled(key, reason);
+    }
+
+    fn overheard(&mut self, message: MessageRef<'_>) {
+        self.inner.overheard(message);
+    }
+
+    fn notification(&mut self, message: MessageRef<'_>) {
+        self.inner.notification(message);
+    }
+
+    fn draining(&mut self) {
+        self.inner.draining();
+    }
+
+    fn closed(&mut self, reason: &ConnectionError) {
+        self.inner.closed(reason);
+    }
+
+    fn stray(&mut self, what: Stray, frame: &[u8]) {
+        self.stray = true;
+        self.inner.stray(what, frame);
+    }
+}
+
+/// One request in progress.
+pub struct Exchange {
+    connection: Connection,
+    stream: StreamId,
+    host: Checked,
+    bell: Arc<Notifier>,
+    alarm: Alarm,
+    /// The principal that sends the request.
+    principal: Option<Principal>,
+    /// How many handles of the connection the server's host holds: more than that, and a handler still
+    /// has one.
+    handles: usize,
+}
+
+impl Exchange {
+    /// Creates an exchange that has not begun.
+    pub fn new(
+        hosting: &dyn Hosting,
+        config: &Arc<Config>,
+        timers: &Handle,
+        principal: Option<&Principal>,
+    ) -> Self {
+        let mut connection = Connection::new(config.clone(), Instant::now());
+        let bell = Notifier::new();
+        connection.set_wake(bell.clone());
+        if let Some(principal) = principal {
+            connection.set_principal(principal.clone());
+        }
+        let handle = connection.handle();
+        let host = Checked {
+            headers: HeaderMap::new(),
+            inner: hosting.host(handle, Some(timers)),
+            reached: false,
+            stray: false,
+        };
+        Self {
+            stream: connection.open_stream(Framing::Whole),
+            handles: connection.handles(),
+            connection,
+            host,
+            bell,
+            alarm: Alarm::default(),
+            principal: principal.cloned(),
+        }
+    }
+
+    /// Sets the source of the request.
+    pub fn sent_from(&mut self, source: Source) {
+        self.connection.set_source(&source);
+        self.host.inner.sent_from(source);
+    }
+
+    /// The principal that sends the request.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
+    /// Whether this exchange belongs to that principal, with the same scopes.
+    pub fn is_of(&self, principal: Option<&Principal>) -> bool {
+        match (&self.principal, principal) {
+            (Some(own), Some(other)) => own.has_same_grant(other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+
+    /// Resets the exchange for another request of the same principal. Returns `false` when it cannot be
+    /// reused, because somebody still holds a handle or other state of the previous request.
+    pub fn renew(&mut self) -> bool {
+        // Checked first: the owner of a handle could act on the connection at any time.
+        let renewed = self.connection.handles() == self.handles
+            && self.connection.reset(Framing::Whole, Instant::now())
+            && self.host.inner.renew();
+        if renewed {
+            self.bell.reset();
+            self.host.headers.clear();
+            (self.host.reached, self.host.stray) = (false, false);
+        }
+        renewed
+    }
+
+    /// Announces that the request is an action, and whether its answer is `streamed` in parts.
+    pub fn expect_action(&mut self, streamed: bool) {
+        self.connection.expect_actions(self.stream, streamed);
+    }
+
+    /// The input schema of an action.
+    pub fn action_schema(&mut self, action: &str) -> Option<String> {
+        let registry = self.host.inner.registry();
+        let tool = registry.tool_at(registry.tool(action)?)?;
+        Some(tool.input_schema.clone())
+    }
+
+    /// Whether a GET may run that action.
+    pub fn runs_on_get(&mut self, tool: Option<&str>, action: &str) -> bool {
+        self.host.inner.runs_on_get(tool, action)
+    }
+
+    /// Begins with the headers and the whole body. `head` is set if the host asked for heads.
+    pub fn begin(&mut self, headers: HeaderMap, body: Input, head: Option<Arc<Head>>) {
+        if head.is_some() {
+            self.host.inner.carried(self.stream, head);
+        }
+        self.host.headers = headers;
+        *self.connection.input(self.stream) = body;
+        self.connection
+            .receive_end(self.stream, Instant::now(), &mut self.host);
+    }
+
+    /// The headers of the request.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.host.headers
+    }
+
+    /// Whether nothing more will be written.
+    pub fn is_done(&self) -> bool {
+        self.connection.in_flight() == 0 || self.connection.is_closed()
+    }
+
+    /// Whether the server itself answered, rather than the protocol layer before it.
+    pub fn reached_server(&self) -> bool {
+        self.host.reached
+    }
+
+    /// Whether the body was no message that a server accepts.
+    pub fn is_stray(&self) -> bool {
+        self.host.stray
+    }
+
+    /// Takes the output: one message per line.
+    pub fn take(&mut self) -> impl Iterator<Item = Bytes> + use<'_> {
+        let pieces = self.connection.output(self.stream).take();
+        let budget = self.connection.budget();
+        // Counted in the budget until it is sent, which may take time.
+        pieces.map(move |piece| {
+            let len = piece.len();
+            budget.counted(piece, len)
+        })
+    }
+
+    /// Ends the exchange gracefully within `grace`.
+    pub fn drain(&mut self, grace: Duration) {
+        let why = ConnectionError::ShuttingDown;
+        self.connection
+            .drain(Instant::now(), grace, why, &mut self.host);
+    }
+
+    /// Drives the exchange. `Ready` when there is output or the exchange is done.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.bell.watch(cx) {
+                let now = Instant::now();
+                self.connection.handle_submissions(now, &mut self.host);
+            }
+            if self.is_done() || !self.connection.output(self.stream).is_empty() {
+                return Poll::Ready(());
+            }
+            if !self.alarm.poll(self.connection.poll_timeout(), cx) {
+                return Poll::Pending;
+            }
+            let now = Instant::now();
+            self.connection.handle_timeout(now, &mut self.host);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.connection
+            .close(ConnectionError::ClosedByPeer, &mut self.host);
+    }
+}
+
+/// An exchange whose answer consists of several messages.
+pub struct Answering {
+    exchange: Box<Exchange>,
+    stopping: Option<(Cancelled, Duration)>,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    On,
+    ToEnd,
+}
+
+impl Answering {
+    /// When `stop` is cancelled, the exchange ends gracefully within `grace`.
+    pub fn new(exchange: Box<Exchange>, stop: &CancelToken, grace: Duration) -> Self {
+        let stopping = Some((stop.cancelled(), grace));
+        Self { exchange, stopping }
+    }
+
+    /// Passes the messages written since the last call to `take`.
+    pub fn poll_messages(
+        &mut self,
+        cx: &mut Context<'_>,
+        take: impl FnMut(MessageBytes),
+    ) -> Poll<Moved> {
+        if let Some((stop, grace)) = &mut self.stopping
+            && Pin::new(stop).poll(cx).is_ready()
+        {
+            let grace = *grace;
+            self.stopping = None;
+            self.exchange.drain(grace);
+        }
+        let moved = self.exchange.poll(cx);
+        messages(self.exchange.take()).into_iter().for_each(take);
+        match self.exchange.is_done() {
+            true => Poll::Ready(Moved::ToEnd),
+            false => moved.map(|()| Moved::On),
+        }
+    }
+}
+
+impl SseSource for Answering {
+    fn poll_events(&mut self, encoder: &mut SseEncoder, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let moved = self.poll_messages(cx, |message| encoder.event(None, &message));
+            match moved {
+                Poll::Ready(Moved::ToEnd) => return Poll::Ready(()),
+                Poll::Ready(Moved::On) if !encoder.is_full() => {}
+                _ => return Poll::Pending,
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The gate: every request passes these checks before anything else interprets it, whatever it asks for
+//! and whichever transport carries it. Only the gate creates an [`Admitted`], and nothing is served
+//! without one.
+//!
+//! | check, in this order | status of the refusal |
+//! |---|---|
+//! | `Host`, then `Origin`, `Sec-Fetch-Site` and `Sec-Fetch-Mode`: see `origin` | 403 |
+//! | path | 404 |
+//! | method | 405 |
+//! | `Accept` of a stream, `Content-Type` of a message | 406, 415 |
+//! | credentials, where the server has a verifier | 401, 429 |
+//!
+//! A CORS preflight is answered after the first check, since it carries no credentials.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use hyper::header::HeaderMap;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+
+use super::body::HttpBody;
+use super::cors::Page;
+use super::credentials::{self, identify};
+use super::forwarded::Network;
+use super::headers::{is_action_stream, is_in_actions, is_websocket};
+use super::media::{EVENTS, accepts, is_json};
+use super::options::HttpOptions;
+use super::origin;
+use super::peer::PeerAddress;
+use super::refusal::{HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, WRONG_METHOD};
+use super::response::refused;
+use crate::connection::{Principal, Source};
+use crate::handler::Head;
+use crate::policy::Policy;
+
+/// The kind of a request, according to its method, path and headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Posts a message.
+    Message,
+    /// Opens a stream of events of a session.
+    EventStream,
+    /// Ends a session.
+    EndOfSession,
+    /// Opens or resumes the stream of an action, which the query names.
+    ActionStream,
+    /// Upgrades to WebSocket.
+    WebSocket,
+}
+
+/// A request that has passed the gate, without its body. Only the gate creates one.
+pub struct Admitted {
+    parts: Box<Parts>,
+    kind: RequestKind,
+    in_actions: bool,
+    peer: Option<PeerAddress>,
+    principal: Option<Principal>,
+}
+
+impl Admitted {
+    pub fn kind(&self) -> RequestKind {
+        self.kind
+    }
+
+    /// Whether the answer is written in the action dialect, even if the request is refused (F-63).
+    pub fn in_actions(&self) -> bool {
+        self.in_actions
+    }
+
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    /// The principal that sent the request: the verifier's, or the one that the host put into the extensions.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
+    /// The source that the limits count the request for: its principal, or else its address.
+    pub fn source(&self, trusted: &[Network]) -> Source {
+        credentials::source(trusted, self.headers(), self.peer).or_principal(self.principal())
+    }
+
+    /// A copy of the head, for executors that want one. `session` is the id of the request's session.
+    pub fn head(&self, session: Option<&str>) -> Arc<Head> {
+        let parts = &self.parts;
+        let target = parts.uri.path_and_query();
+        let headers = parts.headers.iter();
+        Arc::new(Head {
+            method: parts.method.as_str().into(),
+            target: target.map_or("/", |target| target.as_str()).into(),
+            headers: headers
+                .map(|(name, value)| (name.as_str().into(), value.as_bytes().into()))
+                .collect(),
+            session: session.map(Into::into),
+            peer: self.peer.map(|peer| peer.0),
+        })
+    }
+
+    pub fn into_parts(self) -> Parts {
+        *self.parts
+    }
+}
+
+/// The gate's result for one request.
+pub struct Passed {
+    /// The page that sent the request, if it may read the answer.
+    pub page: Option<Page>,
+    /// The request, or the response to one that is refused or already answered.
+    pub request: Result<Admitted, Box<Response<HttpBody>>>,
+}
+
+/// The gate of one endpoint.
+pub struct Gate {
+    options: Arc<HttpOptions>,
+    /// Whether the server has sessions: only then can a client GET or DELETE.
+    sessions: bool,
+    /// Whether the action dialect is spoken.
+    actions: bool,
+    /// Verifies credentials; `None` if it has no verifier.
+    policy: Option<Arc<Policy>>,
+}
+
+impl Gate {
+    /// Creates the gate of an endpoint with these options.
+    pub fn new(
+        options: &Arc<HttpOptions>,
+        (sessions, actions): (bool, bool),
+        policy: Option<Arc<Policy>>,
+    ) -> Self {
+        Self {
+            options: options.clone(),
+            sessions,
+            actions,
+            policy: policy.filter(|policy| policy.has_verifier()),
+        }
+    }
+
+    /// Whether credentials are checked.
+    pub fn has_verifier(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// Checks a request from `peer`.
+    pub fn pass(&self, parts: Box<Parts>, peer: Option<PeerAddress>) -> Passed {
+        let in_actions = self.actions && is_in_actions(&parts.headers);
+        let mut page = None;
+        let request = match origin::check(&parts.uri, &parts.headers, &self.options) {
+            Err(refusal) => Err(refusal),
+            Ok(()) => {
+                page = Page::of(&parts, &self.options);
+                if let Some(answer) = page.as_ref().and_then(|page| page.preflight(&parts)) {
+                    let request = Err(Box::new(answer));
+                    return Passed { page, request };
+                }
+                self.identified(parts, peer, in_actions)
+            }
+        };
+        let request = request.map_err(|refusal| Box::new(refused(refusal, in_actions)));
+        Passed { page, request }
+    }
+
+    /// The kind of a request (R-HTP-01, R-HTP-02, R-HTP-11, R-SES-06).
+    fn kind(&self, parts: &Parts) -> Result<RequestKind, HttpRefusal> {
+        let (path, own) = (parts.uri.path(), &*self.options.path);
+        let upgrades = self.options.websocket && is_websocket(parts);
+        if !upgrades && self.actions && is_action_stream(parts, own) {
+            return Ok(RequestKind::ActionStream);
+        }
+        if own != "*" && path != own {
+            return Err(NO_ENDPOINT);
+        }
+        match parts.method {
+            _ if upgrades => Ok(RequestKind::WebSocket),
+            Method::POST if is_json(&parts.headers) => Ok(RequestKind::Message),
+            Method::POST => Err(NOT_JSON),
+            Method::GET if !self.sessions => Err(WRONG_METHOD),
+            Method::GET if accepts(&parts.headers, EVENTS) => Ok(RequestKind::EventStream),
+            Method::GET => Err(NOT_ACCEPTED_EVENTS),
+            Method::DELETE if self.sessions => Ok(RequestKind::EndOfSession),
+            _ => Err(WRONG_METHOD),
+        }
+    }
+
+    fn identified(
+        &self,
+        mut parts: Box<Parts>,
+        peer: Option<PeerAddress>,
+        in_actions: bool,
+    ) -> Result<Admitted, HttpRefusal> {
+        let kind = self.kind(&parts)?;
+        let known = parts.extensions.remove::<Principal>();
+        let principal = match &self.policy {
+            Some(policy) if known.is_none() => {
+                let trusted = &self.options.trusted_proxies;
+                Some(identify(policy, trusted, &parts, peer, in_actions)?)
+            }
+            _ => known,
+        };
+        Ok(Admitted {
+            parts,
+            kind,
+            in_actions,
+            peer,
+            principal,
+        })
+    }
+}
+
+impl HttpOptions {
+    /// Runs the gate's checks that apply wherever a request is served: `Host`, `Origin`, the Fetch
+    /// Metadata headers of browsers, and the `Content-Type` of a POST. For programs that handle
+    /// requests themselves; [`HttpService`](crate::io::http::HttpService) runs these checks automatically.
+    ///
+    /// # Errors
+    /// The status that the request is refused with, and the reason.
+    pub fn screen<B>(&self, request: &Request<B>) -> Result<(), (StatusCode, Cow<'static, str>)> {
+        let headers = request.headers();
+        let screened = origin::check(request.uri(), headers, self);
+        let refusal = match screened {
+            Ok(()) if *request.method() != Method::POST || is_json(headers) => return Ok(()),
+            Ok(()) => NOT_JSON,
+            Err(refusal) => refusal,
+        };
+        Err((refusal.status_code(), refusal.why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::media;
+    use super::*;
+    use hyper::Request;
+
+    fn verdict(
+        change: impl FnOnce(hyper::http::request::Builder) -> hyper::http::request::Builder,
+    ) -> u16 {
+        let request = Request::post("/mcp")
+            .header("host", "localhost:8000")
+            .header("content-type", "application/json; charset=utf-8")
+            .header("accept", "application/json, text/event-stream;q=0.9");
+        let (parts, ()) = change(request).body(()).unwrap().into_parts();
+        let gate = Gate::new(&Arc::default(), (false, false), None);
+        match gate.pass(Box::new(parts), None).request {
+            Err(response) => response.status().as_u16(),
+            Ok(admitted) => media::check_accept(admitted.headers())
+                .map_or_else(|refusal| refusal.status_code().as_u16(), |()| 200),
+        }
+    }
+
+    fn replaced(name: &'static str, value: &'static str) -> u16 {
+        verdict(|mut request| {
+            if let Some(headers) = request.headers_mut() {
+                headers.insert(name, value.parse().unwrap());
+            }
+            request
+        })
+    }
+
+    /// R-HTP-01, R-HTP-03, R-HTP-06.
+    #[test]
+    fn requests_are_refused_before_their_body_is_read() {
+        assert_eq!(verdict(|request| request), 200);
+        for (name, value, status) in [
+            ("host", "evil.example.com", 403),
+            ("host", "evil.example.com:8000", 403),
+            ("host", "LOCALHOST", 200),
+            ("host", "[::1]:80", 200),
+            ("host", "[::2]", 403),
+            ("origin", "http://evil.example.com", 403),
+            ("origin", "null", 403),
+            ("origin", "http://localhost:3000", 200),
+            ("content-type", "text/plain", 415),
+            ("content-type", "APPLICATION/JSON", 200),
+            ("accept", "application/json", 406),
+            ("accept", "text/event-stream", 406),
+            ("accept", "*/*", 200),
+            ("accept", "application/*, text/*", 200),
+            ("accept", "text/html", 406),
+        ] {
+            assert_eq!(replaced(name, value), status, "{name}: {value}");
+        }
+        assert_eq!(verdict(|request| request.uri("/other")), 404);
+        assert_eq!(verdict(|request| request.method("GET")), 405);
+        assert_eq!(
+            verdict(|request| request.uri("http://evil.example.com/mcp")),
+            403
+        );
+    }
+}

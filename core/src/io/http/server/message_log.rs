@@ -1,0 +1,286 @@
+//! The messages written on one stream of a session, kept for clients that reconnect (R-SSE-04).
+
+use std::collections::VecDeque;
+use std::task::Waker;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::connection::StreamId;
+use crate::io::http::message_bytes::MessageBytes;
+
+/// The messages of one stream that are unread, or may be requested again.
+#[derive(Debug)]
+pub struct MessageLog {
+    /// The engine's stream, while it may still produce messages.
+    pub stream: Option<StreamId>,
+    /// A client knows a position in this log, so it may reconnect.
+    pub resumable: bool,
+    /// The reader is to leave when it has read everything, and may reconnect after this time.
+    pub released: Option<Duration>,
+    /// The current reader; `None` when the last one has left.
+    reader: Option<u64>,
+    waker: Option<Waker>,
+    /// How many messages were read, by the current reader or the last one.
+    read: u64,
+    kept: VecDeque<MessageBytes>,
+    /// How many messages were forgotten: the position of the first one kept.
+    gone: u64,
+    bytes: usize,
+}
+
+/// Which messages of a log may be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Messages that were read.
+    Read,
+    /// Also unread messages of logs without a reader, except the last one of a log that a client may
+    /// reconnect to: that one is usually the answer.
+    Unread,
+    /// Also that last message.
+    Owed,
+}
+
+impl Which {
+    pub const ALL: [Self; 3] = [Self::Read, Self::Unread, Self::Owed];
+}
+
+impl MessageLog {
+    pub fn of(stream: StreamId) -> Self {
+        Self {
+            stream: Some(stream),
+            resumable: false,
+            released: None,
+            reader: None,
+            waker: None,
+            read: 0,
+            kept: VecDeque::new(),
+            gone: 0,
+            bytes: 0,
+        }
+    }
+
+    pub fn push(&mut self, message: MessageBytes) {
+        self.bytes += len(&message);
+        self.kept.push_back(message);
+    }
+
+    /// Attaches `reader` after `behind` messages, or where the last reader stopped, and displaces the
+    /// current reader. Returns `false` and changes nothing when some of the messages that follow are
+    /// gone.
+    pub fn begin(&mut self, reader: u64, behind: Option<u64>) -> bool {
+        let read = behind.unwrap_or(self.read.max(self.gone));
+        if !(self.gone..=self.len()).contains(&read) {
+            return false;
+        }
+        self.read = read;
+        self.reader = Some(reader);
+        self.released = None;
+        self.wake();
+        true
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    pub fn is_read_by(&self, reader: u64) -> bool {
+        self.reader == Some(reader)
+    }
+
+    /// Detaches the reader.
+    pub fn leave(&mut self) {
+        self.reader = None;
+        self.waker = None;
+    }
+
+    /// How many messages have been read.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// The next message for the reader, and the number of messages read after it.
+    pub fn next(&mut self) -> Option<(u64, MessageBytes)> {
+        let index = usize::try_from(self.read.checked_sub(self.gone)?).ok()?;
+        let message = self.kept.get(index)?.clone();
+        self.read += 1;
+        Some((self.read, message))
+    }
+
+    /// Registers the reader's waker.
+    pub fn watch(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(kept) => kept.clone_from(waker),
+            None => self.waker = Some(waker.clone()),
+        }
+    }
+
+    /// Wakes the reader: there is more to read, or nothing more will come.
+    pub fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether the log takes more messages: its reader has read everything, or there is no reader.
+    pub fn has_room(&self) -> bool {
+        self.reader.is_none() || self.read == self.len()
+    }
+
+    /// Whether everything was read and nothing more will come.
+    pub fn is_at_end(&self) -> bool {
+        self.stream.is_none() && self.read == self.len()
+    }
+
+    fn len(&self) -> u64 {
+        self.gone + self.kept.len() as u64
+    }
+
+    /// Whether at most one message is kept.
+    pub fn is_last(&self) -> bool {
+        self.kept.len() <= 1
+    }
+
+    /// Bytes kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Forgets the oldest message if `which` covers it, and returns its size in bytes. An unread
+    /// message stays as long as the log has a reader.
+    pub fn forget(&mut self, which: Which) -> Option<usize> {
+        let is_read = self.gone < self.read;
+        let is_last = self.resumable && self.kept.len() == 1;
+        let goes = is_read
+            || self.reader.is_none()
+                && match which {
+                    Which::Read => false,
+                    Which::Unread => !is_last,
+                    Which::Owed => true,
+                };
+        if !goes {
+            return None;
+        }
+        let len = len(&self.kept.pop_front()?);
+        self.bytes -= len;
+        self.gone += 1;
+        Some(len)
+    }
+
+    /// Whether the log is of no use any more: it has ended, has no reader, and keeps nothing to resume
+    /// from.
+    pub fn is_over(&self) -> bool {
+        let kept = self.resumable && self.bytes > 0;
+        self.stream.is_none() && self.reader.is_none() && !kept
+    }
+}
+
+/// The memory that a message costs, in bytes; an empty message costs some as well.
+fn len(message: &MessageBytes) -> usize {
+    size_of::<MessageBytes>() + message.iter().map(Bytes::len).sum::<usize>()
+}
+
+/// The logs of a session, sorted by number. A `Vec`, since an idle session has one log, and the first
+/// node of a `BTreeMap` would have room for eleven.
+pub struct Logs(Vec<(u64, MessageLog)>);
+
+impl Logs {
+    pub fn of(number: u64, log: MessageLog) -> Self {
+        Self(vec![(number, log)])
+    }
+
+    /// Adds a log under a number that is greater than all existing ones.
+    pub fn push(&mut self, number: u64, log: MessageLog) {
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(self.0.len().max(1));
+        }
+        self.0.push((number, log));
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        self.0.binary_search_by_key(&number, |(own, _)| *own).ok()
+    }
+
+    pub fn get(&self, number: u64) -> Option<&MessageLog> {
+        self.0.get(self.place(number)?).map(|(_, log)| log)
+    }
+
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut MessageLog> {
+        let place = self.place(number)?;
+        self.0.get_mut(place).map(|(_, log)| log)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &MessageLog> {
+        self.0.iter().map(|(_, log)| log)
+    }
+
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut MessageLog> {
+        self.0.iter_mut().map(|(_, log)| log)
+    }
+
+    pub fn retain(&mut self, mut stays: impl FnMut(&mut MessageLog) -> bool) {
+        self.0.retain_mut(|(_, log)| stays(log));
+        // Gives memory back when few logs are left of many.
+        if self.0.capacity() / 8 > self.0.len() {
+            self.0.shrink_to(self.0.len() * 2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &'static str) -> MessageBytes {
+        MessageBytes::from_iter([Bytes::from_static(text.as_bytes())])
+    }
+
+    #[test]
+    fn logs_are_found_by_number_and_take_no_more_room_than_they_need() {
+        let mut logs = Logs::of(0, MessageLog::of(StreamId::FIRST));
+        (1..=100).for_each(|n| logs.push(n * 3, MessageLog::of(StreamId::FIRST)));
+        for number in 0..=301 {
+            let is_one = number % 3 == 0 && number <= 300;
+            assert_eq!(logs.get(number).is_some(), is_one, "{number}");
+            assert_eq!(logs.get_mut(number).is_some(), is_one, "{number}");
+        }
+        logs.get_mut(6).unwrap().resumable = true;
+        logs.retain(|log| log.resumable);
+        assert_eq!(logs.values().count(), 1);
+        assert!(logs.get(6).is_some() && logs.get(0).is_none());
+        assert!(logs.0.capacity() <= 8, "room for {}", logs.0.capacity());
+    }
+
+    /// R-SSE-05, R-SSE-10.
+    #[test]
+    fn a_log_is_read_from_anywhere_that_is_still_kept() {
+        let mut log = MessageLog::of(StreamId::FIRST);
+        for each in ["a", "b", "c"] {
+            log.push(text(each));
+        }
+        assert!(log.begin(1, None) && !log.has_room());
+        assert_eq!(log.forget(Which::Unread), None, "it is still to be read");
+        assert_eq!(log.next(), Some((1, text("a"))));
+        assert!(log.forget(Which::Read).is_some());
+        assert_eq!(log.forget(Which::Unread), None);
+        assert!(!log.begin(2, Some(0)) && !log.begin(2, Some(4)) && log.is_read_by(1));
+        assert!(log.begin(2, Some(1)) && !log.is_read_by(1));
+        assert_eq!(log.next(), Some((2, text("b"))));
+        assert_eq!(log.next(), Some((3, text("c"))));
+        assert!(log.next().is_none() && log.has_room());
+        log.push(text("d"));
+        log.push(text("e"));
+        log.leave();
+        log.resumable = true;
+        log.stream = None;
+        while log.forget(Which::Read).is_some() {}
+        assert_eq!(log.len() - log.gone, 2, "what was not read stays longest");
+        while log.forget(Which::Unread).is_some() {}
+        assert!(!log.is_over(), "the last is owed to the client");
+        assert!(log.begin(3, Some(4)));
+        assert_eq!(log.next(), Some((5, text("e"))));
+        log.leave();
+        while log.forget(Which::Read).is_some() {}
+        assert!(log.is_over() && log.bytes() == 0);
+    }
+}

@@ -1,0 +1,78 @@
+//! The server's side: one endpoint for every revision, the action dialect and WebSocket.
+//!
+//! ```text
+//!   hyper ─▶ gate ─▶ endpoint ──┬─▶ exchanges: an engine connection for one request, driven by the task
+//!              │                │              that polls its answer               (2026-07-28, actions)
+//!              ╰─ refusals      ╰─▶ sessions: a connection with a stream for each POST, its logs and
+//!                                             their readers                (2025-03-26 to 2025-11-25)
+//!
+//!   only the answer ─▶ application/json      other messages before it ─▶ text/event-stream
+//! ```
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `serve`, `service` | the endpoint on a socket, and as a `tower` service |
+//! | `endpoint` | the line that every request passes |
+//! | `gate` | the checks that every request must pass before it is served |
+//! | `origin`, `media`, `credentials` | the gate's checks of the origin, the media types and the sender |
+//! | `forwarded`, `peer` | the address of a client, also behind proxies |
+//! | `cors` | which pages may read answers |
+//! | `headers`, `route`, `collect` | what headers say; how a POST is served; reading its body |
+//! | `exchange`, `exchanges`, `exchange_pool` | one request on an engine connection of its own; all of them; the finished ones |
+//! | `header_check` | checks the headers of a request against its body |
+//! | `session`, `sessions`, `session_table` | one session; the requests of sessions; the table of sessions |
+//! | `message_log`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
+//! | `actions` | requests that are actions |
+//! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
+//! | `action_streams` | streams of actions, kept for clients that reconnect |
+//! | `refusal`, `response`, `body`, `sse`, `gzip` | refusals, responses and their bodies |
+//! | `detach`, `chunked_events` | event streams that go on without hyper's buffers |
+//! | `timekeeper` | timers that outlive requests |
+//! | `websocket` | WebSocket at the same path |
+//! | `options` | path, hosts, origins, limits |
+
+mod action_request;
+mod action_response;
+mod action_streams;
+mod actions;
+mod body;
+mod chunked_events;
+mod collect;
+mod cors;
+mod credentials;
+mod detach;
+mod endpoint;
+mod exchange;
+mod exchange_pool;
+mod exchanges;
+mod forwarded;
+mod gate;
+#[cfg(feature = "compression")]
+mod gzip;
+mod header_check;
+mod headers;
+mod media;
+mod message_log;
+mod options;
+mod origin;
+mod peer;
+mod refusal;
+mod response;
+mod route;
+mod serve;
+mod service;
+mod session;
+mod session_reader;
+mod session_table;
+mod sessions;
+mod sse;
+mod timekeeper;
+mod websocket;
+
+pub use self::body::HttpBody;
+pub(in crate::io) use self::forwarded::is_trusted;
+pub use self::forwarded::{Network, NoNetwork};
+pub use self::options::HttpOptions;
+pub use self::peer::{PeerAddress, PeerCertificate};
+pub use self::serve::HttpServer;
+pub use self::service::HttpService;

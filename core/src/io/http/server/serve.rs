@@ -1,0 +1,320 @@
+//! A server on HTTP that listens on a socket.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
+
+use hyper::body::Body;
+use hyper::header::UPGRADE;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, Version};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+use super::body::HttpBody;
+use super::detach::Detach;
+use super::options::HttpOptions;
+use super::peer::{PeerAddress, PeerCertificate};
+use super::service::HttpService;
+use crate::correlate::CancelToken;
+use crate::io::net::drive::{ABRUPT, FAREWELL};
+use crate::io::net::listen::{Reach, fill, listen};
+use crate::io::net::metrics::Counted;
+use crate::io::net::places::{Place, Places};
+use crate::io::net::serve::{ServeOptions, TlsOptions};
+#[cfg(feature = "tls")]
+use crate::io::net::tls::Acceptor;
+use crate::io::net::turns::{self, FairExecutor};
+use crate::server::Server;
+
+/// Maximum number of concurrent streams on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 200;
+/// Maximum size of all headers of a request, in bytes, as in Node; longer ones get status 431. With
+/// HTTP/1.1, it is also the limit of hyper's read buffer.
+const MAX_HEAD_BYTES: u32 = 16 << 10;
+/// The memory that a connection takes without its bodies, approximately, in bytes: mostly hyper's
+/// buffers, with what the allocator loses between short blocks.
+const CONNECTION_BYTES: usize = 28 << 10;
+
+/// A server on HTTP that listens on a socket.
+pub struct HttpServer {
+    listener: TcpListener,
+    service: HttpService,
+    places: Places,
+    #[cfg(feature = "tls")]
+    tls: Option<Acceptor>,
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer")
+            .field("listener", &self.listener)
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpServer {
+    /// Binds a listener to `address`. Requires a tokio runtime with I/O and time enabled.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on; when other machines can reach it although no credentials
+    /// are checked and [`HttpOptions::anonymous`] is not set; and as for [`HttpService::new`].
+    pub async fn bind(
+        server: &Server,
+        address: impl tokio::net::ToSocketAddrs,
+        options: HttpOptions,
+    ) -> io::Result<Self> {
+        let service = HttpService::new(server, options)?;
+        let reach = Reach::of(service.has_verifier(), service.options());
+        let listener = listen(address, reach).await?;
+        Ok(Self::on(listener, service))
+    }
+
+    /// Serves on a socket that already listens. The caller has decided from where the socket can be
+    /// reached, so [`HttpOptions::anonymous`] is not checked.
+    pub fn on(listener: TcpListener, service: HttpService) -> Self {
+        let own = ServeOptions::default();
+        let proxies = &service.options().trusted_proxies;
+        Self {
+            listener,
+            places: Places::new(own.max_connections, own.max_connections_per_peer, proxies),
+            service,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    /// The service that answers the requests.
+    pub fn service(&self) -> &HttpService {
+        &self.service
+    }
+
+    /// Limits the number of connections at a time, and of connections from one address: see
+    /// [`ServeOptions::max_connections`] and [`ServeOptions::max_connections_per_peer`].
+    pub fn max_connections(mut self, all: usize, each: Option<usize>) -> Self {
+        self.places = Places::new(all, each, &self.service.options().trusted_proxies);
+        self
+    }
+
+    /// Serves behind TLS.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the key does not match the certificate;
+    /// [`Unsupported`](io::ErrorKind::Unsupported) without the feature `tls`.
+    #[cfg(feature = "tls")]
+    pub fn behind_tls(mut self, options: &TlsOptions) -> io::Result<Self> {
+        let allowed = self.service.options().header_timeout;
+        self.tls = Some(Acceptor::new(options, allowed)?);
+        Ok(self)
+    }
+
+    /// Serves behind TLS.
+    ///
+    /// # Errors
+    /// Always: this build does not include the feature `tls`.
+    #[cfg(not(feature = "tls"))]
+    pub fn behind_tls(self, _: &TlsOptions) -> io::Result<Self> {
+        let why = "this program has no TLS built in: feature `tls` of mcpbolt";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
+
+    /// The address that the server listens on, with the port that the system chose.
+    ///
+    /// # Errors
+    /// When the system does not report it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the future `stop` completes, then accepts no new connections and answers requests
+    /// in flight within the grace period.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let service = self.service;
+        let stopping = CancelToken::new();
+        let http = Arc::new(http(service.options()));
+        let begin = |stream: TcpStream, place: Place| {
+            let connection = Connection {
+                http: http.clone(),
+                stopping: stopping.clone(),
+                service: service.clone(),
+                place: place.clone(),
+            };
+            #[cfg(feature = "tls")]
+            let tls = self.tls.clone();
+            let served = async move {
+                #[cfg(feature = "tls")]
+                if let Some(tls) = tls {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        let shown = stream.get_ref().1.peer_certificates();
+                        let shown = shown.and_then(|chain| chain.first());
+                        let certificate = shown.map(|one| PeerCertificate(one.as_ref().into()));
+                        connection.serve(stream, certificate).await;
+                    }
+                    return;
+                }
+                connection.serve(stream, None).await;
+            };
+            tokio::spawn(place.task(until(place.gives_way(), served)));
+        };
+        let stall = service.options().limits.stall_timeout;
+        fill(&self.places, self.listener, stall, stop, begin).await;
+        stopping.cancel(None);
+        service.stop();
+        let grace = service.options().grace;
+        // The final messages of requests that the grace period has ended are still sent.
+        self.places.emptied(grace.saturating_add(ABRUPT)).await;
+        self.places.close_all();
+        self.places.emptied(FAREWELL).await;
+    }
+}
+
+fn http(options: &HttpOptions) -> auto::Builder<FairExecutor> {
+    let mut http = auto::Builder::new(FairExecutor);
+    http.http1()
+        .timer(TokioTimer::new())
+        .max_buf_size(MAX_HEAD_BYTES as usize)
+        .header_read_timeout(options.header_timeout);
+    let mut http2 = http.http2();
+    http2
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES);
+    if let Some(heartbeat) = options.heartbeat {
+        http2
+            .keep_alive_interval(heartbeat)
+            .keep_alive_timeout(heartbeat);
+    }
+    http
+}
+
+/// Runs `work` until it completes or `end` does, whichever is first.
+async fn until(end: impl Future<Output = ()>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        biased;
+        () = work => {}
+        () = end => {}
+    }
+}
+
+/// One accepted connection.
+struct Connection {
+    http: Arc<auto::Builder<FairExecutor>>,
+    /// Cancelled when the server stops: the connection then ends after its current responses.
+    stopping: CancelToken,
+    service: HttpService,
+    place: Place,
+}
+
+impl Connection {
+    /// Serves the connection until it has ended. `certificate` is the client's, over TLS.
+    async fn serve<S>(self, stream: S, certificate: Option<PeerCertificate>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let place = self.place.clone();
+        let detach = Detach::new();
+        let has_begun = self.serve_by_hyper(stream, certificate, &detach).await;
+        let Some(rest) = detach.take().filter(|_| has_begun) else {
+            return;
+        };
+        // A stream may last for hours. It runs in a new task, which is smaller than this one with hyper's
+        // state, and keeps nothing else.
+        turns::spawn(async move { until(place.gives_way(), rest).await });
+    }
+
+    /// Serves until the connection has ended, or its stream is detached. Returns whether there was a
+    /// request in time.
+    async fn serve_by_hyper<S>(
+        self,
+        stream: S,
+        certificate: Option<PeerCertificate>,
+        detach: &Arc<Detach<Counted<S>>>,
+    ) -> bool
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let metrics = self.service.metrics().clone();
+        let _state = metrics.occupied(CONNECTION_BYTES);
+        let requests = Arc::new(Requests {
+            service: self.service,
+            peer: self.place.peer().map(PeerAddress),
+            place: self.place,
+            certificate,
+            has_begun: AtomicBool::new(false),
+            detach: detach.clone(),
+        });
+        let own = requests.clone();
+        let respond = service_fn(move |request| {
+            let own = own.clone();
+            async move { Ok::<_, Infallible>(own.respond(request).await) }
+        });
+        let stream = TokioIo::new(detach.lend(Counted::new(stream, &metrics)));
+        let connection = self.http.serve_connection_with_upgrades(stream, respond);
+        let mut connection = pin!(connection);
+        let mut stopping = Some(self.stopping.cancelled());
+        // hyper starts its header timer only once it knows the HTTP version.
+        let mut opening = pin!(sleep(requests.service.options().header_timeout));
+        poll_fn(|cx| {
+            if let Some(stop) = &mut stopping
+                && pin!(stop).poll(cx).is_ready()
+            {
+                stopping = None;
+                connection.as_mut().graceful_shutdown();
+            }
+            // A client that disconnects is not an error of the server.
+            if connection.as_mut().poll(cx).is_ready() || detach.is_due() {
+                return Poll::Ready(true);
+            }
+            match requests.has_begun.load(Relaxed) {
+                true => Poll::Pending,
+                false => opening.as_mut().poll(cx).map(|()| false),
+            }
+        })
+        .await
+    }
+}
+
+/// What the requests of one connection share.
+struct Requests<S> {
+    service: HttpService,
+    place: Place,
+    peer: Option<PeerAddress>,
+    certificate: Option<PeerCertificate>,
+    /// There was a request.
+    has_begun: AtomicBool,
+    detach: Arc<Detach<S>>,
+}
+
+impl<S> Requests<S> {
+    async fn respond(&self, mut request: Request<hyper::body::Incoming>) -> Response<HttpBody> {
+        self.has_begun.store(true, Relaxed);
+        if request.headers().contains_key(UPGRADE) {
+            // The place is held for as long as the connection lives, also as a WebSocket.
+            request.extensions_mut().insert(self.place.clone());
+        }
+        if let Some(certificate) = &self.certificate {
+            request.extensions_mut().insert(certificate.clone());
+        }
+        let detaches = request.version() == Version::HTTP_11 && request.method() == Method::GET;
+        let has_body = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
+        let mut response = self.service.respond_to(request, self.peer).await;
+        if response.status().is_success() {
+            self.place.establish();
+        }
+        self.detach.answered(has_body, &response);
+        if detaches {
+            self.detach.ask(&mut response);
+        }
+        response
+    }
+}

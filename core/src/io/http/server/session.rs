@@ -1,0 +1,540 @@
+//! A session of the handshake era: one connection of the engine with a stream for each request,
+//! and a log of what was written on each.
+//!
+//! ```text
+//!   POST ─▶ a stream of its own ─▶ engine ─▶ its log ─▶ the answer of that POST
+//!   GET  ───────────────────────────╯   ╰─▶ the first log: what belongs to no request
+//! ```
+//!
+//! Incoming messages are handled in the task of their request. Submissions of handlers and timers are
+//! handled in a task that each session has. A log takes from the engine only as much as its reader has
+//! room for, so a slow reader is subject to the engine's limits.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::message_log::{Logs, MessageLog, Which};
+use super::sse::StreamPosition;
+use crate::buffer::Input;
+use crate::connection::{Config, Connection, Framing, Held, Principal, Source, StreamId, Wake};
+use crate::error::ConnectionError;
+use crate::handler::Head;
+use crate::io::http::message_bytes::{MessageBytes, messages};
+use crate::io::shares::Stage;
+use crate::io::wait::{Alarm, Notifier};
+use crate::limits::{UNCOUNTED_BYTES, later};
+use crate::mcp::Revision;
+use crate::server::{AnyExecutor, Hosting, ServerHost};
+
+/// The number of the log for messages that belong to no request.
+pub const SESSION_LOG: u64 = 0;
+/// The memory that a session takes without its logs, approximately, in bytes: with the stream that its
+/// client reads.
+const SESSION_BYTES: usize = 10 << 10;
+
+pub struct HttpSession {
+    id: Arc<str>,
+    principal: Option<Principal>,
+    bell: Arc<Notifier>,
+    /// How many messages the client has sent, counted up to 3: determines the stage.
+    came: AtomicU8,
+    /// When the handshake must be finished.
+    due: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    connection: Connection,
+    host: ServerHost<AnyExecutor>,
+    logs: Logs,
+    /// The number of the next log, and of the next reader.
+    next: u64,
+    replay_bytes: usize,
+    /// Bytes in all logs.
+    kept: usize,
+    /// Accounts for `kept` and for the session itself in the memory budget.
+    held: Held,
+    /// Maximum of bytes kept of the last unread messages, which clients may reconnect for.
+    owed_bytes: usize,
+    /// When a client last used the session.
+    used: Instant,
+    /// When the session's task next checks the timers.
+    armed: Option<Instant>,
+}
+
+/// The next thing that a reader finds.
+pub enum LogEvent {
+    Message(MessageBytes),
+    /// More messages will come, but not on this response; the client may reconnect after this time.
+    Retry(Duration),
+    End,
+}
+
+/// One reader of one log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogReader {
+    pub stream: u64,
+    reader: u64,
+}
+
+impl HttpSession {
+    pub fn new(
+        id: Arc<str>,
+        hosting: &dyn Hosting,
+        config: &Arc<Config>,
+        (principal, source): (Option<Principal>, Source),
+        replay_bytes: usize,
+    ) -> Self {
+        let now = Instant::now();
+        let mut connection = Connection::new(config.clone(), now);
+        let bell = Notifier::new();
+        connection.set_wake(bell.clone());
+        if let Some(principal) = &principal {
+            connection.set_principal(principal.clone());
+        }
+        let first = connection.open_stream(Framing::Line);
+        let mut host = hosting.host(connection.handle(), None);
+        connection.set_source(&source);
+        host.sent_from(source);
+        let mut held = Held::of(&config.budget);
+        held.keep(with_logs(0));
+        Self {
+            id,
+            principal,
+            bell,
+            came: AtomicU8::new(0),
+            due: later(now, config.limits.handshake_timeout),
+            state: Mutex::new(State {
+                host,
+                connection,
+                logs: Logs::of(SESSION_LOG, MessageLog::of(first)),
+                next: SESSION_LOG + 1,
+                replay_bytes,
+                kept: 0,
+                held,
+                owed_bytes: config.limits.output_cap_bytes,
+                used: now,
+                armed: None,
+            }),
+        }
+    }
+
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Whether the session was begun by this principal; its current grants do not matter (R-SES-07).
+    pub fn is_of(&self, principal: Option<&Principal>) -> bool {
+        self.principal.as_ref() == principal
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Poisoning is ignored: the engine's own code does not panic halfway, and handlers run
+        // elsewhere.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The revision that the handshake settled.
+    pub fn revision(&self) -> Option<Revision> {
+        self.state().connection.handle().revision()
+    }
+
+    /// The stage of the client: its first message begins the handshake, the second finishes it.
+    pub fn stage(&self) -> Stage {
+        match self.came.load(Relaxed) {
+            0 => Stage::Silent,
+            1 => Stage::Unfinished,
+            2 => Stage::Unused,
+            _ => Stage::Used,
+        }
+    }
+
+    /// Counts a message. Returns whether the client has reached a further stage.
+    pub fn advance(&self) -> bool {
+        let further = |came| (came < 3).then_some(came + 1);
+        self.came.fetch_update(Relaxed, Relaxed, further).is_ok()
+    }
+
+    /// When a client last used the session; `None` while requests are in flight or a stream is being
+    /// read. Before the handshake is finished, reading alone does not count as use.
+    pub fn idle_since(&self) -> Option<Instant> {
+        self.state().idle_since(self.stage())
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state().connection.is_closed()
+    }
+
+    /// Takes one message in and returns the reading of the stream that answers it; `None` when the
+    /// session has ended. `head` is set if the host asked for heads; `sender` carries the current grants
+    /// of the session's principal.
+    pub fn post(
+        &self,
+        body: Input,
+        head: Option<Arc<Head>>,
+        sender: Option<&Principal>,
+    ) -> Option<LogReader> {
+        let mut state = self.state();
+        if state.connection.is_closed() {
+            return None;
+        }
+        let now = Instant::now();
+        state.used = now;
+        let State {
+            connection, host, ..
+        } = &mut *state;
+        let stream = connection.open_stream(Framing::Whole);
+        if head.is_some() {
+            host.carried(stream, head);
+        }
+        *connection.input(stream) = body;
+        host.sent_by(sender.cloned());
+        connection.receive_end(stream, now, host);
+        host.sent_by(None);
+        let reading = state.open(stream);
+        state.distribute(now);
+        self.rouse(&mut state);
+        Some(reading)
+    }
+
+    /// Takes in one message that is answered on the standing stream (R-LEG-04). Returns `false` when
+    /// the session has ended, or its client does not read its answers.
+    pub fn say(&self, body: &Input, sender: Option<&Principal>) -> bool {
+        let mut state = self.state();
+        if !state.connection.wants_read(StreamId::FIRST) {
+            return false;
+        }
+        let now = Instant::now();
+        state.used = now;
+        let State {
+            connection, host, ..
+        } = &mut *state;
+        let input = connection.input(StreamId::FIRST);
+        for line in body.filled().split(|byte| matches!(byte, b'\n' | b'\r')) {
+            // Between JSON tokens the end of a line is mere whitespace.
+            input.extend(line);
+            input.extend(b" ");
+        }
+        input.extend(b"\n");
+        host.sent_by(sender.cloned());
+        connection.receive(StreamId::FIRST, now, host);
+        host.sent_by(None);
+        state.distribute(now);
+        self.rouse(&mut state);
+        true
+    }
+
+    /// Reads the log of messages that belong to no request, from where the last reader stopped. A
+    /// current reader is displaced.
+    pub fn listen(&self) -> Option<LogReader> {
+        self.state().read(SESSION_LOG, None)
+    }
+
+    /// Continues after a position, if the messages that follow are still kept (R-SSE-04, R-SSE-05).
+    pub fn resume(&self, at: StreamPosition) -> Option<LogReader> {
+        self.state().read(at.stream, Some(at.read))
+    }
+
+    /// Whether somebody reads the standing log.
+    pub fn is_listened_to(&self) -> bool {
+        self.state()
+            .logs
+            .get(SESSION_LOG)
+            .is_some_and(MessageLog::is_read)
+    }
+
+    /// Marks the log as resumable: from now on a client may reconnect to it.
+    pub fn keep(&self, reading: LogReader) {
+        if let Some(log) = self.state().logs.get_mut(reading.stream) {
+            log.resumable = true;
+        }
+    }
+
+    /// Returns the next message for a reader, and its position after that message.
+    pub fn poll_read(
+        &self,
+        reading: LogReader,
+        cx: &Context<'_>,
+    ) -> Poll<(StreamPosition, LogEvent)> {
+        let mut state = self.state();
+        let mut next = state.log_of(reading).and_then(MessageLog::next);
+        if next.is_none() {
+            state.take_from_engine(reading.stream);
+            self.rouse(&mut state);
+            next = state.log_of(reading).and_then(MessageLog::next);
+        }
+        let stream = reading.stream;
+        if let Some((read, message)) = next {
+            let message = state.connection.budget().counted_all(message);
+            return Poll::Ready((StreamPosition { stream, read }, LogEvent::Message(message)));
+        }
+        let Some(log) = state.log_of(reading) else {
+            return Poll::Ready((StreamPosition { stream, read: 0 }, LogEvent::End));
+        };
+        let read = log.read();
+        let next = match (log.stream, log.released.take()) {
+            (None, _) => LogEvent::End,
+            (_, Some(retry)) => {
+                // From now on, messages are kept for a client that reconnects.
+                log.resumable = true;
+                log.leave();
+                LogEvent::Retry(retry)
+            }
+            _ => {
+                log.watch(cx.waker());
+                return Poll::Pending;
+            }
+        };
+        Poll::Ready((StreamPosition { stream, read }, next))
+    }
+
+    /// Whether a reader has read everything, and nothing more can come.
+    pub fn is_at_end(&self, reading: LogReader) -> bool {
+        let mut state = self.state();
+        state.log_of(reading).is_none_or(|log| log.is_at_end())
+    }
+
+    /// Detaches a reader.
+    pub fn leave(&self, reading: LogReader) {
+        let mut state = self.state();
+        if let Some(log) = state.log_of(reading) {
+            log.leave();
+            let now = Instant::now();
+            state.used = now;
+            state.turn(now);
+            self.rouse(&mut state);
+        }
+    }
+
+    /// Wakes the session's task if the connection's next timeout is earlier than the one it waits for.
+    fn rouse(&self, state: &mut State) {
+        let due = state.connection.poll_timeout();
+        if due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed)) {
+            state.armed = due;
+            self.bell.wake();
+        }
+    }
+
+    /// Handles submissions and timers until the session has ended. The session ends itself when it has
+    /// been idle for `ttl`, or when its handshake is not finished in time.
+    pub fn poll(&self, alarm: &mut Alarm, ttl: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            // Whatever rings from here on wakes the task again.
+            self.bell.watch(cx);
+            let now = Instant::now();
+            let due = {
+                let mut state = self.state();
+                state.turn(now);
+                let stage = self.stage();
+                let mut forgotten = later(state.idle_since(stage).unwrap_or(now), ttl);
+                if stage.is_unfinished() {
+                    forgotten = forgotten.min(self.due);
+                }
+                if forgotten <= now {
+                    state.close(ConnectionError::Idle);
+                }
+                if state.connection.is_closed() {
+                    return Poll::Ready(());
+                }
+                let due = state.connection.poll_timeout();
+                state.armed = Some(due.map_or(forgotten, |due| due.min(forgotten)));
+                state.armed
+            };
+            if !alarm.poll(due, cx) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Ends the session gracefully within `grace`.
+    pub fn drain(&self, grace: Duration) {
+        let mut state = self.state();
+        let now = Instant::now();
+        let State {
+            connection, host, ..
+        } = &mut *state;
+        connection.drain(now, grace, ConnectionError::ShuttingDown, host);
+        state.turn(now);
+        drop(state);
+        self.bell.wake();
+    }
+
+    /// Ends the session at once.
+    pub fn close(&self, reason: ConnectionError) {
+        self.state().close(reason);
+        self.bell.wake();
+    }
+}
+
+impl State {
+    fn idle_since(&self, stage: Stage) -> Option<Instant> {
+        let is_read = || !stage.is_unfinished() && self.logs.values().any(MessageLog::is_read);
+        let busy = self.connection.in_flight() > 0 || is_read();
+        (!busy).then_some(self.used)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Opens a log for a stream, with its first reader.
+    fn open(&mut self, stream: StreamId) -> LogReader {
+        let (number, reader) = (self.number(), self.number());
+        let mut log = MessageLog::of(stream);
+        log.begin(reader, None);
+        self.logs.push(number, log);
+        let stream = number;
+        LogReader { stream, reader }
+    }
+
+    fn read(&mut self, stream: u64, behind: Option<u64>) -> Option<LogReader> {
+        let reader = self.number();
+        self.used = Instant::now();
+        let log = self.logs.get_mut(stream)?;
+        log.begin(reader, behind)
+            .then_some(LogReader { stream, reader })
+    }
+
+    fn log_of(&mut self, LogReader { stream, reader }: LogReader) -> Option<&mut MessageLog> {
+        let log = self.logs.get_mut(stream);
+        log.filter(|log| log.is_read_by(reader))
+    }
+
+    fn turn(&mut self, now: Instant) {
+        let Self {
+            connection, host, ..
+        } = self;
+        connection.handle_submissions(now, host);
+        if connection.poll_timeout().is_some_and(|due| due <= now) {
+            connection.handle_timeout(now, host);
+        }
+        self.distribute(now);
+    }
+
+    fn close(&mut self, reason: ConnectionError) {
+        self.connection.close(reason, &mut self.host);
+        self.distribute(Instant::now());
+    }
+
+    /// Moves output to the logs that have room, and detaches the streams whose request is answered.
+    fn distribute(&mut self, now: Instant) {
+        let Self {
+            connection,
+            host,
+            logs,
+            kept,
+            ..
+        } = self;
+        let closed = connection.is_closed();
+        let mut any = false;
+        let released = connection.take_released();
+        for log in logs.values_mut() {
+            let Some(stream) = log.stream else { continue };
+            let over = closed || stream != StreamId::FIRST && connection.is_answered(stream);
+            let moved = (over || log.has_room()) && fill(log, connection, stream, kept);
+            any |= moved;
+            if over {
+                log.stream = None;
+                connection.close_stream(stream, now, host);
+                host.carried(stream, None);
+            }
+            let released = released.iter().find(|(id, _)| *id == stream);
+            if let Some((_, retry)) = released.filter(|_| !over) {
+                log.released = Some(*retry);
+            }
+            if moved || over || released.is_some() {
+                log.wake();
+            }
+        }
+        if any {
+            connection.recount();
+        }
+        self.forget();
+    }
+
+    /// Moves more output to a log whose reader has read everything.
+    fn take_from_engine(&mut self, number: u64) {
+        let log = self.logs.get_mut(number);
+        let Some((log, stream)) = log.and_then(|log| log.stream.map(|stream| (log, stream))) else {
+            return;
+        };
+        if fill(log, &mut self.connection, stream, &mut self.kept) {
+            self.held.keep(with_logs(self.kept));
+            self.connection.recount();
+            let now = Instant::now();
+            if self.connection.poll_timeout().is_some_and(|due| due <= now) {
+                // The freed room lets waiting work go on.
+                self.turn(now);
+            }
+        }
+    }
+
+    /// Forgets kept messages beyond the limit: first those that were read, then those that nobody reads
+    /// (R-SSE-10). Frees more than needed, so that not every new message causes another pass.
+    fn forget(&mut self) {
+        self.logs.retain(|log| {
+            let over = log.is_over();
+            if over {
+                self.kept -= log.bytes();
+            }
+            !over
+        });
+        if self.kept > self.replay_bytes {
+            let enough = self.replay_bytes / 8 * 7;
+            self.shed(Which::Read, enough);
+            self.shed(Which::Unread, enough);
+            self.shed(Which::Owed, self.owed_bytes);
+        }
+        if !self.held.try_keep(with_logs(self.kept)) {
+            // The memory budget of all connections is exceeded: nothing is kept for clients that may
+            // reconnect.
+            Which::ALL.into_iter().for_each(|which| self.shed(which, 0));
+            self.held.keep(with_logs(self.kept));
+        }
+    }
+
+    /// Forgets the oldest messages of that kind until no more than `enough` bytes are kept.
+    fn shed(&mut self, which: Which, enough: usize) {
+        for log in self.logs.values_mut() {
+            while self.kept > enough
+                && let Some(len) = log.forget(which)
+            {
+                self.kept -= len;
+            }
+        }
+    }
+}
+
+/// What the budget counts for a session with that many bytes in its logs. Rounds up, so that the
+/// accounting changes only now and then.
+fn with_logs(bytes: usize) -> usize {
+    SESSION_BYTES + bytes.next_multiple_of(UNCOUNTED_BYTES)
+}
+
+/// Moves the output of a stream to its log. Returns whether there was any.
+fn fill(
+    log: &mut MessageLog,
+    connection: &mut Connection,
+    stream: StreamId,
+    kept: &mut usize,
+) -> bool {
+    let output = connection.output(stream);
+    if output.is_empty() {
+        return false;
+    }
+    *kept -= log.bytes();
+    messages(output.take())
+        .into_iter()
+        .for_each(|message| log.push(message));
+    *kept += log.bytes();
+    true
+}
+
+impl Drop for HttpSession {
+    fn drop(&mut self) {
+        self.close(ConnectionError::ClosedByPeer);
+    }
+}

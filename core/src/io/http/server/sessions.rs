@@ -1,0 +1,243 @@
+//! Requests of sessions: beginning one, posting to it, reading its streams and ending it.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+
+use super::gate::Admitted;
+use super::headers::{LAST_EVENT, SESSION, is_legacy_stream, legacy_session, legacy_uri};
+use super::options::HttpOptions;
+use super::refusal::{
+    EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
+};
+use super::response::{self, Answer};
+use super::session::{HttpSession, SESSION_LOG};
+use super::session_reader::{FirstEvent, PostAnswer, SessionReader};
+use super::session_table::SessionTable;
+use super::sse::StreamPosition;
+use crate::buffer::Input;
+use crate::connection::Config;
+use crate::error::ConnectionError;
+use crate::io::net::metrics::Metrics;
+use crate::io::net::turns;
+use crate::io::wait::Alarm;
+use crate::server::Hosting;
+use crate::unguessable;
+
+/// The sessions of one endpoint.
+pub struct Sessions {
+    hosting: Arc<dyn Hosting>,
+    config: Arc<Config>,
+    options: Arc<HttpOptions>,
+    table: SessionTable,
+}
+
+impl Sessions {
+    pub fn new(
+        hosting: Arc<dyn Hosting>,
+        config: Arc<Config>,
+        options: Arc<HttpOptions>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let (max, each) = (options.max_sessions, options.max_sessions_per_peer);
+        Self {
+            hosting,
+            config,
+            table: SessionTable::new(max, each, metrics),
+            options,
+        }
+    }
+
+    /// Ends all sessions gracefully.
+    pub fn drain(&self) {
+        self.table.drain(self.options.grace);
+    }
+
+    /// The session that the headers name (R-SES-04, R-SES-05, R-SES-08).
+    ///
+    /// # Errors
+    /// When no session is named, or it does not exist.
+    pub fn named(&self, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+        let id = request.headers().get(SESSION).ok_or(NO_SESSION)?;
+        self.find(id.to_str().ok(), request)
+    }
+
+    /// The session that the URI names (2024-11-05).
+    ///
+    /// # Errors
+    /// When it does not exist.
+    pub fn named_by_uri(&self, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+        self.find(legacy_session(&request.parts().uri), request)
+    }
+
+    fn find(&self, id: Option<&str>, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+        let session = id.and_then(|id| self.table.get(id, request.principal()));
+        session.ok_or(SESSION_GONE)
+    }
+
+    /// Creates a session that is not listed yet, and spawns the task that drives it.
+    fn create(self: &Arc<Self>, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+        let name = unguessable::name().ok_or(NO_SESSION_LEFT)?;
+        let source = request.source(&self.options.trusted_proxies);
+        let sender = (request.principal().cloned(), source);
+        let (hosting, replay_bytes) = (&*self.hosting, self.options.replay_bytes);
+        let session = HttpSession::new(name, hosting, &self.config, sender, replay_bytes);
+        let session = Arc::new(session);
+        turns::spawn(attend(Arc::downgrade(&session), Arc::downgrade(self)));
+        Ok(session)
+    }
+
+    /// Lists a session, so that requests find it by its id.
+    fn list(&self, session: Arc<HttpSession>, request: &Admitted) -> Result<(), HttpRefusal> {
+        let source = request.source(&self.options.trusted_proxies);
+        if !self.table.insert(session.clone(), source) {
+            return Err(NO_SESSION_LEFT);
+        }
+        if session.is_closed() {
+            // Its task may have ended before it was listed.
+            self.table.remove(session.id());
+        }
+        Ok(())
+    }
+
+    /// Begins a session with its first message (R-SES-01).
+    ///
+    /// # Errors
+    /// When all sessions are in use.
+    pub async fn begin(self: &Arc<Self>, request: &Admitted, body: Input) -> Answer {
+        let session = self.create(request)?;
+        let mut response = self.post(&session, request, body).await?;
+        if session.revision().is_some() {
+            let id = HeaderValue::from_str(session.id()).map_err(|_| NO_SESSION_LEFT)?;
+            response.headers_mut().insert(SESSION, id);
+            self.list(session, request)?;
+        }
+        Ok(response)
+    }
+
+    /// Posts a message to a session and returns its answer.
+    ///
+    /// # Errors
+    /// When the session has ended.
+    pub async fn post(
+        &self,
+        session: &Arc<HttpSession>,
+        request: &Admitted,
+        body: Input,
+    ) -> Answer {
+        self.advance(session);
+        let head = self.hosting.wants_heads();
+        let head = head.then(|| request.head(Some(session.id())));
+        let log = session.post(body, head, request.principal());
+        let mut reader = SessionReader::new(session.clone(), log.ok_or(SESSION_GONE)?);
+        Ok(match reader.answer().await {
+            // The session ended before there was an answer.
+            PostAnswer::None if session.is_closed() => return Err(SESSION_GONE),
+            PostAnswer::None => response::empty(StatusCode::ACCEPTED),
+            PostAnswer::Only(message) => {
+                let status = response::session_status(&message);
+                response::message(status, message)
+            }
+            PostAnswer::Stream => {
+                let revision = session.revision();
+                let primes = revision.is_some_and(|revision| revision.rules().primes_streams);
+                let first = primes.then_some(FirstEvent::Position);
+                response::events(reader.begin(first), self.options.comment_interval)
+            }
+        })
+    }
+
+    /// Posts a message that is answered on the session's own stream (R-LEG-04).
+    ///
+    /// # Errors
+    /// When the session has ended, or its client does not read its answers.
+    pub fn post_legacy(&self, session: &HttpSession, request: &Admitted, body: &Input) -> Answer {
+        self.advance(session);
+        match session.say(body, request.principal()) {
+            true => Ok(response::empty(StatusCode::ACCEPTED)),
+            false if session.is_closed() => Err(SESSION_GONE),
+            false => Err(NO_SESSION_LEFT),
+        }
+    }
+
+    fn advance(&self, session: &HttpSession) {
+        if session.advance() {
+            self.table.advance(session);
+        }
+    }
+
+    /// Opens the stream of a session, or resumes another (R-HTP-11, R-SSE-04). A client of 2024-11-05
+    /// begins its session with it (R-LEG-01, R-LEG-02).
+    ///
+    /// # Errors
+    /// When the session does not exist, or the events are gone.
+    pub fn open_stream(self: &Arc<Self>, request: &Admitted) -> Answer {
+        let headers = request.headers();
+        let reader = match is_legacy_stream(headers) {
+            true if !self.options.sse => return Err(NO_STREAM),
+            true => self.begin_legacy(request)?,
+            false => {
+                let last = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
+                let last = last.and_then(StreamPosition::parse);
+                listen(self.named(request)?, last)?
+            }
+        };
+        Ok(response::events(reader, self.options.comment_interval))
+    }
+
+    fn begin_legacy(self: &Arc<Self>, request: &Admitted) -> Result<SessionReader, HttpRefusal> {
+        let session = self.create(request)?;
+        let uri = legacy_uri(request.parts().uri.path(), session.id());
+        let log = session.listen().ok_or(SESSION_GONE)?;
+        let reader = SessionReader::new(session.clone(), log);
+        self.list(session, request)?;
+        Ok(reader.begin(Some(FirstEvent::Endpoint(uri))))
+    }
+
+    /// Ends a session on request of its client (R-SES-06).
+    ///
+    /// # Errors
+    /// When it does not exist.
+    pub fn end(&self, request: &Admitted) -> Answer {
+        let session = self.named(request)?;
+        self.table.remove(session.id());
+        session.close(ConnectionError::ClosedByPeer);
+        Ok(response::empty(StatusCode::NO_CONTENT))
+    }
+}
+
+fn listen(
+    session: Arc<HttpSession>,
+    last: Option<StreamPosition>,
+) -> Result<SessionReader, HttpRefusal> {
+    let resumed = last.and_then(|at| session.resume(at));
+    let log = match (resumed, last) {
+        (Some(log), _) => log,
+        // R-SSE-10: the events are gone, but that is no reason to displace the reader of the
+        // session's own stream.
+        (None, Some(at)) if at.stream != SESSION_LOG && session.is_listened_to() => {
+            return Err(EVENTS_GONE);
+        }
+        (None, _) => session.listen().ok_or(SESSION_GONE)?,
+    };
+    Ok(SessionReader::new(session, log).begin(None))
+}
+
+/// Drives a session until it has ended, then removes it from the table.
+async fn attend(session: Weak<HttpSession>, sessions: Weak<Sessions>) {
+    let ttl = sessions.upgrade().map(|all| all.options.session_ttl);
+    let mut alarm = Alarm::default();
+    let ended = poll_fn(|cx| match session.upgrade().zip(ttl) {
+        Some((session, ttl)) => {
+            let ended = session.poll(&mut alarm, ttl, cx);
+            ended.map(|()| Some(session.id().clone()))
+        }
+        None => Poll::Ready(None),
+    });
+    if let (Some(id), Some(sessions)) = (ended.await, sessions.upgrade()) {
+        sessions.table.remove(&id);
+    }
+}
