@@ -199,7 +199,9 @@ impl Mount {
         };
         let mut request = request(&method, &uri, &headers, arriving);
         if let Some(peer) = peer.and_then(|peer| peer.parse::<IpAddr>().ok()) {
-            request.extensions_mut().insert(PeerAddress((peer, 0).into()));
+            request
+                .extensions_mut()
+                .insert(PeerAddress((peer, 0).into()));
         }
         let (shared, demand) = (self.shared.clone(), Arc::new(Semaphore::new(1)));
         let welcome = demand.clone();

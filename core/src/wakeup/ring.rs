@@ -47,13 +47,14 @@ impl Ring {
         self.is_rung.swap(false, Ordering::AcqRel)
     }
 
-    /// Resets the flag to its new state: lowered, and watched by no task.
+    /// Resets the flag to its new state: lowered, and watched by no task. Returns whether it was raised.
     #[cfg(any(feature = "http", all(test, loom)))]
-    pub fn reset(&self) {
+    pub fn reset(&self) -> bool {
         let waker = self.waker().take();
         // An exchange, as every other step: the flag has one order of changes.
-        self.is_rung.swap(false, Ordering::AcqRel);
+        let was_rung = self.is_rung.swap(false, Ordering::AcqRel);
         drop(waker);
+        was_rung
     }
 
     fn waker(&self) -> MutexGuard<'_, Option<Waker>> {

@@ -107,12 +107,22 @@ impl MessageLog {
         Some((self.read, message))
     }
 
+    /// The messages that the reader has not read, if there are any. For a log of which nothing was read.
+    pub fn unread(&mut self) -> Option<&mut [MessageBytes]> {
+        (!self.kept.is_empty()).then(|| self.kept.make_contiguous())
+    }
+
     /// Registers the reader's waker.
     pub fn watch(&mut self, waker: &Waker) {
         match &mut self.waker {
             Some(kept) => kept.clone_from(waker),
             None => self.waker = Some(waker.clone()),
         }
+    }
+
+    /// Forgets the reader's waker.
+    pub fn unwatch(&mut self) {
+        self.waker = None;
     }
 
     /// Wakes the reader: there is more to read, or nothing more will come.
@@ -216,6 +226,12 @@ impl Logs {
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut MessageLog> {
         self.0.iter_mut().map(|(_, log)| log)
+    }
+
+    pub fn remove(&mut self, number: u64) {
+        if let Some(place) = self.place(number) {
+            self.0.remove(place);
+        }
     }
 
     pub fn retain(&mut self, mut stays: impl FnMut(&mut MessageLog) -> bool) {

@@ -20,7 +20,8 @@
 //! | `headers`, `route`, `collect` | what headers say; how a POST is served; reading its body |
 //! | `exchange`, `exchanges`, `exchange_pool` | one request on an engine connection of its own; all of them; the finished ones |
 //! | `header_check` | checks the headers of a request against its body |
-//! | `session`, `sessions`, `session_table` | one session; the requests of sessions; the table of sessions |
+//! | `sessions`, `session_table` | the requests of sessions; the table of sessions |
+//! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
 //! | `message_log`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `actions` | requests that are actions |
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
@@ -62,6 +63,7 @@ mod route;
 mod serve;
 mod service;
 mod session;
+mod session_bell;
 mod session_reader;
 mod session_table;
 mod sessions;

@@ -16,14 +16,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::message_log::{Logs, MessageLog, Which};
+use super::session_bell::SessionBell;
 use super::sse::StreamPosition;
 use crate::buffer::Input;
-use crate::connection::{Config, Connection, Framing, Held, Principal, Source, StreamId, Wake};
+use crate::connection::{Config, Connection, Framing, Held, Principal, Source, StreamId};
 use crate::error::ConnectionError;
 use crate::handler::Head;
 use crate::io::http::message_bytes::{MessageBytes, messages};
 use crate::io::shares::Stage;
-use crate::io::wait::{Alarm, Notifier};
+use crate::io::wait::Alarm;
 use crate::limits::{UNCOUNTED_BYTES, later};
 use crate::mcp::Revision;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
@@ -37,7 +38,7 @@ const SESSION_BYTES: usize = 10 << 10;
 pub struct HttpSession {
     id: Arc<str>,
     principal: Option<Principal>,
-    bell: Arc<Notifier>,
+    bell: Arc<SessionBell>,
     /// How many messages the client has sent, counted up to 3: determines the stage.
     came: AtomicU8,
     /// When the handshake must be finished.
@@ -72,6 +73,16 @@ pub enum LogEvent {
     End,
 }
 
+/// The answer to a POST.
+pub enum PostAnswer {
+    /// There is none, and none will come.
+    None,
+    /// One message.
+    Only(MessageBytes),
+    /// Other messages beside the answer: a stream of events.
+    Stream,
+}
+
 /// One reader of one log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogReader {
@@ -89,7 +100,7 @@ impl HttpSession {
     ) -> Self {
         let now = Instant::now();
         let mut connection = Connection::new(config.clone(), now);
-        let bell = Notifier::new();
+        let bell = SessionBell::new();
         connection.set_wake(bell.clone());
         if let Some(principal) = &principal {
             connection.set_principal(principal.clone());
@@ -167,14 +178,15 @@ impl HttpSession {
         self.state().connection.is_closed()
     }
 
-    /// Takes one message in and returns the reading of the stream that answers it; `None` when the
-    /// session has ended. `head` is set if the host asked for heads; `sender` carries the current grants
-    /// of the session's principal.
+    /// Takes one message in and returns the reader of its answer; `None` when the session has ended. `head`
+    /// is set if the host asked for heads; `sender` carries the current grants of the session's principal.
+    /// The task of `cx` is to call [`poll_answer`](Self::poll_answer).
     pub fn post(
         &self,
         body: Input,
         head: Option<Arc<Head>>,
         sender: Option<&Principal>,
+        cx: &Context<'_>,
     ) -> Option<LogReader> {
         let mut state = self.state();
         if state.connection.is_closed() {
@@ -182,6 +194,8 @@ impl HttpSession {
         }
         let now = Instant::now();
         state.used = now;
+        let reader = state.number();
+        let is_rung = self.bell.lead(reader, cx);
         let State {
             connection, host, ..
         } = &mut *state;
@@ -193,10 +207,46 @@ impl HttpSession {
         host.sent_by(sender.cloned());
         connection.receive_end(stream, now, host);
         host.sent_by(None);
-        let reading = state.open(stream);
+        if is_rung {
+            connection.handle_submissions(now, host);
+        }
+        let stream = state.open(stream, reader);
         state.distribute(now);
         self.rouse(&mut state);
-        Some(reading)
+        Some(LogReader { stream, reader })
+    }
+
+    /// Waits for the answer to a POST. While it waits, this task handles what handlers submit. An answer
+    /// that is the only message is taken, and its log is forgotten; other messages are left to
+    /// [`poll_read`](Self::poll_read).
+    pub fn poll_answer(&self, reader: LogReader, cx: &Context<'_>) -> Poll<PostAnswer> {
+        let mut state = self.state();
+        let mut answer = state.take_answer(reader);
+        if answer.is_none() {
+            if self.bell.lead(reader.reader, cx) {
+                if let Some(log) = state.log_of(reader) {
+                    // This task is awake.
+                    log.unwatch();
+                }
+                self.turn(&mut state);
+            }
+            answer = state.take_answer(reader);
+        }
+        let Some(answer) = answer else {
+            if let Some(log) = state.log_of(reader) {
+                log.watch(cx.waker());
+            }
+            return Poll::Pending;
+        };
+        if self.bell.step_down(reader.reader) {
+            self.turn(&mut state);
+        }
+        Poll::Ready(answer)
+    }
+
+    fn turn(&self, state: &mut State) {
+        state.turn(Instant::now());
+        self.rouse(state);
     }
 
     /// Takes in one message that is answered on the standing stream (R-LEG-04). Returns `false` when
@@ -290,21 +340,16 @@ impl HttpSession {
         Poll::Ready((StreamPosition { stream, read }, next))
     }
 
-    /// Whether a reader has read everything, and nothing more can come.
-    pub fn is_at_end(&self, reading: LogReader) -> bool {
-        let mut state = self.state();
-        state.log_of(reading).is_none_or(|log| log.is_at_end())
-    }
-
     /// Detaches a reader.
-    pub fn leave(&self, reading: LogReader) {
+    pub fn leave(&self, reader: LogReader) {
         let mut state = self.state();
-        if let Some(log) = state.log_of(reading) {
+        let is_rung = self.bell.step_down(reader.reader);
+        if let Some(log) = state.log_of(reader) {
             log.leave();
-            let now = Instant::now();
-            state.used = now;
-            state.turn(now);
-            self.rouse(&mut state);
+            state.used = Instant::now();
+            self.turn(&mut state);
+        } else if is_rung {
+            self.turn(&mut state);
         }
     }
 
@@ -313,7 +358,7 @@ impl HttpSession {
         let due = state.connection.poll_timeout();
         if due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed)) {
             state.armed = due;
-            self.bell.wake();
+            self.bell.wake_own();
         }
     }
 
@@ -321,7 +366,7 @@ impl HttpSession {
     /// been idle for `ttl`, or when its handshake is not finished in time.
     pub fn poll(&self, alarm: &mut Alarm, ttl: Duration, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            // Whatever rings from here on wakes the task again.
+            // A ring from here on wakes the task again.
             self.bell.watch(cx);
             let now = Instant::now();
             let due = {
@@ -358,13 +403,13 @@ impl HttpSession {
         connection.drain(now, grace, ConnectionError::ShuttingDown, host);
         state.turn(now);
         drop(state);
-        self.bell.wake();
+        self.bell.wake_own();
     }
 
     /// Ends the session at once.
     pub fn close(&self, reason: ConnectionError) {
         self.state().close(reason);
-        self.bell.wake();
+        self.bell.wake_own();
     }
 }
 
@@ -380,14 +425,41 @@ impl State {
         self.next - 1
     }
 
-    /// Opens a log for a stream, with its first reader.
-    fn open(&mut self, stream: StreamId) -> LogReader {
-        let (number, reader) = (self.number(), self.number());
+    /// Opens a log for a stream, with its first reader, and returns its number.
+    fn open(&mut self, stream: StreamId, reader: u64) -> u64 {
+        let number = self.number();
         let mut log = MessageLog::of(stream);
         log.begin(reader, None);
         self.logs.push(number, log);
-        let stream = number;
-        LogReader { stream, reader }
+        number
+    }
+
+    /// Finds out how a POST is answered; `None` if there is nothing yet. If one message is the whole
+    /// answer, takes it out and forgets the log.
+    fn take_answer(&mut self, reader: LogReader) -> Option<PostAnswer> {
+        let Some(log) = self.log_of(reader) else {
+            return Some(PostAnswer::None);
+        };
+        let (is_over, is_released) = (log.stream.is_none(), log.released.is_some());
+        let answer = match log.unread() {
+            None if is_over => PostAnswer::None,
+            None if is_released => return Some(PostAnswer::Stream),
+            None => return None,
+            Some([message]) if is_over && !is_notification(message) => {
+                PostAnswer::Only(std::mem::take(message))
+            }
+            Some(_) => return Some(PostAnswer::Stream),
+        };
+        self.kept -= log.bytes();
+        self.held.keep(with_logs(self.kept));
+        self.logs.remove(reader.stream);
+        self.used = Instant::now();
+        Some(match answer {
+            PostAnswer::Only(message) => {
+                PostAnswer::Only(self.connection.budget().counted_all(message))
+            }
+            other => other,
+        })
     }
 
     fn read(&mut self, stream: u64, behind: Option<u64>) -> Option<LogReader> {
@@ -512,6 +584,13 @@ impl State {
 /// accounting changes only now and then.
 fn with_logs(bytes: usize) -> usize {
     SESSION_BYTES + bytes.next_multiple_of(UNCOUNTED_BYTES)
+}
+
+/// Whether a message is a notification: the engine writes `method` directly after the version if there
+/// is no id.
+fn is_notification(message: &MessageBytes) -> bool {
+    let head = message.first().map_or(&[][..], |piece| piece);
+    head.starts_with(b"{\"jsonrpc\":\"2.0\",\"method\"")
 }
 
 /// Moves the output of a stream to its log. Returns whether there was any.

@@ -1,20 +1,16 @@
 //! Reads the messages of one log of a session: the response body of a POST or a GET.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::session::{HttpSession, LogEvent, LogReader};
 use super::sse::{SseEncoder, SseSource, StreamPosition};
 use crate::error::ConnectionError;
-use crate::io::http::message_bytes::MessageBytes;
 
 /// Detaches itself when dropped; unread messages are kept for a client that reconnects.
 pub struct SessionReader {
     session: Arc<HttpSession>,
     log: LogReader,
-    /// An event that was taken from the session but is not written yet.
-    taken: Option<(StreamPosition, LogEvent)>,
     first: Option<FirstEvent>,
     /// Dropping this reader ends the session (R-LEG-06).
     is_session: bool,
@@ -28,41 +24,14 @@ pub enum FirstEvent {
     Endpoint(String),
 }
 
-/// The answer to a POST.
-pub enum PostAnswer {
-    /// There is none, and none will come.
-    None,
-    /// One message.
-    Only(MessageBytes),
-    /// Other messages beside the answer: a stream of events.
-    Stream,
-}
-
 impl SessionReader {
     pub fn new(session: Arc<HttpSession>, log: LogReader) -> Self {
         Self {
             session,
             log,
-            taken: None,
             first: None,
             is_session: false,
         }
-    }
-
-    /// Waits for the first message of a POST and tells the kind of answer.
-    pub async fn answer(&mut self) -> PostAnswer {
-        let found = poll_fn(|cx| self.session.poll_read(self.log, cx)).await;
-        match &found.1 {
-            LogEvent::End => return PostAnswer::None,
-            LogEvent::Message(message)
-                if !is_notification(message) && self.session.is_at_end(self.log) =>
-            {
-                return PostAnswer::Only(message.clone());
-            }
-            _ => {}
-        }
-        self.taken = Some(found);
-        PostAnswer::Stream
     }
 
     /// Begins the stream; from here on a client may reconnect.
@@ -72,13 +41,6 @@ impl SessionReader {
         self.first = first;
         self
     }
-}
-
-/// Whether a message is a notification: the engine writes `method` directly after the version if there
-/// is no id.
-fn is_notification(message: &MessageBytes) -> bool {
-    let head = message.first().map_or(&[][..], |piece| piece);
-    head.starts_with(b"{\"jsonrpc\":\"2.0\",\"method\"")
 }
 
 impl SseSource for SessionReader {
@@ -92,10 +54,7 @@ impl SseSource for SessionReader {
             Some(FirstEvent::Endpoint(uri)) => encoder.endpoint(&uri),
         }
         while !encoder.is_full() {
-            let (position, event) = match self.taken.take() {
-                Some(taken) => taken,
-                None => std::task::ready!(self.session.poll_read(self.log, cx)),
-            };
+            let (position, event) = std::task::ready!(self.session.poll_read(self.log, cx));
             match event {
                 LogEvent::Message(message) => encoder.event(Some(position), &message),
                 LogEvent::Retry(retry) => {

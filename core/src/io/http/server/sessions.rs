@@ -14,8 +14,8 @@ use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
 };
 use super::response::{self, Answer};
-use super::session::{HttpSession, SESSION_LOG};
-use super::session_reader::{FirstEvent, PostAnswer, SessionReader};
+use super::session::{HttpSession, PostAnswer, SESSION_LOG};
+use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
 use super::sse::StreamPosition;
 use crate::buffer::Input;
@@ -131,9 +131,15 @@ impl Sessions {
         self.advance(session);
         let head = self.hosting.wants_heads();
         let head = head.then(|| request.head(Some(session.id())));
-        let log = session.post(body, head, request.principal());
-        let mut reader = SessionReader::new(session.clone(), log.ok_or(SESSION_GONE)?);
-        Ok(match reader.answer().await {
+        let mut message = Some((body, head));
+        let log = poll_fn(|cx| {
+            let (body, head) = message.take().unwrap_or_default();
+            Poll::Ready(session.post(body, head, request.principal(), cx))
+        });
+        let log = log.await.ok_or(SESSION_GONE)?;
+        // Detaches itself if the client is gone.
+        let reader = SessionReader::new(session.clone(), log);
+        Ok(match poll_fn(|cx| session.poll_answer(log, cx)).await {
             // The session ended before there was an answer.
             PostAnswer::None if session.is_closed() => return Err(SESSION_GONE),
             PostAnswer::None => response::empty(StatusCode::ACCEPTED),
