@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConnectionLimits, ContentBlock, Context, Counts, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, McpError, PageRequest, PageResult, Patterns, Policy, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, audio, image, json, link, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, McpError, PageRequest, PageResult, Patterns, Policy, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, audio, image, json, link, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 
@@ -60,7 +60,7 @@ export declare abstract class Connection extends EventEmitter<ClientEvents> impl
     close(): Promise<Exit>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export declare abstract class Offer<State> {
+export declare abstract class Entries<State> {
     #private;
     replaceJwtKeys(keys: Readonly<Record<string, JwtKey>>): void;
     tool<Args = Record<string, any>>(name: string, definition: ToolDefinition<Args>, handler: (args: Args, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>): this;
@@ -272,14 +272,14 @@ export declare class Request {
     log(level: LogLevel, data: unknown, logger?: string): void;
 }
 export declare class Results {
-    readonly ttlMs: number;
-    constructor(ttlMs: number, { scope }?: {
+    readonly ttl: number;
+    constructor(ttl: number, { scope }?: {
         scope?: 'public' | 'private';
     });
     forget(tool: string): void;
     forgetAll(): void;
 }
-export declare class Server<State = undefined> extends Offer<State> {
+export declare class Server<State = undefined> extends Entries<State> {
     #private;
     constructor(name: string, version: string, options?: ServerOptions<State>);
     run(options?: RunOptions): Promise<RunReport>;
@@ -433,18 +433,22 @@ export interface Annotations {
     priority?: number;
     lastModified?: string;
 }
-export interface Answers {
-    onSampling?: (request: SamplingRequest, asked: Asked) => Awaitable<SamplingOutput>;
+export interface Answers extends AnswersOf<Client> {
+}
+export interface AnswersOf<Client> {
+    onSampling?: (request: SamplingRequest, asked: AskedOf<Client>) => Awaitable<SamplingOutput>;
     samplingTools?: boolean;
-    onElicitation?: (request: FormRequest, asked: Asked) => Awaitable<FormResult>;
-    onElicitationUrl?: (request: PageRequest, asked: Asked) => Awaitable<PageResult>;
+    onElicitation?: (request: FormRequest, asked: AskedOf<Client>) => Awaitable<FormResult>;
+    onElicitationUrl?: (request: PageRequest, asked: AskedOf<Client>) => Awaitable<PageResult>;
     roots?: readonly (Root | string)[];
     onError?: (error: unknown, what: string) => void;
 }
 export interface AskOptions {
     name?: string;
 }
-export interface Asked {
+export interface Asked extends AskedOf<Client> {
+}
+export interface AskedOf<Client> {
     readonly signal: AbortSignal;
     readonly client: Client;
 }
@@ -467,7 +471,7 @@ export interface AuditQueue {
 }
 export interface BreakerPolicy {
     failures?: number;
-    pauseMs?: number;
+    pause?: number;
 }
 export interface CallToolResult {
     content: ContentBlock[];
@@ -505,7 +509,9 @@ export interface ClientInfo {
     info: Implementation | undefined;
     capabilities: Record<string, unknown>;
 }
-export interface ClientOptions extends Answers {
+export interface ClientOptions extends ClientOptionsOf<Client> {
+}
+export interface ClientOptionsOf<Client> extends AnswersOf<Client> {
     name?: string;
     version?: string;
     opening?: 'probe' | 'handshake' | 'stateless' | 'actions';
@@ -526,23 +532,18 @@ export interface Completions {
     total?: number;
     hasMore?: boolean;
 }
-export interface ConnectOptions extends ClientOptions {
+export interface ConnectOptions extends ConnectOptionsOf<Client> {
+}
+export interface ConnectOptionsOf<Client> extends ClientOptionsOf<Client> {
     headers?: Readonly<Record<string, string>>;
     auth?: Auth;
     protocols?: readonly string[];
-    connectMs?: number;
+    connectTimeout?: number;
     redirectOrigins?: readonly string[];
-    heartbeatMs?: number;
+    heartbeat?: number;
     ca?: string | readonly string[];
     cert?: string;
     key?: string;
-}
-export interface ConnectionLimits {
-    messageBytes?: number;
-    depth?: number;
-    inFlight?: number;
-    keepaliveMs?: number;
-    idleMs?: number;
 }
 export interface ConnectionOptions extends DecoderOptions {
     side: 'server' | 'client';
@@ -581,16 +582,20 @@ export interface EndpointOptions {
     hosts?: readonly string[];
     origins?: readonly string[];
     cors?: boolean;
-    limits?: ConnectionLimits;
+    maxMessageBytes?: number;
+    maxDepth?: number;
+    maxIncoming?: number;
+    keepaliveInterval?: number;
+    idleTimeout?: number;
     sse?: boolean;
     trustedProxies?: readonly string[];
     maxSessions?: number;
     maxSessionsPerPeer?: number;
-    sessionTtlMs?: number;
-    actionTtlMs?: number;
+    sessionTtl?: number;
+    actionTtl?: number;
     replayBytes?: number;
-    commentMs?: number;
-    graceMs?: number;
+    commentInterval?: number;
+    grace?: number;
     trace?: Trace;
 }
 export interface Exit {
@@ -751,7 +756,7 @@ export interface ReadOptions {
 }
 export interface References {
     overBytes: number;
-    ttlMs?: number;
+    ttl?: number;
 }
 export interface RequestOptions {
     signal?: AbortSignal;
@@ -798,8 +803,8 @@ export interface ResourceTemplateDefinition<State = any> extends ResourceDefinit
 }
 export interface RetryPolicy {
     tries?: number;
-    baseMs?: number;
-    longestMs?: number;
+    base?: number;
+    longest?: number;
 }
 export interface Root {
     uri: string;
@@ -807,7 +812,7 @@ export interface Root {
     [more: string]: unknown;
 }
 export interface RunOptions {
-    graceMs?: number;
+    grace?: number;
     signals?: boolean;
     trace?: Trace;
 }
@@ -883,12 +888,12 @@ export interface ServeOptions extends EndpointOptions {
         clients?: string;
     };
     websocket?: boolean;
-    heartbeatMs?: number;
+    heartbeat?: number;
     anonymous?: boolean;
     threads?: number;
     maxConnections?: number;
     maxConnectionsPerPeer?: number;
-    headerMs?: number;
+    headerTimeout?: number;
     signal?: AbortSignal;
     signals?: boolean;
 }
@@ -907,10 +912,8 @@ export interface ServerOptions<State = unknown> {
     listChanges?: boolean;
     subscriptions?: boolean;
     pageSize?: number;
-    cacheLists?: {
-        ms: number;
-        scope?: 'public' | 'private';
-    };
+    cacheLists?: number;
+    cacheScope?: 'public' | 'private';
     extensions?: Readonly<Record<string, object>>;
     taskLimits?: TaskLimits;
     maxBytes?: number;
@@ -942,11 +945,13 @@ export interface SkillFile {
     digest: string;
     size: number;
 }
-export interface SpawnOptions extends ClientOptions {
+export interface SpawnOptions extends SpawnOptionsOf<Client> {
+}
+export interface SpawnOptionsOf<Client> extends ClientOptionsOf<Client> {
     cwd?: string;
     env?: Record<string, string>;
     stderr?: 'inherit' | 'ignore' | ((line: string) => void);
-    closeMs?: number;
+    closeTimeout?: number;
 }
 export interface StandardSchema<Output = unknown> {
     readonly '~standard': {
@@ -1002,11 +1007,11 @@ export interface TaskInfo {
     pollInterval?: number;
 }
 export interface TaskLimits {
-    count?: number;
+    tasks?: number;
     perOwner?: number;
     bytes?: number;
-    ttlMs?: number;
-    pollMs?: number;
+    ttl?: number;
+    pollInterval?: number;
 }
 export interface Tool {
     name: string;

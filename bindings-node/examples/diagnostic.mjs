@@ -124,7 +124,7 @@ if (address === 'stdio:') {
     const [certificate, key] = MCP_TLS?.split(',') ?? [];
     const serving = await server.serve(address, {
         ...(key && { tls: { certificate, key } }),
-        ...(MCP_OPENING && { headerMs: Number(MCP_OPENING) * 1000 })
+        ...(MCP_OPENING && { headerTimeout: Number(MCP_OPENING) * 1000 })
     });
     console.error(`diagnostic listens on ${serving.address}`);
     await serving.ended;

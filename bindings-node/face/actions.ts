@@ -1,7 +1,7 @@
 import { Connection } from './connection';
 import type { Json } from './content';
 import { ActionError, revive, type Failure } from './errors';
-import { native, type NativeActionOptions, type NativeLink } from './native';
+import { native, type NativeLink } from './native';
 import { writeJson } from './numbers';
 import { jsonOf, type RequestOptions } from './requests';
 
@@ -10,9 +10,9 @@ export interface RetryPolicy {
     /** Maximum number of tries, the first included; 3 by default. */
     tries?: number;
     /** The first wait in ms, 1000 by default. Each further wait is twice as long, plus a random part of up to half. */
-    baseMs?: number;
+    base?: number;
     /** The longest wait in ms, 30,000 by default. If the server asks for a longer wait, the call is not retried. */
-    longestMs?: number;
+    longest?: number;
 }
 
 /** A circuit breaker: when to stop sending to a server that keeps failing. */
@@ -20,7 +20,7 @@ export interface BreakerPolicy {
     /** Consecutive failures that open the breaker; 5 by default. 0 disables the breaker. */
     failures?: number;
     /** How long the breaker stays open, in ms; 30,000 by default. Nothing is sent meanwhile. */
-    pauseMs?: number;
+    pause?: number;
 }
 
 export interface ActionOptions extends Pick<RequestOptions, 'signal' | 'timeout'> {
@@ -91,7 +91,7 @@ export abstract class Actions extends Connection {
     action<Data = any>(name: string, params: object | Json = {}, options: ActionOptions = {}): Promise<ActionAnswer<Data>> {
         const { onPartial } = options;
         const settings = settingsOf(options, this.requests.timeout);
-        return this.#outcome(link => link.action(name, jsonOf(params)!, settings), {
+        return this.#outcome(link => link.action(name, jsonOf(params)!, settings, onPartial !== undefined), {
             ...(options.signal && { signal: options.signal }),
             ...(onPartial && { onProgress: onPartial })
         });
@@ -134,17 +134,10 @@ export abstract class Actions extends Connection {
     }
 }
 
-function settingsOf(options: ActionOptions, usual: number | undefined): NativeActionOptions {
-    const { tool, context, metadata, timeout = usual, onPartial, streamed = false, retry, breaker, fallback } = options;
-    return {
-        streamed,
-        wantsPartials: onPartial !== undefined,
-        ...(tool !== undefined && { tool }),
-        ...(context !== undefined && { context }),
-        ...(metadata && { metadata: writeJson(metadata)! }),
-        ...(timeout !== undefined && { timeoutMs: timeout }),
-        ...(retry && { retry }),
-        ...(breaker && { breaker }),
-        ...(fallback && { fallback: [fallback[0], jsonOf(fallback[1])!] as [string, string] })
-    };
+/** The engine's part of the options, as JSON. */
+function settingsOf(options: ActionOptions, usual: number | undefined): string {
+    const { tool, context, metadata, timeout = usual, streamed = false, retry, breaker, fallback } = options;
+    const json = writeJson({ streamed, tool, context, metadata, timeout, retry, breaker })!;
+    if (fallback === undefined) return json;
+    return `${json.slice(0, -1)},"fallback":[${JSON.stringify(fallback[0])},${jsonOf(fallback[1])}]}`;
 }

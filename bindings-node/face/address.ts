@@ -1,6 +1,6 @@
 import { McpError } from './errors';
-import type { NativeCredentials } from './native';
-import type { ClientOptions } from './options';
+import { settingsJson } from './numbers';
+import type { ClientOptionsOf } from './options';
 
 /** Static credentials, sent in `Authorization` or, for an API key, in a header of its own. */
 export type Auth =
@@ -10,7 +10,7 @@ export type Auth =
     | { type: 'apiKey'; key: string; header?: string };
 
 /** Options of a connection to an address. Options that do not apply to its transport are ignored. */
-export interface ConnectOptions extends ClientOptions {
+export interface ConnectOptionsOf<Client> extends ClientOptionsOf<Client> {
     /** Additional headers of every request, for HTTP and WebSocket; never sent to another origin. */
     headers?: Readonly<Record<string, string>>;
     /** Credentials for HTTP and WebSocket; never sent to another origin. */
@@ -18,7 +18,7 @@ export interface ConnectOptions extends ClientOptions {
     /** The subprotocols that a WebSocket offers, preferred first; `mcp` by default. */
     protocols?: readonly string[];
     /** Time limit for the transport to connect, TLS included, in ms; 30 s by default. */
-    connectMs?: number;
+    connectTimeout?: number;
     /**
      * Origins, such as `https://mcp.example.com`, to which a message may be redirected. By default messages are sent to
      * the origin of the address only: a redirect to any other origin fails the call. Credentials, headers and the
@@ -29,7 +29,7 @@ export interface ConnectOptions extends ClientOptions {
      * Silence on a WebSocket after which the server is pinged, in ms; 20 s by default. After as long again without an
      * answer it is considered dead.
      */
-    heartbeatMs?: number;
+    heartbeat?: number;
     /** CA certificates to trust in addition to the system's: PEM, one or several. */
     ca?: string | readonly string[];
     /** The client certificate for a server that asks for one, in PEM; requires `key`. */
@@ -38,31 +38,13 @@ export interface ConnectOptions extends ClientOptions {
     key?: string;
 }
 
-/** @internal */
-export function credentialsOf(options: ConnectOptions): NativeCredentials {
-    const { headers = {}, auth, protocols, connectMs, heartbeatMs, redirectOrigins, ca = [], cert, key } = options;
+/** @internal The engine's part of the options, as JSON. */
+export function connectSettings(options: ConnectOptionsOf<any>): string {
+    const { headers = {}, auth, protocols, connectTimeout, heartbeat, redirectOrigins, ca = [], cert, key } = options;
     if ((cert === undefined) !== (key === undefined)) throw new McpError('ERR_MCP_MISUSE', 'cert and key belong together');
-    return {
-        headers: Object.entries(headers).flat(),
-        certificates: typeof ca === 'string' ? [ca] : [...ca],
-        ...(cert !== undefined && key !== undefined && { certificate: [cert, key] }),
-        ...(auth && { auth: words(auth) }),
-        ...(protocols && { protocols: [...protocols] }),
-        ...(connectMs !== undefined && { connectMs }),
-        ...(redirectOrigins && { redirectOrigins: [...redirectOrigins] }),
-        ...(heartbeatMs !== undefined && { heartbeatMs })
-    };
-}
-
-function words(auth: Auth): string[] {
-    switch (auth.type) {
-        case 'bearer':
-            return [auth.type, auth.token];
-        case 'basic':
-            return [auth.type, auth.user, auth.password];
-        case 'apiKey':
-            return [auth.type, auth.key, ...(auth.header === undefined ? [] : [auth.header])];
-        default:
-            return [(auth as { type: string }).type, ''];
-    }
+    return settingsJson({
+        ...{ headers: Object.entries(headers), auth, protocols, connectTimeout, heartbeat, redirectOrigins },
+        rootCertificates: [ca].flat().map(text => ({ text })),
+        ...(cert !== undefined && { certificate: [{ text: cert }, { text: key }] })
+    });
 }

@@ -1,4 +1,3 @@
-import type { Client } from './client';
 import { McpError } from './errors';
 import type { Link } from './link';
 import { readJson, writeJson } from './numbers';
@@ -16,7 +15,7 @@ import type {
 type Awaitable<T> = T | Promise<T>;
 
 /** The context of a request that the server makes of the client. */
-export interface Asked {
+export interface AskedOf<Client> {
     /** Aborts when the server cancels the request; the handler's result is then discarded. */
     readonly signal: AbortSignal;
     /** The client that received the request. The handler may call the server through it, to any depth. */
@@ -38,18 +37,18 @@ export interface SamplingOutput {
  * Handlers for requests of the server. The client declares the capabilities that it has handlers for; a server asks for
  * nothing else.
  */
-export interface Answers {
+export interface AnswersOf<Client> {
     /**
      * Lets servers use the model. The handler decides what the model sees, and which part of its answer the server
      * gets.
      */
-    onSampling?: (request: SamplingRequest, asked: Asked) => Awaitable<SamplingOutput>;
+    onSampling?: (request: SamplingRequest, asked: AskedOf<Client>) => Awaitable<SamplingOutput>;
     /** Whether the handler can give the server's tools to the model. */
     samplingTools?: boolean;
     /** Lets servers show a form to the user. Accepted input is validated against the form before it is sent. */
-    onElicitation?: (request: FormRequest, asked: Asked) => Awaitable<FormResult>;
+    onElicitation?: (request: FormRequest, asked: AskedOf<Client>) => Awaitable<FormResult>;
     /** Lets servers ask the user to visit a page. */
-    onElicitationUrl?: (request: PageRequest, asked: Asked) => Awaitable<PageResult>;
+    onElicitationUrl?: (request: PageRequest, asked: AskedOf<Client>) => Awaitable<PageResult>;
     /** Folders and files that servers should keep to, as `file://` URIs; `setRoots` replaces them later. */
     roots?: readonly (Root | string)[];
     /** Called with each exception of these handlers. By default they are printed to stderr, except `McpError`. */
@@ -60,18 +59,18 @@ export interface Answers {
 const TOPICS = ['onSampling', 'onElicitation', 'onElicitationUrl'] as const;
 
 /** @internal */
-export function rootsJson(roots: readonly (Root | string)[]): string {
-    return JSON.stringify(roots.map(root => (typeof root === 'string' ? { uri: root } : root)));
+export function rootsOf(roots: readonly (Root | string)[]): Root[] {
+    return roots.map(root => (typeof root === 'string' ? { uri: root } : root));
 }
 
 /** @internal Requests of the server that are not yet answered. */
 export class Answering {
-    readonly #answers: Answers;
-    readonly #client: () => Client;
+    readonly #answers: AnswersOf<any>;
+    readonly #client: unknown;
     readonly #link: () => Link;
     readonly #under = new Map<number, AbortController>();
 
-    constructor(answers: Answers, client: () => Client, link: () => Link) {
+    constructor(answers: AnswersOf<any>, client: unknown, link: () => Link) {
         this.#answers = answers;
         this.#client = client;
         this.#link = link;
@@ -79,12 +78,12 @@ export class Answering {
 
     async asked(number: number, topic: number, text: string): Promise<void> {
         const what = TOPICS[topic]!;
-        const handler = this.#answers[what] as (request: unknown, asked: Asked) => unknown;
+        const handler = this.#answers[what] as (request: unknown, asked: AskedOf<unknown>) => unknown;
         const controller = new AbortController();
         this.#under.set(number, controller);
         try {
-            const result = await handler(readJson(text, this.#link().integers), { signal: controller.signal, client: this.#client() });
-            if (result === undefined) throw new TypeError('the handler gave nothing back');
+            const result = await handler(readJson(text, this.#link().integers), { signal: controller.signal, client: this.#client });
+            if (result === undefined) throw new TypeError('the handler returned nothing');
             const json = writeJson(what === 'onSampling' ? sampled(result as SamplingOutput) : result)!;
             this.#link().native.answer(number, true, json);
         } catch (error) {
@@ -96,7 +95,7 @@ export class Answering {
     }
 
     withdrawn(number: number): void {
-        this.#under.get(number)?.abort(new DOMException('the server does not ask any more', 'AbortError'));
+        this.#under.get(number)?.abort(new DOMException('the server withdrew its request', 'AbortError'));
     }
 
     #fail(number: number, error: unknown, what: string): void {

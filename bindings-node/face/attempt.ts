@@ -1,7 +1,7 @@
 import type { Context } from './context';
 import type { Outbound } from './link';
-import type { NativeMade } from './native';
-import type { Results } from './kept';
+import type { NativeEncoded } from './native';
+import type { Results } from './resultcache';
 
 type Handler = (args: any, context: Context<any>, steps: Steps) => unknown;
 type Called = (args: any, context: Context<any>) => unknown;
@@ -40,14 +40,14 @@ export interface Care {
     atomic: boolean | undefined;
     kept: Results | undefined;
     answer: (value: unknown) => Answer;
-    isGood: (made: NativeMade) => boolean;
+    isGood: (made: NativeEncoded) => boolean;
     /** Called with each exception of an undo function. */
     failed: (error: unknown) => void;
 }
 
 /** @internal A result that is encoded already. */
 export class Made {
-    constructor(readonly made: NativeMade) {}
+    constructor(readonly made: NativeEncoded) {}
 }
 
 /** @internal Wraps a handler: returns cached results, and undoes the steps of a call that fails. */

@@ -1,7 +1,7 @@
 import type { Context } from './context';
 import { ActionError, ProtocolError, ToolError } from './errors';
 import { readJson } from './numbers';
-import type { Entry } from './offer';
+import type { Entry } from './entries';
 import { refuse } from './results';
 
 /** @internal Called with exceptions of handlers. */

@@ -1,13 +1,13 @@
 import { Actions } from './actions';
-import { credentialsOf, type ConnectOptions } from './address';
-import { rootsJson } from './answering';
+import { connectSettings, type ConnectOptionsOf } from './address';
+import { rootsOf, type AnswersOf, type AskedOf } from './answering';
 import { Calls, type StartOptions } from './calls';
 import type { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Listening } from './listening';
 import type { ListOptions } from './lists';
-import { native, type NativeLink, type NativeOffer } from './native';
-import { introduction, type ClientOptions, type SpawnOptions } from './options';
+import { native, type NativeLink, type NativeEntries } from './native';
+import { childSettings, clientSettings, type ClientOptionsOf, type SpawnOptionsOf } from './options';
 import { LEVELS } from './protocol';
 import type {
     CallToolResult,
@@ -26,6 +26,19 @@ import { arrayOf, cancelled, type RequestOptions } from './requests';
 import type { Server } from './server';
 import { Skills } from './skills';
 import type { TaskInfo, ToolTask } from './task';
+
+/** The context of a request that the server makes of the client. */
+export interface Asked extends AskedOf<Client> {}
+
+/** Handlers for requests of the server. */
+export interface Answers extends AnswersOf<Client> {}
+
+export interface ClientOptions extends ClientOptionsOf<Client> {}
+
+export interface SpawnOptions extends SpawnOptionsOf<Client> {}
+
+/** Options of a connection to an address. */
+export interface ConnectOptions extends ConnectOptionsOf<Client> {}
 
 /** The prompt or resource template that has the argument to complete. */
 export type CompletionTarget = { prompt: string } | { template: string };
@@ -49,24 +62,11 @@ export class Client extends Actions {
         super(options, connect, onLine);
     }
 
-    /** @internal */
-    protected override get client(): this {
-        return this;
-    }
-
     /** Starts a server program and connects to it over stdio. The program ends when the client is closed. */
     static spawn(command: string, args: readonly string[] = [], options: SpawnOptions = {}): Promise<Client> {
-        const { cwd, env = {}, stderr = 'inherit', closeMs, ...rest } = options;
-        const child = {
-            command,
-            args: [...args],
-            env: Object.entries(env).flat(),
-            stderr: typeof stderr === 'function' ? 'lines' : stderr,
-            ...(cwd !== undefined && { cwd }),
-            ...(closeMs !== undefined && { closeMs })
-        };
-        const connect = (wake: () => void) => guarded(() => native.spawnChild(introduction(rest), child, wake));
-        return Client.#open(async () => new Client(rest, connect, typeof stderr === 'function' ? stderr : undefined));
+        const [child, settings, { stderr, trace }] = [childSettings(command, args, options), clientSettings(options), options];
+        const connect = (wake: () => void) => guarded(() => native.spawnChild(settings, trace !== undefined, child, wake));
+        return Client.#open(async () => new Client(options, connect, typeof stderr === 'function' ? stderr : undefined));
     }
 
     /**
@@ -83,8 +83,9 @@ export class Client extends Actions {
     static async #at(address: string, options: ConnectOptions): Promise<Client> {
         const command = guarded(() => native.commandOf(address));
         if (command) return Client.spawn(command[0]!, command.slice(1), options);
-        const credentials = credentialsOf(options);
-        const connect = (wake: () => void) => guarded(() => native.openAddress(introduction(options), address, credentials, wake));
+        const [settings, trace] = [clientSettings(options), options.trace !== undefined];
+        const transport = connectSettings(options);
+        const connect = (wake: () => void) => guarded(() => native.openAddress(settings, trace, address, transport, wake));
         return Client.#open(async () => new Client(options, connect));
     }
 
@@ -92,8 +93,8 @@ export class Client extends Actions {
         return Client.#open(async () => {
             const client = new Client(options);
             const link = client.link;
-            const join = (offer: NativeOffer, wake: () => void) =>
-                guarded(() => native.pair(offer, wake, introduction(options), link.wake));
+            const join = (entries: NativeEntries, wake: () => void) =>
+                guarded(() => native.pair(entries, wake, clientSettings(options), options.trace !== undefined, link.wake));
             await server.connect(link, join).catch(error => {
                 link.abandon();
                 throw error;
@@ -232,7 +233,7 @@ export class Client extends Actions {
 
     /** Replaces the roots and notifies the server. The client must have been opened with roots. */
     setRoots(roots: readonly (Root | string)[]): void {
-        guarded(() => this.link.native.setRoots(rootsJson(roots)));
+        guarded(() => this.link.native.setRoots(JSON.stringify(rootsOf(roots))));
     }
 
     /**

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
 import { Answering } from './answering';
-import type { Client } from './client';
 import type { Json } from './content';
 import { McpError, revive, type Failure } from './errors';
 import { readNotice, type ClientEvents } from './events';
@@ -8,8 +7,8 @@ import { Link } from './link';
 import { Lists } from './lists';
 import type { NativeLink } from './native';
 import { readJson } from './numbers';
-import type { ClientOptions, Exit } from './options';
-import type { Implementation, Revision } from './protocol';
+import type { ClientOptionsOf, Exit } from './options';
+import { DIRECTIONS, type Implementation, type Revision } from './protocol';
 import { jsonOf, Requests, type RequestOptions } from './requests';
 import { Streams } from './streams';
 
@@ -44,21 +43,21 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
     #closed: McpError | undefined;
 
     /** @internal */
-    protected constructor(options: ClientOptions, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
+    protected constructor(options: ClientOptionsOf<any>, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
         super();
         this.setMaxListeners(0);
-        const answering: Answering = new Answering(options, () => this.client, () => this.link);
+        const answering = new Answering(options, this, () => this.link);
         this.link = new Link(
             {
                 opened: text => {
                     this.#opening.resolve((this.#opened = JSON.parse(text)));
                     this.link.letGo();
                 },
-                asked: (number, topic, text) => void answering.asked(number, topic, text),
-                withdrawn: number => answering.withdrawn(number),
+                asked: (text, number, topic) => void answering.asked(number, topic, text),
+                withdrawn: (_, number) => answering.withdrawn(number),
                 notification: text => this.#notified(readJson(text, this.link.integers)),
                 closed: reason => this.#close(reason),
-                traced: (isOut, text) => options.trace!(isOut ? 'out' : 'in', text),
+                traced: (text, _, direction) => options.trace!(DIRECTIONS[direction]!, text),
                 ended: text => this.#end(text ? JSON.parse(text) : {}),
                 ...(onLine && { line: onLine })
             },
@@ -70,9 +69,6 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         this.streams = new Streams(this.link);
         for (const [name, listener] of Object.entries(options.on ?? {})) this.on(name as keyof ClientEvents, listener);
     }
-
-    /** @internal The client that is passed to the handlers of this side. */
-    protected abstract get client(): Client;
 
     /** @internal Resolves once the connection is open. */
     get opening(): Promise<Opened> {

@@ -4,9 +4,8 @@ import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
 import { writeJson, type Integers } from './numbers';
 import { LEVELS } from './protocol';
-import type { NativeCaller } from './native';
 import type { FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
-import { Question, Questions, type AskOptions } from './questions';
+import { Questions, type AskOptions, type Question } from './questions';
 import type { Schema } from './schema';
 
 /** A call in progress, as its handler sees it. */
@@ -21,7 +20,6 @@ export class Context<State = unknown> {
     #controller: AbortController | undefined;
     #questions: Questions | undefined;
     #client: ClientInfo | undefined;
-    #caller: NativeCaller | null = null;
     #meta: Readonly<Record<string, unknown>> | undefined;
 
     /** The value that `lifespan.start` returned. */
@@ -147,7 +145,7 @@ export class Context<State = unknown> {
     ): Promise<FormResult<Content>> {
         return this.#quiet(async () => {
             const { form, check } = readForm(schema);
-            const result = await this.#ask<FormResult<Content>>(Question.Form, { message, schema: form }, options);
+            const result = await this.#ask<FormResult<Content>>('form', { message, schema: form }, options);
             if (result.action !== 'accept' || check === undefined) return result;
             return { action: 'accept', content: (await checkContent(result.content, check)) as Content };
         });
@@ -158,8 +156,9 @@ export class Context<State = unknown> {
      * `id` identifies the request; `elicitationComplete` repeats it.
      */
     elicitUrl(message: string, url: string | URL, id: string = crypto.randomUUID(), options?: AskOptions): Promise<PageResult> {
-        this.#keepCaller();
-        return this.#quiet(() => this.#ask(Question.Page, { message, url: String(url), id }, options));
+        // `elicitationComplete` needs it, perhaps after the call is over.
+        if (this.#live) void this.client;
+        return this.#quiet(() => this.#ask('page', { message, url: String(url), id }, options));
     }
 
     /**
@@ -167,12 +166,8 @@ export class Context<State = unknown> {
      * this call asked for the page.
      */
     elicitationComplete(id: string): void {
-        this.#keepCaller();
-        this.#caller?.pageDone(id);
-    }
-
-    #keepCaller(): void {
-        if (this.#live) this.#caller ??= this.#link.native.caller(this.#number);
+        const { connection } = this.#live || this.#client ? this.client : {};
+        if (connection !== undefined) this.#link.native.pageDone(connection, id);
     }
 
     /** Asks the client's model to continue a conversation; a string is one user message. See `elicit`. */
@@ -180,12 +175,12 @@ export class Context<State = unknown> {
         const { messages, ...rest } = request;
         const said = (text: string) => [{ role: 'user' as const, content: { type: 'text' as const, text } }];
         const params = { ...rest, messages: typeof messages === 'string' ? said(messages) : messages };
-        return this.#quiet(() => this.#ask(Question.Sample, params, options));
+        return this.#quiet(() => this.#ask('sample', params, options));
     }
 
     /** Asks the client for its roots: the folders and files that servers should keep to. See `elicit`. */
     roots(options?: AskOptions): Promise<Root[]> {
-        return this.#quiet(() => this.#ask(Question.Roots, {}, options));
+        return this.#quiet(() => this.#ask('roots', {}, options));
     }
 
     async #ask<Result>(what: Question, params: object, { name }: AskOptions = {}): Promise<Result> {

@@ -1,8 +1,7 @@
 import type { Completer } from './complete';
 import type { Context } from './context';
 import type { McpError } from './errors';
-import type { NativeDelegate } from './native';
-import type { Results } from './kept';
+import type { Results } from './resultcache';
 import type { Integers } from './numbers';
 import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
@@ -21,8 +20,10 @@ export interface ServerOptions<State = unknown> {
     subscriptions?: boolean;
     /** Items on a page of a list; by default all items are on one page. */
     pageSize?: number;
-    /** How long clients may cache lists, in ms, from 2026-07-28 on; `public` lists may be shown to other users. */
-    cacheLists?: { ms: number; scope?: 'public' | 'private' };
+    /** How long clients may cache lists, in ms, from 2026-07-28 on. */
+    cacheLists?: number;
+    /** Whether cached lists may be shown to other users (`public`); `private` by default. */
+    cacheScope?: 'public' | 'private';
     /** Extensions that the server offers, from 2026-07-28 on: settings by name. */
     extensions?: Readonly<Record<string, object>>;
     /** Limits on stored tasks. */
@@ -88,8 +89,10 @@ export interface ServerOptions<State = unknown> {
      * `ProtocolError` and `ActionError`.
      */
     onError?: (error: unknown, what: string) => void;
-    /** @internal Another library serves the calls: see `Server.attend`. */
-    delegate?: NativeDelegate;
+    /** @internal Another library serves the calls: see `Server.attend` and `DelegateSettings` in `src/delegate.rs`. */
+    delegate?: { capabilities: object; eras: 'handshake' | 'stateless' | 'both'; opens: boolean };
+    /** @internal Replaces name and version in what clients are told. */
+    implementation?: object;
 }
 
 /** Decides whether a call may run. */
@@ -246,7 +249,7 @@ export interface TaskLimits {
      * Maximum number of tasks, ended ones included; 1024 by default. Calls beyond it are refused, or run without a
      * task.
      */
-    count?: number;
+    tasks?: number;
     /**
      * Maximum number of tasks of one principal or, without a verified principal, of one address; 256 by default. Their
      * results may take the same share of `bytes`.
@@ -255,9 +258,9 @@ export interface TaskLimits {
     /** Maximum size of all results in bytes; 64 MiB by default. A result that does not fit becomes an error. */
     bytes?: number;
     /** Maximum time that a task is kept after its creation, in ms; an hour by default. */
-    ttlMs?: number;
+    ttl?: number;
     /** How often clients are told to poll a task, in ms; 500 by default. */
-    pollMs?: number;
+    pollInterval?: number;
 }
 
 /**
@@ -269,7 +272,7 @@ export interface References {
     /** Data of more bytes than this are sent by reference. */
     overBytes: number;
     /** How long the data are stored, in ms; 60,000 by default. */
-    ttlMs?: number;
+    ttl?: number;
 }
 
 /** A client's description of itself: unverified, for display only. */
@@ -364,7 +367,7 @@ export interface PromptDefinition<State = any> {
 
 export interface RunOptions {
     /** How long calls in flight may take after the end of stdin or a signal, in ms; 5000 by default. */
-    graceMs?: number;
+    grace?: number;
     /** Handle SIGTERM, SIGINT and SIGHUP while the server runs; by default if nothing else listens for them. */
     signals?: boolean;
     /** Called with each message. */

@@ -1,19 +1,5 @@
-import type { NativeEndpointOptions } from './native';
+import { settingsJson } from './numbers';
 import type { Trace } from './protocol';
-
-/** Limits of each connection. Every default suits servers on a network. */
-export interface ConnectionLimits {
-    /** Maximum size of one message in bytes; 16 MiB by default. */
-    messageBytes?: number;
-    /** Maximum nesting depth of a message's arrays and objects. */
-    depth?: number;
-    /** Maximum number of requests that one client may have in flight; further ones are refused as overload. */
-    inFlight?: number;
-    /** Silence after which a client is pinged, in ms. */
-    keepaliveMs?: number;
-    /** Time without traffic or requests in flight after which a connection is closed, in ms. */
-    idleMs?: number;
-}
 
 /** Options of a server on HTTP, whether mounted or at an address. */
 export interface EndpointOptions {
@@ -32,7 +18,16 @@ export interface EndpointOptions {
     origins?: readonly string[];
     /** Lets pages of the allowed origins read the answers (CORS). Off by default: they can only send requests. */
     cors?: boolean;
-    limits?: ConnectionLimits;
+    /** Maximum size of one message in bytes; 16 MiB by default. */
+    maxMessageBytes?: number;
+    /** Maximum nesting depth of a message's arrays and objects. */
+    maxDepth?: number;
+    /** Maximum number of requests that one client may have in flight; further ones are refused as overload. */
+    maxIncoming?: number;
+    /** Silence after which a client is pinged, in ms. */
+    keepaliveInterval?: number;
+    /** Time without traffic or requests in flight after which a connection is closed, in ms. */
+    idleTimeout?: number;
     /** Also serves clients of 2024-11-05 (HTTP with SSE), which open a stream at the same path first; on by default. */
     sse?: boolean;
     /**
@@ -52,18 +47,18 @@ export interface EndpointOptions {
      */
     maxSessionsPerPeer?: number;
     /** How long an unused session is kept, in ms; half an hour by default. */
-    sessionTtlMs?: number;
+    sessionTtl?: number;
     /**
      * How long an action continues after its stream broke off, so that the client can resume it, in ms; 30 s by
      * default. At 0 the action ends with its connection.
      */
-    actionTtlMs?: number;
+    actionTtl?: number;
     /** Bytes of messages that a session keeps for a client that resumes its stream; 256 KiB by default. */
     replayBytes?: number;
     /** Silence on an event stream after which a comment keeps it open, in ms; 15 s by default. */
-    commentMs?: number;
+    commentInterval?: number;
     /** How long calls in flight may still take when the server shuts down, in ms; 5000 by default. */
-    graceMs?: number;
+    grace?: number;
     /** Called with each message. */
     trace?: Trace;
 }
@@ -82,7 +77,7 @@ export interface ServeOptions extends EndpointOptions {
      * as long again is considered dead. On `tcp:` and `unix:` the client gets a `ping` request, if its revision has
      * one; on HTTP/2, a ping frame.
      */
-    heartbeatMs?: number;
+    heartbeat?: number;
     /**
      * Serves clients without credentials beyond this machine. Otherwise a server whose policy checks no credentials and
      * that has no `tls.clients` may listen on loopback addresses only; any other address is an error.
@@ -101,20 +96,14 @@ export interface ServeOptions extends EndpointOptions {
      */
     maxConnectionsPerPeer?: number;
     /** How long a client may take to send the headers of a request, in ms; 30 s by default. */
-    headerMs?: number;
+    headerTimeout?: number;
     /** Shuts the server down gracefully when it aborts, as `close` does. */
     signal?: AbortSignal;
     /** Handle SIGTERM, SIGINT and SIGHUP while the server runs; by default if nothing else listens for them. */
     signals?: boolean;
 }
 
-/** @internal */
-export function endpointOf(options: ServeOptions): NativeEndpointOptions {
-    const { signal, signals, trace, hosts, origins, trustedProxies, ...rest } = options;
-    return {
-        ...rest,
-        ...(hosts && { hosts: [...hosts] }),
-        ...(origins && { origins: [...origins] }),
-        ...(trustedProxies && { trustedProxies: [...trustedProxies] }),
-    };
+/** @internal The engine's part of the options, as JSON. */
+export function endpointOf({ signal, signals, ...rest }: ServeOptions): string {
+    return settingsJson(rest);
 }

@@ -5,12 +5,12 @@
  */
 export { ActionAnswer } from './actions';
 export type { ActionOptions, BreakerPolicy, RetryPolicy } from './actions';
-export type { Auth, ConnectOptions } from './address';
-export type { Answers, Asked, SamplingOutput } from './answering';
+export type { Auth } from './address';
+export type { SamplingOutput } from './answering';
 export type { StartOptions } from './calls';
 export type { Steps } from './attempt';
 export { Client } from './client';
-export type { CompletionTarget } from './client';
+export type { Answers, Asked, ClientOptions, CompletionTarget, ConnectOptions, SpawnOptions } from './client';
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
@@ -37,17 +37,17 @@ export type {
     TaskLimits,
     ToolDefinition
 } from './definitions';
-export type { ConnectionLimits, EndpointOptions, ServeOptions } from './endpoint';
+export type { EndpointOptions, ServeOptions } from './endpoint';
 export { ActionError, McpError, ProtocolError, ToolError } from './errors';
 export type { ActionErrorDetails, CarrierFault, ErrorCode } from './errors';
 export type { ClientEvents } from './events';
 export type { Handler } from './handler';
-export { Results } from './kept';
+export { Results } from './resultcache';
 export type { Listening } from './listening';
 export type { ListOptions } from './lists';
 export type { Integers } from './numbers';
 export type { Endpoint } from './mount';
-export type { ClientOptions, Exit, SpawnOptions } from './options';
+export type { Exit } from './options';
 export type * from './protocol';
 export type { AskOptions } from './questions';
 export type { RequestOptions } from './requests';

@@ -3,40 +3,29 @@ import type { NativeLink } from './native';
 import { readJson, type Integers } from './numbers';
 import type { Progress } from './protocol';
 
-/** Kinds of the rows of `drain`: see `src/drain.rs`. */
+/** The callbacks for the rows of `drain`, in the order of `Inbound` in `src/kinds.rs`. */
+const CALLBACKS = [
+    ...(['call', 'callWithProgress', 'cancelled', 'initialized', 'opened', 'answer', 'failure', 'progress'] as const),
+    ...(['notification', 'line', 'closed', 'ended', 'traced', 'listening', 'asked', 'withdrawn', 'rootsChanged', 'left'] as const),
+    ...(['head', 'piece', 'request', 'invoke', 'invokeAlone', 'frame', 'bad', 'room', 'position', 'session', 'done', 'partial'] as const)
+];
+
+/** The kinds of rows that a link handles itself. */
 const enum Inbound {
-    Call,
-    CallWithProgress,
-    Cancelled,
-    Initialized,
-    Opened,
-    Answer,
-    Failure,
-    Progress,
-    Notification,
-    Line,
-    Closed,
-    Ended,
-    Traced,
-    Listening,
-    Asked,
-    Withdrawn,
-    RootsChanged,
-    Left,
-    Head,
-    Piece,
-    Request,
-    Invoke,
-    InvokeAlone,
-    Frame,
-    Bad,
-    Room,
-    Position,
-    Session,
-    Done
+    Call = 0,
+    CallWithProgress = 1,
+    Answer = 5,
+    Failure = 6,
+    Progress = 7,
+    Closed = 10,
+    Ended = 11,
+    Listening = 13,
+    Invoke = 21,
+    InvokeAlone = 22,
+    Partial = 29
 }
 
-/** @internal Kinds of the rows of `submit`: see `src/submit.rs`. */
+/** @internal Kinds of the rows of `submit`, in the order of `Outbound` in `src/kinds.rs`. */
 export const enum Outbound {
     Text,
     Structured,
@@ -51,37 +40,15 @@ export const enum Outbound {
     Partial
 }
 
-/** @internal The callbacks of a link; `text` is JSON except for cancellations and lines. */
-export interface Receiver {
-    call?(number: number, target: number, text: string, wantsProgress: boolean): void;
-    /** With a delegate: a whole request, or a call of the tool with that number, its id and `_meta` as JSON. */
-    request?(number: number, text: string): void;
-    invoke?(number: number, tool: number, args: object | null, id: string, meta: string, isAlone: boolean): void;
-    cancelled?(number: number, reason: string): void;
-    initialized?(text: string): void;
-    rootsChanged?(text: string): void;
-    left?(text: string): void;
-    opened?(text: string): void;
-    asked?(number: number, topic: number, text: string): void;
-    withdrawn?(number: number): void;
-    notification?(text: string): void;
-    line?(text: string): void;
-    closed?(reason: McpError): void;
-    /** The head of the answer to an HTTP request, and a piece of the answer's body. */
-    head?(number: number, status: number, text: string): void;
-    piece?(number: number, text: string, isLast: boolean): void;
-    /** On a wire: a message, and the number of the sent message that brought it; why a frame is no message. */
-    frame?(text: string, of: number): void;
-    bad?(why: string): void;
-    /** Room to send more: on a wire, or of the body of that HTTP request. */
-    room?(number: number): void;
-    /** On a wire over HTTP: where to resume a message's stream, the session's name, and the end of a message. */
-    position?(of: number, position: string): void;
-    session?(name: string): void;
-    done?(of: number, why: string): void;
-    ended?(text: string): void;
-    traced?(isOut: boolean, text: string): void;
-}
+type Callback = (text: string, number: number, target: number) => void;
+
+/** @internal The callbacks of a link. The kinds in `src/kinds.rs` say what the text, the number and the target are. */
+export type Receiver = { [Name in Exclude<(typeof CALLBACKS)[number], 'call' | 'invoke' | 'closed'>]?: Callback } & {
+    call?: (number: number, target: number, text: string, wantsProgress: boolean) => void;
+    /** With a delegate: a call of the tool with that number, its id and `_meta` as JSON. */
+    invoke?: (number: number, tool: number, args: object | null, id: string, meta: string, isAlone: boolean) => void;
+    closed?: (reason: McpError) => void;
+};
 
 /** @internal A pending request. */
 export interface Waiting {
@@ -271,8 +238,6 @@ export class Link {
             case Inbound.Call:
             case Inbound.CallWithProgress:
                 return receiver.call?.(number, target, text, kind === Inbound.CallWithProgress);
-            case Inbound.Request:
-                return receiver.request?.(number, text);
             case Inbound.Answer: {
                 const waiting = this.#take(number);
                 return waiting?.resolve(waiting.isRaw ? text : readJson(text, this.integers));
@@ -284,50 +249,17 @@ export class Link {
                 return this.#take(number)?.reject(error);
             }
             case Inbound.Progress:
+            case Inbound.Partial:
                 return this.waiting.get(number)?.onProgress?.(JSON.parse(text));
             case Inbound.Listening:
                 return this.waiting.get(number)?.onListening?.(Number(text));
-            case Inbound.Cancelled:
-                return receiver.cancelled?.(number, text);
-            case Inbound.Initialized:
-                return receiver.initialized?.(text);
-            case Inbound.RootsChanged:
-                return receiver.rootsChanged?.(text);
-            case Inbound.Left:
-                return receiver.left?.(text);
-            case Inbound.Opened:
-                return receiver.opened?.(text);
-            case Inbound.Asked:
-                return receiver.asked?.(number, target, text);
-            case Inbound.Withdrawn:
-                return receiver.withdrawn?.(number);
-            case Inbound.Notification:
-                return receiver.notification?.(text);
-            case Inbound.Line:
-                return receiver.line?.(text);
             case Inbound.Closed:
                 return receiver.closed?.(revive(JSON.parse(text) as Failure));
-            case Inbound.Traced:
-                return receiver.traced?.(target === 1, text);
-            case Inbound.Head:
-                return receiver.head?.(number, target, text);
-            case Inbound.Piece:
-                return receiver.piece?.(number, text, target === 1);
-            case Inbound.Frame:
-                return receiver.frame?.(text, number);
-            case Inbound.Bad:
-                return receiver.bad?.(text);
-            case Inbound.Room:
-                return receiver.room?.(number);
-            case Inbound.Position:
-                return receiver.position?.(number, text);
-            case Inbound.Session:
-                return receiver.session?.(text);
-            case Inbound.Done:
-                return receiver.done?.(number, text);
             case Inbound.Ended:
                 this.abandon();
-                return receiver.ended?.(text);
+                return receiver.ended?.(text, 0, 0);
+            default:
+                return (receiver as Record<string, Callback | undefined>)[CALLBACKS[kind]!]?.(text, number, target);
         }
     }
 

@@ -3,21 +3,13 @@ import type * as binding from './binding';
 
 /** @internal The classes and options of the native module. */
 export type {
-    ActionOptions as NativeActionOptions,
-    CallerHandle as NativeCaller,
-    ClientOptions as NativeClientOptions,
-    ConnectionOptions as NativeConnectionOptions,
-    Credentials as NativeCredentials,
     Decoder as NativeDecoder,
-    DelegateOptions as NativeDelegate,
-    EndpointOptions as NativeEndpointOptions,
+    Encoded as NativeEncoded,
     EngineConnection as NativeEngineConnection,
-    KeptResults as NativeKeptResults,
+    Entries as NativeEntries,
     Link as NativeLink,
-    Made as NativeMade,
     Mount as NativeMount,
-    Offer as NativeOffer,
-    OfferOptions as NativeOfferOptions,
+    ResultCache as NativeResultCache,
     SkillFile as NativeSkillFile
 } from './binding';
 

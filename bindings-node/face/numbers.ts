@@ -58,3 +58,8 @@ export function writeJson(value: unknown): string | undefined {
         return marked.replace(MARKED, '$1');
     }
 }
+
+/** @internal Serializes settings for the engine, which refuses the strings that stand for NaN and infinities here. */
+export function settingsJson(settings: object): string {
+    return JSON.stringify(settings, (_, value) => (typeof value === 'number' && !Number.isFinite(value) ? String(value) : value));
+}

@@ -1,11 +1,10 @@
-import { rootsJson, type Answers } from './answering';
+import { rootsOf, type AnswersOf } from './answering';
 import type { Profile } from './definitions';
 import type { ClientEvents } from './events';
-import type { NativeClientOptions } from './native';
-import type { Integers } from './numbers';
+import { settingsJson, type Integers } from './numbers';
 import type { Revision, Trace } from './protocol';
 
-export interface ClientOptions extends Answers {
+export interface ClientOptionsOf<Client> extends AnswersOf<Client> {
     /** The client's name, as sent to the server; `mcpbolt` by default. */
     name?: string;
     /** The client's version, as sent to the server; `0` by default. */
@@ -42,7 +41,7 @@ export interface ClientOptions extends Answers {
     on?: { readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void };
 }
 
-export interface SpawnOptions extends ClientOptions {
+export interface SpawnOptionsOf<Client> extends ClientOptionsOf<Client> {
     /** The working directory of the program; by default the one of this process. */
     cwd?: string;
     /** Environment variables in addition to the few harmless ones that are inherited. */
@@ -52,7 +51,7 @@ export interface SpawnOptions extends ClientOptions {
     /**
      * How long the program may take to exit after its stdin is closed, and again after SIGTERM, in ms; 2000 by default.
      */
-    closeMs?: number;
+    closeTimeout?: number;
 }
 
 /** The exit status of a server's process. */
@@ -61,23 +60,20 @@ export interface Exit {
     signal: number | null;
 }
 
-/** @internal */
-export function introduction(options: ClientOptions): NativeClientOptions {
-    const { name, version, opening, profile, revision, trace, roots, extensions } = options;
-    return {
-        name: name ?? 'mcpbolt',
-        version: version ?? '0',
-        trace: trace !== undefined,
+/** @internal The engine's part of the options, as JSON. */
+export function clientSettings(options: ClientOptionsOf<any>): string {
+    const { name = 'mcpbolt', version = '0', opening, profile, revision, roots, tasks, checkResults, extensions } = options;
+    return settingsJson({
+        ...{ name, version, opening, profile, revision, tasks, checkResults, extensions },
+        roots: roots && rootsOf(roots),
         sampling: options.onSampling !== undefined,
-        samplingTools: options.samplingTools ?? false,
+        samplingTools: options.samplingTools,
         forms: options.onElicitation !== undefined,
-        pages: options.onElicitationUrl !== undefined,
-        tasks: options.tasks ?? false,
-        checkResults: options.checkResults ?? false,
-        ...(roots && { roots: rootsJson(roots) }),
-        ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
-        ...(opening && { opening }),
-        ...(profile && { profile }),
-        ...(revision && { revision })
-    };
+        pages: options.onElicitationUrl !== undefined
+    });
+}
+
+/** @internal The program to start, as JSON. */
+export function childSettings(command: string, args: readonly string[], { cwd, env = {}, stderr = 'inherit', closeTimeout }: SpawnOptionsOf<any>): string {
+    return settingsJson({ command, args, cwd, env, stderr: typeof stderr === 'function' ? 'lines' : stderr, closeTimeout });
 }

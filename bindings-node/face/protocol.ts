@@ -136,6 +136,9 @@ export interface Progress {
  */
 export type Trace = (direction: 'in' | 'out', message: string) => void;
 
+/** @internal In the order of the engine's numbers. */
+export const DIRECTIONS = ['in', 'out'] as const;
+
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
 /** The severity of a log message, from least to most severe. */

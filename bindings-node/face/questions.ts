@@ -8,13 +8,8 @@ export interface AskOptions {
     name?: string;
 }
 
-/** @internal The questions that a handler may ask: see `src/ask.rs`. */
-export const enum Question {
-    Sample,
-    Form,
-    Page,
-    Roots
-}
+/** @internal The questions that a handler may ask: see `Question` in `src/handler.rs`. */
+export type Question = 'sample' | 'form' | 'page' | 'roots';
 
 /**
  * @internal The questions of one call without an answer.
@@ -41,7 +36,7 @@ export class Questions {
         const link = this.#link;
         // Reports that the handler made before must be sent before.
         link.flush();
-        const answer = link.native.ask(this.#call, what, writeJson(params)!, name);
+        const answer = link.native.ask(this.#call, writeJson({ [what]: params })!, name);
         if (typeof answer === 'string') return Promise.resolve(readJson(answer, link.integers));
         if (answer === null) return Promise.reject(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         return new Promise<Result>((resolve, reject) => {

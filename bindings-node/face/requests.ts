@@ -19,7 +19,11 @@ export interface RequestOptions {
     meta?: Readonly<Record<string, unknown>>;
 }
 
-type Settings = [timeoutMs: number | undefined, maxTimeoutMs: number | undefined, wantsProgress: boolean, meta: string | undefined];
+type Settings = [timeoutMs: number | undefined, maxTimeoutMs: number | undefined, flags: number, meta: string | undefined];
+
+/** Flags of a request: it asks for progress; its answer may be that it has become a task. */
+const WANTS_PROGRESS = 1;
+const MAY_BE_TASK = 2;
 
 /** The `_meta` member that sets the log level of a request, from 2026-07-28 on. */
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
@@ -44,7 +48,7 @@ export class Requests {
 
     /** Calls a tool. If the call becomes a task, the answer says so. Resolves to JSON. */
     startTool(params: object, options: RequestOptions): Promise<string> {
-        return this.wait(link => link.startTool(jsonOf(params)!, ...this.#settings(options)), options, true);
+        return this.wait(link => link.request('tools/call', jsonOf(params), ...this.#settings(options, MAY_BE_TASK)), options, true);
     }
 
     /** Waits for the result of a task; `onProgress` is called with each of its states. Resolves to JSON. */
@@ -52,9 +56,9 @@ export class Requests {
         return this.wait(link => link.followTask(id), options, true);
     }
 
-    #settings(options: RequestOptions): Settings {
+    #settings(options: RequestOptions, flags = 0): Settings {
         const { onProgress, maxTimeout, timeout = this.timeout } = options;
-        return [timeout, maxTimeout, onProgress !== undefined, this.#meta(options)];
+        return [timeout, maxTimeout, onProgress === undefined ? flags : flags | WANTS_PROGRESS, this.#meta(options)];
     }
 
     #meta({ meta }: RequestOptions): string | undefined {

@@ -7,9 +7,9 @@ import type { Handler } from './handler';
 import { Link, type Receiver } from './link';
 import { Endpoint } from './mount';
 import { Mounted } from './mounted';
-import { native, type NativeLink, type NativeMount, type NativeOffer } from './native';
-import { Offer } from './offer';
-import type { Trace } from './protocol';
+import { native, type NativeLink, type NativeMount, type NativeEntries } from './native';
+import { Entries } from './entries';
+import { DIRECTIONS, type Trace } from './protocol';
 import { refuse } from './results';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
 
@@ -39,7 +39,7 @@ export interface Attending
 }
 
 /** An MCP server: its tools, resources and prompts, and ways to serve them. */
-export class Server<State = undefined> extends Offer<State> {
+export class Server<State = undefined> extends Entries<State> {
     readonly #options: ServerOptions<State>;
     readonly #links = new Set<Link>();
     #own: Endpoint | undefined;
@@ -85,7 +85,7 @@ export class Server<State = undefined> extends Offer<State> {
     async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
         const endpoint = endpointOf(options);
         const { opened, ended, link } = await this.#begin(options, (wake, signals, trace) =>
-            native.serveAddress(this.offer, String(address), endpoint, signals, ownsProcess, trace, wake)
+            native.serveAddress(this.entries, String(address), endpoint, signals, ownsProcess, trace, wake)
         );
         return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
     }
@@ -99,13 +99,13 @@ export class Server<State = undefined> extends Offer<State> {
         const make = async () => {
             let mount!: NativeMount;
             const connect = (wake: () => void, _: boolean, isTraced: boolean) => {
-                mount = native.mount(this.offer, endpointOf(options), isTraced, wake);
+                mount = native.mount(this.entries, endpointOf(options), isTraced, wake);
                 return mount.link()!;
             };
             const receiver: Receiver = {
-                head: (number, status, text) => mounted.head(number, status, text),
-                piece: (number, text, isLast) => mounted.piece(number, text, isLast),
-                room: number => mounted.room(number)
+                head: (text, number, status) => mounted.head(number, status, text),
+                piece: (text, number, isLast) => mounted.piece(number, text, isLast === 1),
+                room: (_, number) => mounted.room(number)
             };
             const { link, stop } = await this.#begin({ signals: false, ...(trace && { trace }) }, connect, receiver);
             link.keepAlive(false);
@@ -127,9 +127,9 @@ export class Server<State = undefined> extends Offer<State> {
     }
 
     async #runStdio(options: RunOptions): Promise<RunReport> {
-        const { graceMs = 5000 } = options;
+        const { grace = 5000 } = options;
         const begun = await this.#begin(options, (wake, signals, trace) =>
-            native.serveStdio(this.offer, wake, graceMs, signals, trace)
+            native.serveStdio(this.entries, wake, grace, signals, trace)
         );
         return begun.ended;
     }
@@ -171,11 +171,11 @@ export class Server<State = undefined> extends Offer<State> {
     }
 
     /** @internal Connects a client in the same process. */
-    async connect(client: Link, join: (offer: NativeOffer, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
+    async connect(client: Link, join: (entries: NativeEntries, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
         const state = await this.#start();
         const link = this.#serve(state, { ended: () => this.#end(state) });
         try {
-            const [own, theirs] = join(this.offer, link.wake);
+            const [own, theirs] = join(this.entries, link.wake);
             link.attach(own);
             client.attach(theirs);
         } catch (error) {
@@ -217,7 +217,7 @@ export class Server<State = undefined> extends Offer<State> {
                 if (entry) carryOut(entry, text, context, this.#options.onError);
                 else refuse(context, new ProtocolError('invalid params', 'it has been removed'), false);
             },
-            cancelled: (number, reason) => calls[number]?.cancel(reason),
+            cancelled: (reason, number) => calls[number]?.cancel(reason),
             initialized: text => this.#options.onInitialized?.(clientOf(JSON.parse(text))),
             rootsChanged: text => this.#options.onRootsChanged?.(known(JSON.parse(text))),
             left: text => this.#left(text),
@@ -236,7 +236,7 @@ export class Server<State = undefined> extends Offer<State> {
         const receiver: Receiver = {
             ...more,
             ...attending,
-            traced: (isOut, text) => trace!(isOut ? 'out' : 'in', text),
+            traced: (text, _, direction) => trace!(DIRECTIONS[direction]!, text),
             opened: address => opened?.(JSON.parse(address)),
             ended: report => {
                 this.#links.delete(link);

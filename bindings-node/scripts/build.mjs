@@ -1,6 +1,6 @@
 // Builds the package: the native module, the types of its exports (`face/binding.d.ts`), and `dist` from `face`.
 // `node scripts/build.mjs [--debug | --built FOLDER]`: with a folder of cargo's output, the module is taken from there.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,11 @@ renameSync(`${module}.new`, module);
 
 writeFileSync(join(folder, 'face/binding.d.ts'), typesOf(readFileSync(join(output, 'napi-types/mcpbolt-node'), 'utf8')));
 const tsc = [join(folder, 'node_modules/typescript/bin/tsc'), '-p', join(folder, 'face'), '--listEmittedFiles'];
-const written = execFileSync(process.execPath, tsc, { encoding: 'utf8', stdio: ['ignore', 'pipe', 2] });
+const { status, stdout: written } = spawnSync(process.execPath, tsc, { encoding: 'utf8', stdio: ['ignore', 'pipe', 2] });
+if (status !== 0) {
+    console.error(written.replace(/^TSFILE.*\n/gm, ''));
+    process.exit(1);
+}
 // Files of sources that no longer exist, left by an earlier build.
 for (const file of readdirSync(join(folder, 'dist'), { recursive: true }))
     if (/\.[jt]s$/.test(file) && !written.includes(join(folder, 'dist', file))) rmSync(join(folder, 'dist', file));

@@ -6,13 +6,22 @@ use mcpbolt::connection::{Replies, ReplyTo, ResultWriter};
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{Live, Registry, TaskCall, ToolResult};
+use napi_derive::napi;
 
-use crate::offer::Templates;
-use crate::submit::Kind;
+use crate::kinds::Outbound;
+use crate::served::Templates;
+
+/// An encoded answer: its kind, an [`Outbound`], and its text.
+#[napi(object)]
+#[derive(Clone)]
+pub struct Encoded {
+    pub kind: u32,
+    pub text: String,
+}
 
 /// The answer to a call.
 pub enum Answer<'a> {
-    Result(&'a Kind, &'a str),
+    Result(Outbound, &'a str),
     Error(Refusal, Cow<'a, str>, Option<&'a str>),
 }
 
@@ -32,9 +41,9 @@ const KINDS: [ErrorKind; 4] = [
 
 impl<'a> Answer<'a> {
     /// Reads a row: its kind, its text and its two numbers.
-    pub fn read(kind: &'a Kind, text: &'a str, (a, b): (f64, f64), live: &Live<Templates>) -> Self {
+    pub fn read(kind: Outbound, text: &'a str, (a, b): (f64, f64), live: &Live<Templates>) -> Self {
         match kind {
-            Kind::Error => {
+            Outbound::Error => {
                 let message = reader::find(text, "message").and_then(reader::as_str);
                 let refusal = match a as i64 {
                     0 => Refusal::Kind(*KINDS.get(b as usize).unwrap_or(&ErrorKind::Internal)),
@@ -81,33 +90,33 @@ impl<'a> Answer<'a> {
     }
 }
 
-fn is_error(kind: &Kind, text: &str) -> bool {
+fn is_error(kind: Outbound, text: &str) -> bool {
     match kind {
-        Kind::ToolError => true,
-        Kind::Object => reader::find(text, "isError") == Some("true"),
+        Outbound::ToolError => true,
+        Outbound::Object => reader::find(text, "isError") == Some("true"),
         _ => false,
     }
 }
 
 /// Whether a result of tool `number` is no failure, and fits the tool's output schema.
-pub fn is_good(registry: &Registry, number: u32, kind: &Kind, text: &str) -> bool {
+pub fn is_good(registry: &Registry, number: u32, kind: Outbound, text: &str) -> bool {
     !is_error(kind, text) && unfit(registry, number, kind, text).is_none()
 }
 
 /// Why a tool's result does not fit its output schema; `None` if it fits. `tool` is the tool's number counted
 /// from one, or 0 without an output schema (R-STR-01).
-fn misfit(live: &Live<Templates>, kind: &Kind, text: &str, tool: f64) -> Option<String> {
+fn misfit(live: &Live<Templates>, kind: Outbound, text: &str, tool: f64) -> Option<String> {
     if tool == 0.0 {
         return None;
     }
     unfit(&live.offer().registry, tool as u32 - 1, kind, text)
 }
 
-fn unfit(registry: &Registry, number: u32, kind: &Kind, text: &str) -> Option<String> {
+fn unfit(registry: &Registry, number: u32, kind: Outbound, text: &str) -> Option<String> {
     let structured = match kind {
-        Kind::Structured => Some(text),
-        Kind::Object => reader::find(text, "structuredContent"),
-        Kind::Text => None,
+        Outbound::Structured => Some(text),
+        Outbound::Object => reader::find(text, "structuredContent"),
+        Outbound::Text => None,
         _ => return None,
     };
     let result = ToolResult {
@@ -118,14 +127,14 @@ fn unfit(registry: &Registry, number: u32, kind: &Kind, text: &str) -> Option<St
     registry.check_result(number, &result).err()
 }
 
-fn write(result: &mut ResultWriter<'_>, kind: &Kind, text: &str) {
+fn write(result: &mut ResultWriter<'_>, kind: Outbound, text: &str) {
     match kind {
-        Kind::Text => text_block(result, text),
-        Kind::ToolError => {
+        Outbound::Text => text_block(result, text),
+        Outbound::ToolError => {
             text_block(result, text);
             result.raw("isError", "true");
         }
-        Kind::Structured => {
+        Outbound::Structured => {
             let structured = Some(text.to_owned());
             ToolResult {
                 structured,
@@ -133,7 +142,7 @@ fn write(result: &mut ResultWriter<'_>, kind: &Kind, text: &str) {
             }
             .write(result);
         }
-        Kind::Contents => {
+        Outbound::Contents => {
             result.raw("contents", text);
             if result.revision().rules().cache_hints {
                 result.raw("ttlMs", "0");

@@ -11,6 +11,7 @@ use http_body::{Body, Frame};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::inbox::{Event, Inbox};
+use crate::kinds::Inbound;
 
 /// Once this much memory of a body waits for the engine, JavaScript pauses.
 pub const MAX_WAITING: usize = 1 << 20;
@@ -39,7 +40,8 @@ impl Body for Arriving {
             let cost = piece.len() + PIECE_BYTES;
             let before = self.waiting.fetch_sub(cost, Ordering::Relaxed);
             if before >= MAX_WAITING && before - cost < MAX_WAITING {
-                self.inbox.push(Event::Room(self.number));
+                let room = Event::row(Inbound::Room, self.number, 0, String::new());
+                self.inbox.push(room);
             }
         }
         piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))

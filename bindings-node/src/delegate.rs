@@ -5,28 +5,31 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
-use mcpbolt::connection::Operation;
 use mcpbolt::connection::{Answer, Config, Disposition, IncomingRequest};
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Era, Method, Revision, Revisions};
 use mcpbolt::message::{Field, MessageRef};
-use mcpbolt::server::Change;
-use napi_derive::napi;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use crate::error::{Result, error};
-use crate::offer::Offer;
+use crate::operation::Delegated;
 
-/// The other library's description of its server.
-#[napi(object)]
-pub struct DelegateOptions {
-    /// Its name, version and more, as a JSON object.
-    pub implementation: String,
-    /// Its capabilities, as a JSON object.
-    pub capabilities: String,
-    /// The eras that it supports: `handshake`, `stateless` or `both`.
-    pub eras: String,
+/// The other library's description of its server, besides its name and version.
+#[derive(Deserialize)]
+pub struct DelegateSettings {
+    capabilities: Box<RawValue>,
+    eras: Eras,
     /// Whether it answers the handshake itself.
     pub opens: bool,
+}
+
+/// The eras that a delegate supports.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Eras {
+    Handshake,
+    Stateless,
+    Both,
 }
 
 /// The native state of a delegate.
@@ -37,60 +40,51 @@ pub struct Delegate {
     /// The numbers of tools, by name.
     tools: RwLock<HashMap<Box<str>, u32>>,
     /// Whether it answers handshakes, pings and discovery itself.
-    pub opens: bool,
-}
-
-/// How a request is passed to a delegate.
-pub enum Whose {
-    /// As a whole message.
-    Whole,
-    /// In parts: a call of the tool with that number.
-    Tool(u32),
-}
-
-impl Whose {
-    fn operation(&self) -> Operation {
-        match self {
-            Self::Whole => Operation::Own(0),
-            Self::Tool(number) => Operation::Own(number + 1),
-        }
-    }
-
-    /// How a request with that operation is passed, if a delegate took it.
-    pub fn of(operation: Operation) -> Option<Self> {
-        match operation {
-            Operation::Own(0) => Some(Self::Whole),
-            Operation::Own(number) => Some(Self::Tool(number - 1)),
-            _ => None,
-        }
-    }
+    opens: bool,
 }
 
 /// Maximum number of tools with a number; calls of others are passed as whole messages.
 const MAX_TOOLS: u32 = 10_000;
 
 impl Delegate {
+    pub fn new(opens: bool) -> Self {
+        Self {
+            opens,
+            ..Self::default()
+        }
+    }
+
+    pub fn opens(&self) -> bool {
+        self.opens
+    }
+
     /// Answers from the cache, and defers everything else to JavaScript.
     pub fn first(&self, request: &IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let found = request.method.and_then(|method| self.find(method, request));
         if let Some(members) = found {
             return answer.result(|result| result.members(&members));
         }
-        let whose = match request.method {
-            Some(Method::CallTool) => self.whose(&request.message),
-            _ => Whose::Whole,
+        let delegated = match request.method {
+            Some(Method::CallTool) => self.split(&request.message),
+            _ => Delegated::Whole,
         };
-        Disposition::Deferred(whose.operation())
+        Disposition::Deferred(delegated.operation())
     }
 
     /// How a call of a tool is passed.
-    fn whose(&self, message: &MessageRef<'_>) -> Whose {
+    fn split(&self, message: &MessageRef<'_>) -> Delegated {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let known = message.name().and_then(|name| tools.get(&*name).copied());
         match known.filter(|_| is_plain(message)) {
-            Some(number) => Whose::Tool(number),
-            None => Whose::Whole,
+            Some(number) => Delegated::Tool(number),
+            None => Delegated::Whole,
         }
+    }
+
+    /// Passes calls of these tools, and of no others, by number from now on.
+    pub fn number_tools(&self, numbered: impl Iterator<Item = (Box<str>, u32)>) {
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        *tools = numbered.filter(|(_, number)| *number < MAX_TOOLS).collect();
     }
 
     fn find(&self, method: Method, request: &IncomingRequest<'_>) -> Option<Arc<str>> {
@@ -104,7 +98,8 @@ impl Delegate {
         found.map(|(_, _, members)| members.clone())
     }
 
-    fn keep(&self, method: Method, revision: Revision, result: &str) {
+    /// Answers a list without a cursor with this result from now on, in that revision.
+    pub fn keep(&self, method: Method, revision: Revision, result: &str) {
         let members = result
             .trim()
             .strip_prefix('{')
@@ -115,7 +110,8 @@ impl Delegate {
         kept.push((method, revision, members.into()));
     }
 
-    fn forget(&self, method: Method) {
+    /// Drops a cached list: JavaScript is asked for it again.
+    pub fn forget(&self, method: Method) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(what, _, _)| *what != method);
     }
@@ -148,81 +144,16 @@ fn is_plain(message: &MessageRef<'_>) -> bool {
 /// Part of the `_meta` member of a call that belongs to a task.
 const RELATED_TASK: &str = "related-task";
 
-impl DelegateOptions {
-    /// Creates the delegate for these options.
-    pub fn begin(self) -> (Self, Arc<Delegate>) {
-        let opens = self.opens;
-        let delegate = Delegate {
-            opens,
-            ..Delegate::default()
-        };
-        (self, Arc::new(delegate))
-    }
-
+impl DelegateSettings {
     /// Makes connections introduce the other library's server.
     pub fn apply(&self, config: &mut Config) {
-        config.implementation = self.implementation.as_str().into();
-        config.capabilities = Revision::ALL.map(|_| self.capabilities.as_str().into());
-        let served = |revision: &Revision| match self.eras.as_str() {
-            "handshake" => revision.era() == Era::Handshake,
-            "stateless" => revision.era() == Era::Stateless,
-            _ => true,
+        config.capabilities = Revision::ALL.map(|_| self.capabilities.get().into());
+        let is_served = |revision: &Revision| match self.eras {
+            Eras::Handshake => revision.era() == Era::Handshake,
+            Eras::Stateless => revision.era() == Era::Stateless,
+            Eras::Both => true,
         };
-        let served = Revision::ALL.into_iter().filter(served);
+        let served = Revision::ALL.into_iter().filter(is_served);
         config.revisions = served.collect::<Revisions>();
-    }
-}
-
-#[napi]
-impl Offer {
-    /// From now on, answers a list without a cursor with this result, in that revision.
-    #[napi(catch_unwind)]
-    pub fn keep(&self, method: String, revision: String, result: String) -> Result<()> {
-        let unknown = || error("ERR_MCP_MISUSE", "there is no such list");
-        let known = Method::parse(&method).ok_or_else(unknown)?;
-        let revision = revision
-            .parse()
-            .map_err(|why| error("ERR_MCP_MISUSE", why))?;
-        if let Some(delegate) = self.delegate() {
-            delegate.keep(known, revision, &result);
-        }
-        Ok(())
-    }
-
-    /// From now on, passes calls of these tools, and of no others, by number. Numbers must be below 10,000.
-    #[napi(catch_unwind)]
-    pub fn number_tools(&self, names: Vec<String>, numbers: Vec<u32>) {
-        let Some(delegate) = self.delegate() else {
-            return;
-        };
-        let named = names.into_iter().map(String::into_boxed_str).zip(numbers);
-        let small = named.filter(|(_, number)| *number < MAX_TOOLS);
-        let mut tools = delegate
-            .tools
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *tools = small.collect();
-    }
-
-    /// Notifies the clients that listen to a list that it changed; `notification` is the method's name.
-    #[napi(catch_unwind)]
-    pub fn tell(&self, notification: String) {
-        let change = match Method::parse(&notification) {
-            Some(Method::ToolsChanged) => Change::Tools,
-            Some(Method::PromptsChanged) => Change::Prompts,
-            Some(Method::ResourcesChanged) => Change::Resources,
-            _ => return,
-        };
-        if let Some(live) = self.live() {
-            live.offer().registry.tell(change);
-        }
-    }
-
-    /// Drops a cached list: JavaScript is asked for it again.
-    #[napi(catch_unwind)]
-    pub fn forget(&self, method: String) {
-        if let (Some(method), Some(delegate)) = (Method::parse(&method), self.delegate()) {
-            delegate.forget(method);
-        }
     }
 }

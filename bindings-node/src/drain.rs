@@ -1,10 +1,9 @@
 //! One drain: a batch of events and calls as one string and a table of integers.
 //!
 //! A row is [`ROW`] integers: kind, number, target, and the end of its text in the string, in UTF-16 units;
-//! the text begins where the previous row's text ends. A [`Kind::Invoke`] row also has the position at which
-//! its text is split, and the end of its arguments. The kinds are [`Kind`] here and `Inbound` in
-//! `face/link.ts`. The table begins with [`HEAD`] integers: the number of rows, whether more waits, and where
-//! the arguments of all [`Kind::Invoke`] calls begin. These are one JSON array at the end of the string (-1
+//! the text begins where the previous row's text ends. An [`Inbound::Invoke`] row also has the position at which
+//! its text is split, and the end of its arguments. The table begins with [`HEAD`] integers: the number of rows, whether more waits, and where
+//! the arguments of all [`Inbound::Invoke`] calls begin. These are one JSON array at the end of the string (-1
 //! if there are none), because parsing them at once costs much less than one by one.
 //!
 //! The table is JavaScript's memory, written in place:
@@ -13,80 +12,26 @@
 //!    holds it while a native function runs. JavaScript's thread runs nothing else meanwhile, so nothing
 //!    reads, moves or frees the table while it is written.
 
-use std::fmt::Write as _;
-
-use mcpbolt::connection::Call;
-use mcpbolt::connection::Operation;
-use mcpbolt::json::string;
+use mcpbolt::connection::{Call, Operation};
 use mcpbolt::mcp::Era;
 use mcpbolt::message::{Field, MessageRef};
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
-use crate::delegate::Whose;
-use crate::error::{self, Result};
-use crate::offer::Templates;
-use crate::operation;
+use crate::error::{Result, internal};
+use crate::inbox::Row;
+use crate::json::quote;
+use crate::kinds::Inbound;
+use crate::operation::{self, Delegated};
 use crate::panics::{Panicked, caught};
+use crate::served::Templates;
 use crate::utf16;
 
 /// Integers before the rows.
 const HEAD: usize = 3;
 /// Integers in a row.
 const ROW: usize = 6;
-
-/// The kind of a row.
-#[derive(Clone, Copy)]
-#[repr(i32)]
-pub enum Kind {
-    Call = 0,
-    /// A call whose caller wants progress.
-    CallWithProgress = 1,
-    Cancelled = 2,
-    Initialized = 3,
-    Opened = 4,
-    Answer = 5,
-    Failure = 6,
-    Progress = 7,
-    Notification = 8,
-    Line = 9,
-    Closed = 10,
-    Ended = 11,
-    /// A frame; its target is 0 for a received one, 1 for a sent one.
-    Traced = 12,
-    /// A stream is open; its text is its id.
-    Listening = 13,
-    /// A request of the server; the target is a [`Topic`](crate::questions::Topic).
-    Asked = 14,
-    Withdrawn = 15,
-    RootsChanged = 16,
-    /// A client's connection has ended: the reason, and the client.
-    Left = 17,
-    /// The head of the answer to an HTTP request; its target is the status.
-    Head = 18,
-    /// A piece of the answer's body; its target is 1 for the last one.
-    Piece = 19,
-    /// A request for a delegate, as a whole message.
-    Request = 20,
-    /// A tool call for a delegate: its id and its `_meta`, and one entry of the arguments, `null` if it has
-    /// none; the target is the tool's number.
-    Invoke = 21,
-    /// Like `Invoke`, for a request without a handshake.
-    InvokeAlone = 22,
-    /// A message on a wire.
-    Frame = 23,
-    /// A frame that is not a message; why.
-    Bad = 24,
-    /// There is room to write again: on a wire, or for the body of that HTTP request.
-    Room = 25,
-    /// The position up to which a stream over HTTP has been read.
-    Position = 26,
-    /// The id of the session over HTTP.
-    Session = 27,
-    /// The exchange of a message over HTTP has ended.
-    Done = 28,
-}
 
 /// The table as the integers it holds.
 #[allow(unsafe_code)]
@@ -184,19 +129,31 @@ impl<'a> Rows<'a> {
         table.len().saturating_sub(HEAD) / ROW
     }
 
-    /// A row without text.
-    pub fn bare(&mut self, kind: Kind, number: u32) {
-        self.put(kind, number, 0, [0; 2]);
+    /// A row as it is.
+    pub fn row(&mut self, row: &Row) {
+        let Row {
+            kind,
+            number,
+            target,
+            text,
+        } = row;
+        self.text(*kind, *number, *target, |out| out.push_str(text));
     }
 
     /// A row with the text that `write` appends.
-    pub fn text(&mut self, kind: Kind, number: u32, target: u32, write: impl FnOnce(&mut String)) {
+    pub fn text(
+        &mut self,
+        kind: Inbound,
+        number: u32,
+        target: u32,
+        write: impl FnOnce(&mut String),
+    ) {
         write(&mut self.text.text);
         self.put(kind, number, target, [0; 2]);
     }
 
     /// A call of a delegate's tool, by number.
-    fn invoke(&mut self, kind: Kind, number: u32, tool: u32, message: &MessageRef<'_>) {
+    fn invoke(&mut self, kind: Inbound, number: u32, tool: u32, message: &MessageRef<'_>) {
         let piece = |field| message.raw(field).unwrap_or_default();
         self.text.text.push_str(piece(Field::Id));
         let cut = self.text.measure();
@@ -212,7 +169,7 @@ impl<'a> Rows<'a> {
         self.put(kind, number, tool, [cut, end]);
     }
 
-    fn put(&mut self, kind: Kind, number: u32, target: u32, [cut, arguments]: [i32; 2]) {
+    fn put(&mut self, kind: Inbound, number: u32, target: u32, [cut, arguments]: [i32; 2]) {
         let at = HEAD + self.used * ROW;
         let end = self.text.measure();
         if let Some(place) = self.table.get_mut(at..at + ROW) {
@@ -225,20 +182,20 @@ impl<'a> Rows<'a> {
     /// A call and what its handler needs of it. The target is the operation's own number.
     pub fn call(&mut self, number: u32, call: &Call, live: &Live<Templates>) {
         let kind = match call.reply.wants_progress() {
-            true => Kind::CallWithProgress,
-            false => Kind::Call,
+            true => Inbound::CallWithProgress,
+            false => Inbound::Call,
         };
         let message = call.message.as_ref();
-        match Whose::of(call.operation) {
+        match Delegated::of(call.operation) {
             None => {}
-            Some(Whose::Whole) => {
+            Some(Delegated::Whole) => {
                 let frame = String::from_utf8_lossy(message.bytes());
-                return self.text(Kind::Request, number, 0, |out| out.push_str(&frame));
+                return self.text(Inbound::Request, number, 0, |out| out.push_str(&frame));
             }
-            Some(Whose::Tool(tool)) => {
+            Some(Delegated::Tool(tool)) => {
                 let kind = match call.reply.revision().era() {
-                    Era::Handshake => Kind::Invoke,
-                    Era::Stateless => Kind::InvokeAlone,
+                    Era::Handshake => Inbound::Invoke,
+                    Era::Stateless => Inbound::InvokeAlone,
                 };
                 return self.invoke(kind, number, tool, &message);
             }
@@ -295,15 +252,6 @@ impl<'a> Rows<'a> {
             *waits = i32::from(more);
             *arguments = begin;
         }
-        let made = utf16::string(env, &text.text, units as usize);
-        made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
+        utf16::string(env, &text.text, units as usize).map_err(internal)
     }
-}
-
-/// Appends a JSON string.
-pub fn quote(out: &mut String, text: &str) {
-    let mut quoted = Vec::with_capacity(text.len() + 2);
-    string::append(&mut quoted, text);
-    // Escaping keeps valid text valid.
-    let _ = write!(out, "{}", String::from_utf8_lossy(&quoted));
 }

@@ -1,11 +1,12 @@
 //! Errors as JavaScript sees them: a stable `code` and a sentence.
 
+use std::collections::BTreeMap;
+
 use mcpbolt::error::{CarrierError, ConnectionError, RequestError};
-use mcpbolt::json::string;
 use mcpbolt::server::RegistryError;
 use napi::Status;
-
-use crate::panics::Panicked;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The `code` of an error that is thrown.
 #[derive(Debug)]
@@ -31,11 +32,25 @@ pub fn error(code: &'static str, text: impl ToString) -> napi::Error<Code> {
     napi::Error::new(Code(code), text.to_string())
 }
 
-pub fn registry(why: &RegistryError) -> napi::Error<Code> {
+/// The error for a wrong use of this package.
+pub fn misuse(text: impl ToString) -> napi::Error<Code> {
+    error("ERR_MCP_MISUSE", text)
+}
+
+/// The error for a name that does not exist.
+pub fn unknown(what: &str, name: &str) -> napi::Error<Code> {
+    misuse(format!("there is no {what} {name:?}"))
+}
+
+/// The error for a failure of JavaScript's own interface.
+pub fn internal(why: napi::Error) -> napi::Error<Code> {
+    error("ERR_MCP_INTERNAL", why.reason)
+}
+
+pub fn registry(why: RegistryError) -> napi::Error<Code> {
     let code = match why {
         RegistryError::Fixed => {
-            let text = "the server runs already, without the option listChanges";
-            return error("ERR_MCP_MISUSE", text);
+            return misuse("the server already runs; create it with listChanges to change it");
         }
         RegistryError::Duplicate(_) => "ERR_MCP_DUPLICATE",
         RegistryError::Schema(..) => "ERR_MCP_SCHEMA",
@@ -45,15 +60,15 @@ pub fn registry(why: &RegistryError) -> napi::Error<Code> {
     error(code, why)
 }
 
-pub fn io(why: &std::io::Error) -> napi::Error<Code> {
+pub fn io(why: std::io::Error) -> napi::Error<Code> {
     error("ERR_MCP_IO", why)
 }
 
-pub fn request(why: &RequestError) -> napi::Error<Code> {
-    error(request_code(why), why)
+pub fn request(why: RequestError) -> napi::Error<Code> {
+    error(request_code(&why), why)
 }
 
-pub fn request_code(why: &RequestError) -> &'static str {
+fn request_code(why: &RequestError) -> &'static str {
     match why {
         RequestError::Peer(_) => "ERR_MCP_PEER",
         RequestError::Cancelled(_) => "ERR_MCP_CANCELLED",
@@ -68,80 +83,63 @@ pub fn request_code(why: &RequestError) -> &'static str {
     }
 }
 
-fn connection_code(why: &ConnectionError) -> String {
-    format!("ERR_MCP_{}", why.name().to_ascii_uppercase())
-}
+/// A failure as the JSON object that `revive` in `face/errors.ts` turns into an error.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct Failure(BTreeMap<&'static str, Box<RawValue>>);
 
-/// A failed request, as the JSON that the TypeScript side turns into an error.
-pub fn request_json(out: &mut String, why: &RequestError) {
-    let mut text = begin(request_code(why), why);
-    match why {
-        RequestError::Peer(peer) => {
-            text.truncate(0);
-            text.extend_from_slice(b"{\"code\":\"ERR_MCP_PEER\",\"message\":");
-            string::append(&mut text, &peer.message);
-            text.extend_from_slice(format!(",\"rpcCode\":{}", peer.code).as_bytes());
-            if let Some(data) = &peer.data {
-                text.extend_from_slice(b",\"data\":");
-                text.extend_from_slice(data.as_bytes());
+impl Failure {
+    pub fn new(code: &str, message: impl ToString) -> Self {
+        let own = Self(BTreeMap::new());
+        own.with("code", &code)
+            .with("message", &message.to_string())
+    }
+
+    /// Adds a member, unless its value is `null`.
+    pub fn with(mut self, key: &'static str, value: &impl Serialize) -> Self {
+        let value = to_raw_value(value).ok().filter(|json| json.get() != "null");
+        self.0.extend(value.map(|json| (key, json)));
+        self
+    }
+
+    /// A failed request.
+    pub fn of_request(why: &RequestError) -> Self {
+        let failure = Self::new(request_code(why), why);
+        match why {
+            RequestError::Peer(peer) => {
+                let data = peer
+                    .data
+                    .as_deref()
+                    .map(|json| RawValue::from_string(json.into()));
+                let mut failure = failure
+                    .with("message", &peer.message)
+                    .with("rpcCode", &peer.code);
+                failure.0.extend(
+                    data.and_then(std::result::Result::ok)
+                        .map(|data| ("data", data)),
+                );
+                failure
             }
+            RequestError::Carrier(error) => failure.carrier(error),
+            RequestError::Closed(reason) => failure.with("cause", &Self::of_connection(reason)),
+            _ => failure,
         }
-        RequestError::Carrier(error) => carrier(&mut text, error),
-        RequestError::Closed(reason) => {
-            text.extend_from_slice(b",\"cause\":");
-            text.extend_from_slice(&connection(reason));
+    }
+
+    /// The end of a connection.
+    pub fn of_connection(why: &ConnectionError) -> Self {
+        let code = format!("ERR_MCP_{}", why.name().to_ascii_uppercase());
+        let failure = Self::new(&code, why);
+        match why {
+            ConnectionError::Carrier(error) => failure.carrier(error),
+            _ => failure,
         }
-        _ => {}
     }
-    text.push(b'}');
-    out.push_str(&String::from_utf8_lossy(&text));
-}
 
-/// A panic, as such JSON.
-pub fn panic_json(out: &mut String, panic: &Panicked) {
-    let mut text = begin("ERR_MCP_INTERNAL", panic);
-    text.push(b'}');
-    out.push_str(&String::from_utf8_lossy(&text));
-}
-
-/// The end of a connection, as such JSON.
-pub fn connection_json(out: &mut String, why: &ConnectionError) {
-    out.push_str(&String::from_utf8_lossy(&connection(why)));
-}
-
-fn connection(why: &ConnectionError) -> Vec<u8> {
-    let mut text = begin(&connection_code(why), why);
-    if let ConnectionError::Carrier(error) = why {
-        carrier(&mut text, error);
+    /// Adds the details of a transport failure.
+    fn carrier(self, error: &CarrierError) -> Self {
+        self.with("fault", &error.fault.name())
+            .with("status", &error.status)
+            .with("authenticate", &error.authenticate)
     }
-    text.push(b'}');
-    text
-}
-
-/// The details of a transport failure besides its message.
-fn carrier(text: &mut Vec<u8>, error: &CarrierError) {
-    text.extend_from_slice(format!(",\"fault\":\"{}\"", error.fault.name()).as_bytes());
-    if let Some(status) = error.status {
-        text.extend_from_slice(format!(",\"status\":{status}").as_bytes());
-    }
-    if let Some(authenticate) = &error.authenticate {
-        text.extend_from_slice(b",\"authenticate\":");
-        string::append(text, authenticate);
-    }
-}
-
-/// Why a server could not be served, as JSON.
-pub fn failure_json(why: &std::io::Error) -> String {
-    let mut text = b"{\"error\":".to_vec();
-    string::append(&mut text, &why.to_string());
-    text.push(b'}');
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-fn begin(code: &str, message: &impl ToString) -> Vec<u8> {
-    let mut text = b"{\"code\":".to_vec();
-    string::append(&mut text, code);
-    text.extend_from_slice(b",\"message\":");
-    string::append(&mut text, &message.to_string());
-    text
 }

@@ -8,13 +8,15 @@ use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::Method;
 use mcpbolt::server::{StateSigner, View};
 
+use crate::arrived::Arrived;
 use crate::caller::Caller;
-use crate::calls::Arrived;
 use crate::delegate::Delegate;
-use crate::drain::quote;
-use crate::inbox::{Event, Farewell, Inbox};
-use crate::offer::{Served, Templates};
+use crate::describe;
+use crate::inbox::{EndReport, Event, Inbox};
+use crate::kinds::Inbound;
+use crate::link::introduction;
 use crate::panics::{self, caught};
+use crate::served::{Served, Templates};
 
 /// Passes operations to JavaScript, all of a turn at once.
 pub struct Handlers {
@@ -22,13 +24,13 @@ pub struct Handlers {
     caller: Caller,
     view: View<Templates>,
     /// Signs the state that clients hold between the rounds of a call.
-    seal: Option<StateSigner>,
+    signer: Option<StateSigner>,
     /// Another library's server, which answers instead of the registry.
     delegate: Option<Arc<Delegate>>,
     /// The heads of the HTTP requests of streams, if a delegate wants them.
     heads: Vec<(StreamId, Arc<Head>)>,
-    /// Dropped last; reports the end of the thread, if nothing else does.
-    _farewell: Option<Farewell>,
+    /// Reports the end of the thread when it is dropped, if nothing else does.
+    end_report: Option<EndReport>,
 }
 
 impl Executor for Handlers {
@@ -53,18 +55,18 @@ impl Executor for Handlers {
 
     fn opens(&self, _: Method) -> bool {
         let delegate = self.delegate.as_ref();
-        delegate.is_some_and(|delegate| delegate.opens)
+        delegate.is_some_and(|delegate| delegate.opens())
     }
 
     fn run(&mut self, batch: Batch) {
         let registry = self.view.offer().registry.clone();
-        let (caller, seal, heads) = (&self.caller, self.seal.as_ref(), &self.heads);
+        let (caller, signer, heads) = (&self.caller, self.signer.as_ref(), &self.heads);
         let arrived = |call: Call| {
             panics::point("run");
             let stream = call.reply.key().stream();
             let head = heads.iter().find(|(of, _)| *of == stream);
-            let arrived = Arrived::new(call, caller, seal, &registry)?;
-            Some(arrived.with_head(head.map(|(_, head)| head.clone())))
+            let head = head.map(|(_, head)| head.clone());
+            Arrived::new(call, caller, signer, &registry, head)
         };
         let guarded = |(index, call)| match caught(|| arrived(call)) {
             Ok(arrived) => arrived,
@@ -88,25 +90,20 @@ impl Executor for Handlers {
     }
 
     fn roots_changed(&mut self) {
-        self.tell(Event::RootsChanged);
+        self.tell(|caller| Event::text(Inbound::RootsChanged, introduction(&caller)));
     }
 
     fn notification(&mut self, method: &str, params: &str) {
-        if self.delegate.is_none() {
-            return;
+        if self.delegate.is_some() {
+            let json = describe::notification(method, Some(params));
+            self.inbox.push(Event::text(Inbound::Notification, json));
         }
-        let mut json = format!("{{\"connection\":{},\"method\":", self.caller.number);
-        quote(&mut json, method);
-        json.push_str(",\"params\":");
-        json.push_str(params);
-        json.push('}');
-        self.inbox.push(Event::Notification(json));
     }
 
     /// Reusable if JavaScript does not know of the connection, because it carries a single request.
     fn renew(&mut self) -> bool {
         self.heads.clear();
-        self.caller.stands_alone && self._farewell.is_none()
+        self.caller.stands_alone && self.end_report.is_none()
     }
 
     fn closed(&mut self) {
@@ -123,16 +120,16 @@ impl Handlers {
             inbox,
             caller,
             view: View::of(&served.live),
-            seal: served.seal.clone(),
+            signer: served.signer.clone(),
             delegate: served.delegate.clone(),
             heads: Vec::new(),
-            _farewell: None,
+            end_report: None,
         }
     }
 
     /// Reports to JavaScript that the engine's thread has ended, when they are dropped.
-    pub fn with(mut self, farewell: Farewell) -> Self {
-        self._farewell = Some(farewell);
+    pub fn with(mut self, report: EndReport) -> Self {
+        self.end_report = Some(report);
         self
     }
 

@@ -10,7 +10,7 @@ use mcpbolt::server::{AnyExecutor, Hosting, ServerHost};
 use crate::caller::Caller;
 use crate::executor::Handlers;
 use crate::inbox::Inbox;
-use crate::offer::Served;
+use crate::served::Served;
 
 /// Creates the server's side of each connection.
 pub struct Host {

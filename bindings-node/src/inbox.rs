@@ -4,7 +4,6 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcpbolt::client::Client;
 use mcpbolt::connection::{Direction, Trace};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::message::Message;
@@ -14,93 +13,85 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
 
+use crate::arrived::Arrived;
 use crate::caller::{CallId, Caller};
-use crate::calls::Arrived;
-use crate::error::{Result, error};
-use crate::questions::Topic;
+use crate::error::{Result, internal};
+use crate::kinds::Inbound;
 
 /// An event for JavaScript, other than a call.
 #[derive(Debug)]
 pub enum Event {
+    /// A row as JavaScript gets it.
+    Row(Row),
     /// The peer cancelled a call.
     Cancelled(CallId, Option<Box<str>>),
     /// A client has finished the handshake.
     Initialized(Caller),
-    /// A client's roots changed.
-    RootsChanged(Caller),
     /// A client's connection has ended.
     Left(Caller, ConnectionError),
-    /// The connection is open; what the peer said about itself, as JSON.
-    Opened(String),
     /// Check request `n` of this side: its answer may have arrived.
     Ready(u32),
     /// The answer to request `n` of this side has arrived, and every event before it has been taken.
     Answered(u32),
-    /// Progress on request `n` of this side, as JSON.
-    Progress(u32, String),
-    /// A part of the answer to request `n` of this side, as JSON.
-    Partial(u32, String),
-    /// Stream `n` is open; the id that its notifications carry.
-    Listening(u32, u64),
-    /// The server sent a request.
-    Asked(u32, Topic, String),
-    /// The server cancelled its request `n`.
-    Withdrawn(u32),
-    /// A notification of the peer, as JSON.
-    Notification(String),
-    /// A notification that must not be lost: something changed, or is complete.
+    /// A notification that must not be lost, as JSON: something changed, or is complete.
     Change(Arc<str>),
-    /// A line of a child's stderr.
-    Line(String),
-    /// A frame with its secrets masked, for tracing.
-    Traced(Direction, String),
-    /// This client's connection has ended.
-    Closed(ConnectionError),
-    /// The status and the headers of the answer to HTTP request `n`: names and values in turn, as
-    /// JSON.
-    Head(u32, u16, String),
-    /// A piece of the answer's body, and whether it is the last.
-    Piece(u32, String, bool),
     /// A message on a wire; over HTTP, the number of the sent message that it belongs to, or 0.
     Frame(u32, Box<Message>),
-    /// A frame that is not a message; why.
-    Bad(String),
-    /// The position up to which the stream of a sent message has been read.
-    Position(u32, String),
-    /// The id of the session over HTTP.
-    Session(String),
-    /// The exchange of a sent message has ended; if the message was not delivered, why, as JSON.
-    Done(u32, String),
-    /// There is room to write again: on a wire, or for the body of that HTTP request.
-    Room(u32),
-    /// The engine's thread has ended; why, as JSON.
-    Ended(String),
+}
+
+/// A row of a drain; the kind says what its number, its target and its text are.
+#[derive(Debug)]
+pub struct Row {
+    pub kind: Inbound,
+    pub number: u32,
+    pub target: u32,
+    pub text: String,
 }
 
 impl Event {
+    pub fn row(kind: Inbound, number: u32, target: u32, text: String) -> Self {
+        Self::Row(Row {
+            kind,
+            number,
+            target,
+            text,
+        })
+    }
+
+    /// A row that is only a text.
+    pub fn text(kind: Inbound, text: String) -> Self {
+        Self::row(kind, 0, 0, text)
+    }
+
     /// The request of this side that it belongs to.
     pub fn request(&self) -> Option<u32> {
+        use Inbound::{Listening, Partial, Progress};
         match self {
-            Self::Ready(number)
-            | Self::Answered(number)
-            | Self::Progress(number, _)
-            | Self::Partial(number, _)
-            | Self::Listening(number, _) => Some(*number),
+            Self::Ready(number) | Self::Answered(number) => Some(*number),
+            Self::Row(Row {
+                kind: Progress | Partial | Listening,
+                number,
+                ..
+            }) => Some(*number),
             _ => None,
         }
     }
 
     /// Whether it may be dropped if JavaScript does not keep up.
-    fn is_news(&self) -> bool {
+    fn is_droppable(&self) -> bool {
+        use Inbound::{Line, Notification, Progress, Traced};
         matches!(
             self,
-            Self::Progress(..) | Self::Notification(_) | Self::Line(_) | Self::Traced(..)
+            Self::Row(Row {
+                kind: Progress | Notification | Line | Traced,
+                ..
+            })
         )
     }
 }
 
 /// Number of waiting events above which droppable ones are dropped.
-const MAX_NEWS: usize = 8192;
+const MAX_DROPPABLE: usize = 8192;
 
 /// Bytes of calls that are passed in one drain, unless the first call is longer.
 const DRAIN_BYTES: usize = 1 << 20;
@@ -125,7 +116,7 @@ struct State {
     cancelled: usize,
     /// Whether JavaScript has been woken.
     told: bool,
-    /// Changes that were added beyond [`MAX_NEWS`] events: each is added once.
+    /// Changes that were added beyond [`MAX_DROPPABLE`] events: each is added once.
     late: HashSet<Arc<str>>,
 }
 
@@ -136,7 +127,7 @@ impl Inbox {
             .build_threadsafe_function::<()>()
             .weak::<true>()
             .build()
-            .map_err(|why| error("ERR_MCP_INTERNAL", why.reason))?;
+            .map_err(internal)?;
         Ok(Self {
             state: Mutex::default(),
             drained: Condvar::new(),
@@ -175,10 +166,10 @@ impl Inbox {
     /// Adds an event.
     pub fn push(&self, event: Event) {
         let mut state = self.lock();
-        if state.events.len() >= MAX_NEWS {
+        if state.events.len() >= MAX_DROPPABLE {
             match &event {
                 Event::Change(json) if !state.late.insert(json.clone()) => return,
-                news if news.is_news() => return,
+                other if other.is_droppable() => return,
                 _ => {}
             }
         }
@@ -236,7 +227,9 @@ impl Inbox {
     pub fn trace(self: &Arc<Self>) -> Trace {
         let inbox = self.clone();
         Trace::new(move |direction, frame| {
-            inbox.push(Event::Traced(direction, frame.to_owned()));
+            let target = u32::from(direction == Direction::Out);
+            let traced = Event::row(Inbound::Traced, 0, target, frame.to_owned());
+            inbox.push(traced);
         })
     }
 
@@ -267,44 +260,38 @@ impl Drop for Telling {
 }
 
 /// Reports, when dropped, that the engine's thread has ended, normally or by a panic.
-pub struct Farewell {
+pub struct EndReport {
     inbox: Arc<Inbox>,
     json: String,
-    /// If set, nothing is reported unless this client was opened.
-    opened: Option<Arc<OnceLock<Client>>>,
+    /// Whether there is anything to report.
+    is_due: Box<dyn Fn() -> bool + Send>,
 }
 
-impl Farewell {
+impl EndReport {
     pub fn new(inbox: &Arc<Inbox>) -> Self {
+        Self::when(inbox, || true)
+    }
+
+    /// Reports nothing unless `is_due` returns `true` at the end.
+    pub fn when(inbox: &Arc<Inbox>, is_due: impl Fn() -> bool + Send + 'static) -> Self {
         Self {
             inbox: inbox.clone(),
             json: String::new(),
-            opened: None,
+            is_due: Box::new(is_due),
         }
     }
 
-    /// A farewell that reports nothing for a client that never opened: its failure is reported elsewhere.
-    pub fn of(inbox: &Arc<Inbox>, opened: &Arc<OnceLock<Client>>) -> Self {
-        let mut farewell = Self::new(inbox);
-        farewell.opened = Some(opened.clone());
-        farewell
-    }
-
     /// Sets the report, as JSON.
-    pub fn say(&mut self, json: String) {
+    pub fn set(&mut self, json: String) {
         self.json = json;
     }
 }
 
-impl Drop for Farewell {
+impl Drop for EndReport {
     fn drop(&mut self) {
-        let json = std::mem::take(&mut self.json);
-        if self
-            .opened
-            .as_ref()
-            .is_none_or(|opened| opened.get().is_some())
-        {
-            self.inbox.push(Event::Ended(json));
+        if (self.is_due)() {
+            let json = std::mem::take(&mut self.json);
+            self.inbox.push(Event::text(Inbound::Ended, json));
         }
     }
 }

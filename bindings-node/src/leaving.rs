@@ -1,17 +1,18 @@
 //! Passes an answer to JavaScript: status and headers, then its body, one piece per demand.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use http_body::Body;
-use hyper::http::response::Parts;
 use hyper::{Response, StatusCode};
 use mcpbolt::io::http::HttpBody;
 use tokio::sync::Semaphore;
 
-use crate::drain::quote;
 use crate::inbox::{Event, Inbox};
+use crate::json;
+use crate::kinds::Inbound;
 
 /// Size in bytes at which a piece ends.
 const PIECE_BYTES: usize = 256 << 10;
@@ -19,14 +20,17 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Passes an answer to JavaScript, as far as `demand` allows.
 pub async fn leave(number: u32, answer: Response<HttpBody>, inbox: &Inbox, demand: &Semaphore) {
     let (parts, body) = answer.into_parts();
-    let mut headers = headers(&parts);
+    let mut headers: Vec<Cow<'_, str>> = Vec::with_capacity(2 * parts.headers.len() + 2);
+    for (name, value) in &parts.headers {
+        headers.extend([name.as_str(), value.to_str().unwrap_or_default()].map(Cow::from));
+    }
     let len = body.size_hint().exact();
     // RFC 9110, 8.6
     if let Some(len) = len.filter(|_| parts.status != StatusCode::NO_CONTENT) {
-        headers.push_str(&format!(",\"content-length\",\"{len}\""));
+        headers.extend(["content-length".into(), len.to_string().into()]);
     }
-    let headers = format!("[{}]", headers.trim_start_matches(','));
-    inbox.push(Event::Head(number, parts.status.as_u16(), headers));
+    let (status, headers) = (parts.status.as_u16(), json::text(&headers));
+    inbox.push(Event::row(Inbound::Head, number, status.into(), headers));
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     loop {
@@ -36,22 +40,12 @@ pub async fn leave(number: u32, answer: Response<HttpBody>, inbox: &Inbox, deman
         };
         permit.forget();
         let more = gather(body.as_mut(), &mut bytes).await;
-        inbox.push(Event::Piece(number, text(&mut bytes), !more));
+        let piece = Event::row(Inbound::Piece, number, (!more).into(), text(&mut bytes));
+        inbox.push(piece);
         if !more {
             return;
         }
     }
-}
-
-fn headers(parts: &Parts) -> String {
-    let mut json = String::new();
-    for (name, value) in &parts.headers {
-        for part in [name.as_str(), value.to_str().unwrap_or_default()] {
-            json.push(',');
-            quote(&mut json, part);
-        }
-    }
-    json
 }
 
 /// Waits for data, and takes what is available, up to [`PIECE_BYTES`]. Returns whether more may come.

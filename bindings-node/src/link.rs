@@ -2,31 +2,32 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::Duration;
 
 use mcpbolt::client::Client;
-use mcpbolt::connection::Direction;
 use mcpbolt::error::RequestError;
+use mcpbolt::io::http::Relay;
 use mcpbolt::io::{Counts, WireHandle};
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 use napi_derive::napi;
+use serde::Serialize;
 use serde_json::json;
 
+use crate::arrived::Arrived;
 use crate::caller::Caller;
-use crate::calls::{Arrived, Calls, Underway};
-use crate::drain::{Kind, Rows, Texts, integers};
-use crate::error::{self, Result};
-use crate::inbox::{Event, Inbox};
-use crate::offer::Templates;
+use crate::calls::{Calls, Underway};
+use crate::drain::{Rows, Texts, integers};
+use crate::error::{self, Failure, Result};
+use crate::inbox::{Event, Inbox, Row};
+use crate::json;
+use crate::kinds::Inbound;
 use crate::outbox::Outbox;
 use crate::outputs::Outputs;
 use crate::panics::{self, quietly};
 use crate::questions::Questions;
-use crate::relay::Carrying;
-use crate::requests::{Outcome, Requests, Task, Way};
+use crate::requests::{Outcome, Reporter, Requests, Task, Way};
+use crate::served::Templates;
 use crate::submit;
 
 /// The native part of `Link` in `face/link.ts`. Used on one JavaScript thread only.
@@ -58,7 +59,7 @@ pub enum Side {
     /// A wire, which carries messages unchanged.
     Wire(WireHandle),
     /// A wire over HTTP.
-    Relay(Carrying),
+    Relay(Arc<Relay>),
 }
 
 /// A client's requests to the server, and the server's requests to the client.
@@ -105,127 +106,101 @@ impl Link {
                 Some(client) => return Ok(client),
                 None => "the connection is not open yet",
             },
-            Side::Server(_) => "a server has nobody to ask but in its handlers",
-            Side::Wire(_) | Side::Relay(_) => "a wire carries messages as they are",
+            Side::Server(_) => "a server asks its clients in its handlers, through their context",
+            Side::Wire(_) | Side::Relay(_) => "a wire carries messages unchanged and sends none",
         };
-        Err(error::request(&RequestError::Misuse(misuse)))
+        Err(error::request(RequestError::Misuse(misuse)))
     }
 
-    /// Awaits `task`; returns the number under which its outcome will come.
-    pub(crate) fn wait(&mut self, make: impl FnOnce(u32) -> Task) -> u32 {
+    /// Awaits a task; returns the number under which its outcome will come.
+    pub(crate) fn wait(&mut self, make: impl FnOnce(Reporter) -> Task) -> u32 {
         let number = self.requests.reserve();
-        let way = Way::Task(make(number));
+        let way = Way::Task(make(Reporter::new(&self.inbox, number)));
         self.requests.wait(number, way, &self.inbox);
         number
+    }
+
+    /// Runs a request of the client, and writes its result as JSON; returns the number under which the result
+    /// will come.
+    pub(crate) fn run<T, F>(&mut self, make: impl FnOnce(Client, Reporter) -> F) -> Result<u32>
+    where
+        T: Serialize,
+        F: Future<Output = std::result::Result<T, RequestError>> + Send + 'static,
+    {
+        let client = self.client()?.clone();
+        Ok(self.wait(|reporter| {
+            let made = make(client, reporter);
+            Box::pin(async move { json::result(&made.await?) })
+        }))
     }
 
     /// Writes the row of an event. Adds calls that were cancelled to `given_up`.
     fn write_event(&mut self, rows: &mut Rows<'_>, event: Event, given_up: &mut Vec<u32>) {
         match event {
+            Event::Row(row) => rows.row(&row),
             Event::Cancelled(call, reason) => {
                 if let Some(number) = self.calls.number(call) {
                     given_up.push(number);
-                    rows.text(Kind::Cancelled, number, 0, |out| {
+                    rows.text(Inbound::Cancelled, number, 0, |out| {
                         out.push_str(reason.as_deref().unwrap_or_default());
                     });
                 }
             }
             Event::Initialized(caller) => {
-                rows.text(Kind::Initialized, 0, 0, |out| {
-                    out.push_str(&said_by(&caller));
+                rows.text(Inbound::Initialized, 0, 0, |out| {
+                    out.push_str(&introduction(&caller));
                 });
                 self.clients.insert(caller.number, caller);
             }
-            Event::RootsChanged(caller) => rows.text(Kind::RootsChanged, 0, 0, |out| {
-                out.push_str(&said_by(&caller));
-            }),
             Event::Left(caller, why) => {
                 self.clients.remove(&caller.number);
-                rows.text(Kind::Left, 0, 0, |out| {
-                    out.push('[');
-                    error::connection_json(out, &why);
-                    out.push(',');
-                    out.push_str(&said_by(&caller));
-                    out.push(']');
+                let (why, who) = (Failure::of_connection(&why), introduction(&caller));
+                rows.text(Inbound::Left, 0, 0, |out| {
+                    out.push_str(&format!("[{},{who}]", json::text(&why)));
                 });
             }
-            Event::Listening(number, id) => {
-                rows.text(Kind::Listening, number, 0, |out| {
-                    out.push_str(&id.to_string());
-                });
-            }
-            Event::Asked(number, topic, json) => {
-                rows.text(Kind::Asked, number, topic as u32, |out| out.push_str(&json));
-            }
-            Event::Withdrawn(number) => rows.bare(Kind::Withdrawn, number),
-            Event::Opened(json) => rows.text(Kind::Opened, 0, 0, |out| out.push_str(&json)),
             Event::Ready(number) => {
                 let outcome = self.requests.look(number, &self.inbox);
                 write_answer(rows, number, outcome);
             }
             Event::Answered(number) => write_answer(rows, number, self.requests.take(number)),
-            Event::Progress(number, json) | Event::Partial(number, json) => {
-                rows.text(Kind::Progress, number, 0, |out| out.push_str(&json));
-            }
-            Event::Notification(json) => {
-                rows.text(Kind::Notification, 0, 0, |out| out.push_str(&json));
-            }
             Event::Change(json) => {
-                rows.text(Kind::Notification, 0, 0, |out| out.push_str(&json));
-            }
-            Event::Line(line) => rows.text(Kind::Line, 0, 0, |out| out.push_str(&line)),
-            Event::Traced(direction, frame) => {
-                let target = u32::from(direction == Direction::Out);
-                rows.text(Kind::Traced, 0, target, |out| out.push_str(&frame));
-            }
-            Event::Closed(why) => rows.text(Kind::Closed, 0, 0, |out| {
-                error::connection_json(out, &why);
-            }),
-            Event::Head(number, status, headers) => {
-                rows.text(Kind::Head, number, status.into(), |out| {
-                    out.push_str(&headers)
-                });
-            }
-            Event::Piece(number, text, is_last) => {
-                rows.text(Kind::Piece, number, is_last.into(), |out| {
-                    out.push_str(&text)
-                });
+                rows.text(Inbound::Notification, 0, 0, |out| out.push_str(&json));
             }
             Event::Frame(of, message) => {
                 let frame = String::from_utf8_lossy(message.bytes());
-                rows.text(Kind::Frame, of, 0, |out| out.push_str(&frame));
+                rows.text(Inbound::Frame, of, 0, |out| out.push_str(&frame));
                 match &self.side {
                     Side::Wire(wire) => wire.was_read(message.bytes().len()),
                     Side::Relay(relay) => relay.was_read(message.bytes().len()),
                     _ => {}
                 }
             }
-            Event::Position(of, position) => {
-                rows.text(Kind::Position, of, 0, |out| out.push_str(&position));
-            }
-            Event::Session(name) => rows.text(Kind::Session, 0, 0, |out| out.push_str(&name)),
-            Event::Done(of, why) => rows.text(Kind::Done, of, 0, |out| out.push_str(&why)),
-            Event::Bad(why) => rows.text(Kind::Bad, 0, 0, |out| out.push_str(&why)),
-            Event::Room(number) => rows.bare(Kind::Room, number),
-            Event::Ended(json) => rows.text(Kind::Ended, 0, 0, |out| out.push_str(&json)),
         }
     }
 }
 
 /// A client's description of itself from when it connected, as JSON; `null` without one.
-fn said_by(caller: &Caller) -> String {
+pub fn introduction(caller: &Caller) -> String {
     caller.introduction().unwrap_or_else(|| "null".to_owned())
 }
 
 fn write_answer(rows: &mut Rows<'_>, number: u32, outcome: Option<Outcome>) {
     match outcome {
         None => {}
-        Some(Ok(answer)) => rows.text(Kind::Answer, number, 0, |out| {
+        Some(Ok(answer)) => rows.text(Inbound::Answer, number, 0, |out| {
             out.push_str(answer.json());
         }),
-        Some(Err(why)) => rows.text(Kind::Failure, number, 0, |out| {
-            error::request_json(out, &why);
-        }),
+        Some(Err(why)) => rows.row(&failed(number, &Failure::of_request(&why))),
+    }
+}
+
+fn failed(number: u32, failure: &Failure) -> Row {
+    Row {
+        kind: Inbound::Failure,
+        number,
+        target: 0,
+        text: json::text(failure),
     }
 }
 
@@ -255,9 +230,7 @@ impl Link {
             });
             if let (Err(panic), Some(number)) = (written, number) {
                 self.requests.forget(number);
-                rows.text(Kind::Failure, number, 0, |out| {
-                    error::panic_json(out, &panic);
-                });
+                rows.row(&failed(number, &Failure::new("ERR_MCP_INTERNAL", panic)));
             }
         }
         if let Side::Server(live) = &self.side {
@@ -336,21 +309,4 @@ impl Drop for Link {
         // JavaScript's environment is torn down, or nothing refers to the connection any more.
         self.stop();
     }
-}
-
-/// Converts milliseconds from JavaScript.
-pub fn duration(ms: f64) -> Result<Duration> {
-    let misuse = |_| error::error("ERR_MCP_MISUSE", format!("{ms} ms is no duration"));
-    Duration::try_from_secs_f64(ms / 1000.0).map_err(misuse)
-}
-
-/// Starts a thread of the engine. It must report its end by dropping something, so that a panic reports it,
-/// too.
-pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
-    let builder = thread::Builder::new().name(name.to_owned());
-    let guarded = || quietly(run);
-    builder
-        .spawn(guarded)
-        .map(drop)
-        .map_err(|why| error::io(&why))
 }

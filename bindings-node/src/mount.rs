@@ -15,7 +15,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request};
-use mcpbolt::io::http::{HttpService, PeerAddress};
+use mcpbolt::io::http::{HttpOptions, HttpService, PeerAddress};
+use mcpbolt::settings::{Milliseconds, ServeSettings};
 use napi::bindgen_prelude::{Function, Uint8Array};
 use napi_derive::napi;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -24,13 +25,14 @@ use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_ch
 use tokio::task::AbortHandle;
 
 use crate::arriving::{Arriving, MAX_WAITING, PIECE_BYTES};
-use crate::endpoint::EndpointOptions;
-use crate::error::{self, Result};
+use crate::entries::Entries;
+use crate::error::{self, Result, misuse};
 use crate::hosting::Host;
 use crate::inbox::{Event, Inbox};
+use crate::json::read;
+use crate::kinds::Inbound;
 use crate::leaving::leave;
 use crate::link::{Link, Side};
-use crate::offer::Offer;
 use crate::panics::quietly;
 
 /// An endpoint, and its requests in progress.
@@ -97,24 +99,29 @@ struct Open {
     task: AbortHandle,
 }
 
+fn http_options(json: &str) -> Result<HttpOptions> {
+    let settings: ServeSettings<Milliseconds> = read(json)?;
+    settings.http().map_err(misuse)
+}
+
 /// Creates an endpoint.
 #[napi(catch_unwind)]
 pub fn mount(
-    offer: &mut Offer,
-    options: EndpointOptions,
+    entries: &mut Entries,
+    options: String,
     trace: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Mount> {
-    let mut options = options.http()?;
+    let mut options = http_options(&options)?;
     // The program that passes requests on has already routed them.
     "*".clone_into(&mut options.path);
-    let served = offer.serve()?;
+    let served = entries.serve()?;
     let side = Side::Server(served.live.clone());
     let inbox = Arc::new(Inbox::new(&wake)?);
     let grace = options.grace;
     let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
-    let service = HttpService::hosting(hosting, options).map_err(|why| error::io(&why))?;
-    let threads = Threads::get().map_err(|why| error::io(&why))?;
+    let service = HttpService::hosting(hosting, options).map_err(error::io)?;
+    let threads = Threads::get().map_err(error::io)?;
     let shared = Arc::new(Shared {
         service,
         grace,
@@ -152,9 +159,8 @@ impl Shared {
         tasks.spawn(async move {
             shared.service.stop();
             let _ = tokio::time::timeout(shared.grace, others.recv()).await;
-            shared
-                .inbox
-                .push(Event::Ended("{\"reason\":\"stopped\"}".to_owned()));
+            let report = "{\"reason\":\"stopped\"}".to_owned();
+            shared.inbox.push(Event::text(Inbound::Ended, report));
         });
     }
 
@@ -220,7 +226,7 @@ impl Mount {
         Some(number)
     }
 
-    /// Adds a piece of the body. Returns whether there is room for more. If not, [`Event::Room`] follows,
+    /// Adds a piece of the body. Returns whether there is room for more. If not, [`Inbound::Room`] follows,
     /// unless the engine takes no more of the body.
     #[napi(catch_unwind)]
     pub fn body(&self, number: u32, piece: Uint8Array) -> bool {
@@ -272,12 +278,8 @@ pub struct Screened {
 
 /// Checks the source and the headers of a request, for a program that reads the request itself.
 #[napi(catch_unwind)]
-pub fn screen(
-    options: EndpointOptions,
-    method: String,
-    headers: Vec<String>,
-) -> Result<Option<Screened>> {
-    let screened = options.http()?.screen(&request(&method, "/", &headers, ()));
+pub fn screen(options: String, method: String, headers: Vec<String>) -> Result<Option<Screened>> {
+    let screened = http_options(&options)?.screen(&request(&method, "/", &headers, ()));
     Ok(screened.err().map(|(status, why)| Screened {
         status: status.as_u16(),
         why: why.into_owned(),

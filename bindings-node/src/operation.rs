@@ -1,8 +1,8 @@
-//! Operations as numbers, which is how they cross to JavaScript.
+//! Operations as numbers: of the registry's entries as they cross to JavaScript, and of a delegate's requests.
 
 use mcpbolt::connection::Operation;
 
-/// As `KINDS` in `face/offer.ts`.
+/// As `KINDS` in `face/entries.ts`.
 const KINDS: u32 = 6;
 
 /// The number of an operation on an entry of the registry; `None` for any other.
@@ -34,23 +34,29 @@ pub fn unpack(packed: u32) -> Operation {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// How a request is passed to a delegate.
+#[derive(Clone, Copy)]
+pub enum Delegated {
+    /// As a whole message.
+    Whole,
+    /// In parts: a call of the tool with that number.
+    Tool(u32),
+}
 
-    #[test]
-    fn operations_survive_as_numbers() {
-        for number in [0, 1, 77, Operation::MAX_NUMBER] {
-            for operation in [
-                Operation::CallTool(number),
-                Operation::ReadResource(number),
-                Operation::ReadTemplate(number),
-                Operation::GetPrompt(number),
-                Operation::Complete,
-                Operation::Extension(number),
-            ] {
-                assert_eq!(pack(operation).map(unpack), Some(operation));
-            }
+impl Delegated {
+    pub fn operation(self) -> Operation {
+        match self {
+            Self::Whole => Operation::Own(0),
+            Self::Tool(number) => Operation::Own(number + 1),
+        }
+    }
+
+    /// How a request with that operation is passed, if a delegate took it.
+    pub fn of(operation: Operation) -> Option<Self> {
+        match operation {
+            Operation::Own(0) => Some(Self::Whole),
+            Operation::Own(number) => Some(Self::Tool(number - 1)),
+            _ => None,
         }
     }
 }

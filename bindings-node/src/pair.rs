@@ -10,29 +10,31 @@ use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
 use crate::caller::Caller;
-use crate::client::{ClientOptions, connect};
+use crate::client::{Described, connect};
+use crate::entries::Entries;
 use crate::error::{self, Result};
 use crate::executor::Handlers;
-use crate::inbox::{Farewell, Inbox};
+use crate::inbox::{EndReport, Inbox};
 use crate::link::{Link, Side};
-use crate::offer::Offer;
 
-/// Connects a client to a server of `offer`. Returns the server's link, then the client's.
+/// Connects a client to a server of `entries`. Returns the server's link, then the client's.
 #[napi(catch_unwind, ts_return_type = "[Link, Link]")]
 pub fn pair(
-    offer: &mut Offer,
+    entries: &mut Entries,
     wake_server: Function<'_, (), ()>,
-    options: ClientOptions,
+    settings: String,
+    trace: bool,
     wake_client: Function<'_, (), ()>,
 ) -> Result<Vec<Link>> {
-    let served = offer.serve()?;
+    let served = entries.serve()?;
     let (inbox, client_inbox) = (
         Arc::new(Inbox::new(&wake_server)?),
         Arc::new(Inbox::new(&wake_client)?),
     );
-    let config = io::traced(served.config.clone()).map_err(|why| error::io(&why))?;
-    let farewell = |_: &_| Some(Farewell::new(&client_inbox));
-    let (client_config, prepared, asker) = options.describe(&client_inbox, farewell)?.prepare()?;
+    let config = io::traced(served.config.clone()).map_err(error::io)?;
+    let report = |_: &_| Some(EndReport::new(&client_inbox));
+    let (client_config, prepared, asker) =
+        Described::new(&settings, trace, &client_inbox, report)?.prepare()?;
     let server = Connection::new(config, Instant::now());
     let client = Connection::new(client_config, Instant::now());
     let client_host = connect(prepared, client.handle());
@@ -43,8 +45,8 @@ pub fn pair(
         Link::new(client_inbox, Side::Client(asker), move || near.close()),
     ];
     let caller = Caller::only(server.handle());
-    let handlers = Handlers::new(&served, caller, inbox.clone()).with(Farewell::new(&inbox));
+    let handlers = Handlers::new(&served, caller, inbox.clone()).with(EndReport::new(&inbox));
     let server_host = ServerHost::live(served.live, server.handle(), handlers);
-    io::join((server, server_host), (client, client_host)).map_err(|why| error::io(&why))?;
+    io::join((server, server_host), (client, client_host)).map_err(error::io)?;
     Ok(links)
 }

@@ -1,14 +1,13 @@
 //! Requests of the server to this client's program: passed to JavaScript, each with a number.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 
 use mcpbolt::server::HandlerError;
+use tokio::sync::oneshot;
 
 use crate::inbox::{Event, Inbox};
+use crate::kinds::Inbound;
 
 /// The kind of a question; `face/answering.ts` uses the same numbers.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +26,9 @@ pub struct Questions {
 
 #[derive(Default)]
 struct State {
-    open: HashMap<u32, Open>,
+    open: HashMap<u32, oneshot::Sender<Result<String, String>>>,
     /// Numbers are not reused: a late answer finds nothing.
     next: u32,
-}
-
-enum Open {
-    Waits(Option<Waker>),
-    Answered(Result<String, String>),
 }
 
 impl Questions {
@@ -50,61 +44,40 @@ impl Questions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks JavaScript. Dropping the question withdraws it.
-    pub fn ask(self: &Arc<Self>, topic: Topic, json: String) -> Question {
-        let mut state = self.state();
-        let number = state.next;
-        state.next = state.next.wrapping_add(1);
-        state.open.insert(number, Open::Waits(None));
-        drop(state);
-        self.inbox.push(Event::Asked(number, topic, json));
-        Question {
-            questions: self.clone(),
-            number,
-        }
+    /// Asks JavaScript. Dropping the future withdraws the question.
+    pub async fn ask(&self, topic: Topic, json: String) -> Result<String, HandlerError> {
+        let (sender, answer) = oneshot::channel();
+        let number = {
+            let mut state = self.state();
+            let number = state.next;
+            state.next = number.wrapping_add(1);
+            state.open.insert(number, sender);
+            number
+        };
+        let asked = Event::row(Inbound::Asked, number, topic as u32, json);
+        self.inbox.push(asked);
+        let _open = Open(self, number);
+        answer.await?.map_err(HandlerError::new)
     }
 
     /// Takes JavaScript's answer: a result, or the text of a failure.
     pub fn answer(&self, number: u32, answer: Result<String, String>) {
-        let mut state = self.state();
-        let Some(open) = state.open.get_mut(&number) else {
-            return;
-        };
-        let before = std::mem::replace(open, Open::Answered(answer));
-        drop(state);
-        if let Open::Waits(Some(waker)) = before {
-            waker.wake();
+        if let Some(sender) = { self.state().open.remove(&number) } {
+            // A question that was withdrawn meanwhile needs no answer.
+            let _ = sender.send(answer);
         }
     }
 }
 
-/// The future of an answer.
-pub struct Question {
-    questions: Arc<Questions>,
-    number: u32,
-}
+/// Withdraws a question that has no answer when it is dropped.
+struct Open<'a>(&'a Questions, u32);
 
-impl Future for Question {
-    type Output = Result<String, HandlerError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.questions.state();
-        match state.open.remove(&self.number) {
-            Some(Open::Answered(answer)) => Poll::Ready(answer.map_err(HandlerError::new)),
-            _ => {
-                let waits = Open::Waits(Some(cx.waker().clone()));
-                state.open.insert(self.number, waits);
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Drop for Question {
+impl Drop for Open<'_> {
     fn drop(&mut self) {
-        let open = self.questions.state().open.remove(&self.number);
-        if let Some(Open::Waits(_)) = open {
-            self.questions.inbox.push(Event::Withdrawn(self.number));
+        let Self(questions, number) = *self;
+        if { questions.state().open.remove(&number) }.is_some() {
+            let withdrawn = Event::row(Inbound::Withdrawn, number, 0, String::new());
+            questions.inbox.push(withdrawn);
         }
     }
 }

@@ -8,12 +8,10 @@ use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 use serde_json::json;
 
-use crate::error::{Result, error};
+use crate::error::{Result, misuse};
 use crate::inbox::{Event, Inbox};
+use crate::kinds::Inbound;
 use crate::link::{Link, Side};
-
-/// JavaScript's end of a wire over HTTP, until it is closed.
-pub type Carrying = Arc<Relay>;
 
 /// JavaScript gets message numbers modulo this: it has few messages in progress at a time.
 const NUMBERS: u64 = i32::MAX as u64;
@@ -33,7 +31,7 @@ pub fn wire_http(url: String, session: Option<String>, wake: Function<'_, (), ()
     };
     let hearing = inbox.clone();
     let relay = Relay::open(&url, options, move |arrived| hear(&hearing, arrived));
-    let relay = Arc::new(relay.map_err(|why| error("ERR_MCP_MISUSE", why))?);
+    let relay = Arc::new(relay.map_err(misuse)?);
     let closing = relay.clone();
     Ok(Link::new(inbox, Side::Relay(relay), move || {
         closing.close()
@@ -43,11 +41,15 @@ pub fn wire_http(url: String, session: Option<String>, wake: Function<'_, (), ()
 fn hear(inbox: &Inbox, arrived: RelayEvent) {
     inbox.push(match arrived {
         RelayEvent::Message { of, message } => Event::Frame(told(of), message),
-        RelayEvent::Bad(why) => Event::Bad(why.to_string()),
-        RelayEvent::Position { of, position } => Event::Position(told(of), position),
-        RelayEvent::Session(name) => Event::Session(name.unwrap_or_default()),
-        RelayEvent::Done { of, outcome } => Event::Done(told(Some(of)), failure(outcome)),
-        RelayEvent::Ended => Event::Ended(String::new()),
+        RelayEvent::Bad(why) => Event::text(Inbound::Bad, why.to_string()),
+        RelayEvent::Position { of, position } => {
+            Event::row(Inbound::Position, told(of), 0, position)
+        }
+        RelayEvent::Session(name) => Event::text(Inbound::Session, name.unwrap_or_default()),
+        RelayEvent::Done { of, outcome } => {
+            Event::row(Inbound::Done, told(Some(of)), 0, failure(outcome))
+        }
+        RelayEvent::Ended => Event::text(Inbound::Ended, String::new()),
         _ => return,
     });
 }
@@ -56,20 +58,15 @@ fn hear(inbox: &Inbox, arrived: RelayEvent) {
 fn failure(outcome: std::result::Result<(), CarrierError>) -> String {
     match outcome {
         Ok(()) => String::new(),
-        Err(why) => json!({
-            "message": why.why,
-            "status": why.status,
-            "authenticate": why.authenticate,
-        })
-        .to_string(),
+        Err(why) => json!({ "message": why.why, "status": why.status }).to_string(),
     }
 }
 
 impl Link {
-    fn relay(&self) -> Result<&Carrying> {
+    fn relay(&self) -> Result<&Relay> {
         match &self.side {
             Side::Relay(relay) => Ok(relay),
-            _ => Err(error("ERR_MCP_MISUSE", "this is no wire over HTTP")),
+            _ => Err(misuse("this link is not a wire over HTTP")),
         }
     }
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcpbolt::client::{Asking, Client};
-use mcpbolt::connection::Response;
+use mcpbolt::connection::{ProgressFn, Response};
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
+use crate::describe;
 use crate::inbox::{Event, Inbox};
+use crate::kinds::Inbound;
 
 /// A future that gives a result: raw JSON.
 pub type Task = Pin<Box<dyn Future<Output = Result<String, RequestError>> + Send>>;
@@ -198,5 +200,27 @@ impl Requests {
             Some(Request::Waiting(Way::Peer(response), _)) => response.cancel(reason),
             _ => {}
         }
+    }
+}
+
+/// Reports what happens to a request of this side before its answer.
+pub struct Reporter {
+    inbox: Arc<Inbox>,
+    number: u32,
+}
+
+impl Reporter {
+    pub fn new(inbox: &Arc<Inbox>, number: u32) -> Self {
+        let inbox = inbox.clone();
+        Self { inbox, number }
+    }
+
+    pub fn report(&self, kind: Inbound, text: String) {
+        self.inbox.push(Event::row(kind, self.number, 0, text));
+    }
+
+    /// Reports progress.
+    pub fn progress(self) -> ProgressFn {
+        Arc::new(move |progress| self.report(Inbound::Progress, describe::progress(progress)))
     }
 }

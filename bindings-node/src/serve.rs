@@ -9,13 +9,16 @@ use mcpbolt::io::{Ended, Hosted, Report, Stdio, StdioOptions, traced};
 use mcpbolt::server::ServerHost;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
+use serde_json::json;
 
 use crate::caller::Caller;
+use crate::entries::Entries;
 use crate::error::{self, Result};
 use crate::executor::Handlers;
-use crate::inbox::{Farewell, Inbox};
-use crate::link::{Link, Side, duration, spawn};
-use crate::offer::Offer;
+use crate::inbox::{EndReport, Inbox};
+use crate::json::duration;
+use crate::link::{Link, Side};
+use crate::threads::spawn;
 
 /// How long JavaScript has to notice that the connection is gone before a handler that blocks its thread
 /// counts as stuck.
@@ -24,38 +27,38 @@ pub const NOTICE: Duration = Duration::from_millis(50);
 /// Serves on this process's stdin and stdout, on a thread of the engine.
 #[napi(catch_unwind)]
 pub fn serve_stdio(
-    offer: &mut Offer,
+    entries: &mut Entries,
     wake: Function<'_, (), ()>,
     grace_ms: f64,
     signals: bool,
     trace: bool,
 ) -> Result<Link> {
-    let served = offer.serve()?;
+    let served = entries.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let options = StdioOptions {
         grace: duration(grace_ms)?,
         signals,
         ..StdioOptions::default()
     };
-    let stdio = Stdio::take(options).map_err(|why| error::io(&why))?;
+    let stdio = Stdio::take(options).map_err(error::io)?;
     let mut config = Config::clone(&served.config);
     config.trace = trace.then(|| inbox.trace());
-    let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
+    let config = traced(Arc::new(config)).map_err(error::io)?;
     let connection = Connection::new(config, Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
     let side = Side::Server(served.live.clone());
     let link = Link::new(inbox.clone(), side, move || stop.stop());
     let run = move || {
-        let mut farewell = Farewell::new(&inbox);
-        farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
+        let mut report = EndReport::new(&inbox);
+        report.set(report_json(&Err(io::Error::other("the engine failed"))));
         let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
         let host = ServerHost::live(served.live, handle, handlers);
         let mut machine = Hosted::new(connection, Framing::Detect, host);
         let outcome = stdio.run(&mut machine);
         let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);
-        farewell.say(report_json(&outcome));
-        drop(farewell);
+        report.set(report_json(&outcome));
+        drop(report);
         if wedged && !inbox.wait_drained(NOTICE) {
             signal_hook::low_level::exit(1);
         }
@@ -66,20 +69,21 @@ pub fn serve_stdio(
 
 /// How the server ended, as JSON.
 pub fn report_json(outcome: &io::Result<Report>) -> String {
-    match outcome {
-        Ok(report) => {
-            let (reason, signal) = match &report.reason {
-                Ended::EndOfInput => ("end of input", None),
-                Ended::Signal(number) => ("signal", Some(*number)),
-                Ended::ParentDied => ("parent died", None),
-                Ended::BrokenPipe(_) => ("broken pipe", None),
-                Ended::Stopped => ("stopped", None),
-                _ => ("closed", None),
-            };
-            let signal = signal.map_or(String::new(), |number| format!(",\"signal\":{number}"));
-            let unanswered = report.unanswered;
-            format!("{{\"reason\":\"{reason}\",\"unanswered\":{unanswered}{signal}}}")
-        }
-        Err(why) => error::failure_json(why),
+    let report = match outcome {
+        Ok(report) => report,
+        Err(why) => return json!({ "error": why.to_string() }).to_string(),
+    };
+    let (reason, signal) = match &report.reason {
+        Ended::EndOfInput => ("end of input", None),
+        Ended::Signal(number) => ("signal", Some(*number)),
+        Ended::ParentDied => ("parent died", None),
+        Ended::BrokenPipe(_) => ("broken pipe", None),
+        Ended::Stopped => ("stopped", None),
+        _ => ("closed", None),
+    };
+    let mut json = json!({ "reason": reason, "unanswered": report.unanswered });
+    if let Some(number) = signal {
+        json["signal"] = number.into();
     }
+    json.to_string()
 }

@@ -5,19 +5,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcpbolt::io::{Address, Counts, Serving, serve};
+use mcpbolt::settings::{Milliseconds, ServeSettings};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
+use serde_json::json;
 
-use crate::drain::quote;
-use crate::endpoint::EndpointOptions;
-use crate::error::{self, Result};
+use crate::entries::Entries;
+use crate::error::{Result, misuse};
 use crate::hosting::Host;
 use crate::inbox::{Event, Inbox};
-use crate::link::{Link, Side, spawn};
-use crate::offer::Offer;
+use crate::json::read;
+use crate::kinds::Inbound;
+use crate::link::{Link, Side};
 use crate::panics::{self, caught};
 use crate::serve::NOTICE;
 use crate::signals::Hearing;
+use crate::threads::spawn;
 
 /// A server from before it listens until it has ended.
 #[derive(Default)]
@@ -42,9 +45,8 @@ impl Running {
         if self.stopped.load(Ordering::SeqCst) {
             serving.stop();
         }
-        let mut text = String::new();
-        quote(&mut text, &serving.address().to_string());
-        inbox.push(Event::Opened(text));
+        let address = json!(serving.address().to_string()).to_string();
+        inbox.push(Event::text(Inbound::Opened, address));
         serving.wait();
     }
 
@@ -55,15 +57,16 @@ impl Running {
 
     fn report(&self) -> String {
         match self.signal.load(Ordering::SeqCst) {
-            0 => "{\"reason\":\"stopped\"}".to_owned(),
-            number => format!("{{\"reason\":\"signal\",\"signal\":{number}}}"),
+            0 => json!({ "reason": "stopped" }),
+            number => json!({ "reason": "signal", "signal": number }),
         }
+        .to_string()
     }
 
     /// Reports the end to JavaScript. A process that exists only to serve, and was asked by a signal to end,
     /// exits even if a handler blocks JavaScript's thread.
     fn end(&self, inbox: &Inbox, patience: Duration, owns_process: bool) {
-        inbox.push(Event::Ended(self.report()));
+        inbox.push(Event::text(Inbound::Ended, self.report()));
         let is_asked = self.signal.load(Ordering::SeqCst) != 0;
         if owns_process && is_asked && !inbox.wait_drained(patience) {
             signal_hook::low_level::exit(1);
@@ -75,20 +78,19 @@ impl Running {
 /// the process exists only to serve, and exits on a signal even if JavaScript does not.
 #[napi(catch_unwind)]
 pub fn serve_address(
-    offer: &mut Offer,
+    entries: &mut Entries,
     address: String,
-    options: EndpointOptions,
+    options: String,
     signals: bool,
     owns_process: bool,
     trace: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
-    let address: Address = address
-        .parse()
-        .map_err(|why| error::error("ERR_MCP_MISUSE", why))?;
-    let options = options.serve()?;
+    let address: Address = address.parse().map_err(misuse)?;
+    let options: ServeSettings<Milliseconds> = read(&options)?;
+    let options = options.serve().map_err(misuse)?;
     let grace = options.http.grace;
-    let served = offer.serve()?;
+    let served = entries.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let running = Arc::new(Running::default());
     let (stopping, counting) = (running.clone(), running.clone());
@@ -107,7 +109,10 @@ pub fn serve_address(
         });
         match served.unwrap_or_else(|panic| Err(panic.into())) {
             Ok(()) => running.end(&inbox, grace.max(NOTICE), owns_process),
-            Err(why) => inbox.push(Event::Ended(error::failure_json(&why))),
+            Err(why) => {
+                let failed = json!({ "error": why.to_string() }).to_string();
+                inbox.push(Event::text(Inbound::Ended, failed));
+            }
         }
         drop(hearing);
     })?;

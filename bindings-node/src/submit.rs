@@ -1,8 +1,8 @@
 //! One submit: what handlers returned in one tick, as one string and a table of numbers.
 //!
 //! A row is [`ROW`] numbers: kind, call, length of its text in UTF-16 units, and two more that depend on the
-//! kind. The texts follow each other in the string, with one unit between them. The kinds are those of
-//! `Outbound` in `face/link.ts`.
+//! kind. The texts follow each other in the string, with one unit between them. The kinds are
+//! [`Outbound`].
 
 use mcpbolt::connection::{Progress, Replies};
 use mcpbolt::mcp::LogLevel;
@@ -11,76 +11,21 @@ use mcpbolt::server::Live;
 use crate::answers::Answer;
 use crate::caller::Caller;
 use crate::calls::{Calls, Underway};
-use crate::offer::Templates;
+use crate::kinds::Outbound;
 use crate::panics::{self, caught, quietly};
+use crate::served::Templates;
 use crate::utf16;
 
 const ROW: usize = 5;
 
-/// The kind of a row.
-pub enum Kind {
-    /// One block of text. In this and the next two, the last number is the tool's, counted from one, if it
-    /// has an output schema.
-    Text,
-    /// Structured content, as JSON.
-    Structured,
-    /// A whole result object, as JSON.
-    Object,
-    /// The contents of a resource: a JSON array.
-    Contents,
-    /// A tool's failure, for the model.
-    ToolError,
-    /// A JSON-RPC error, its message and data as JSON; the numbers are its code, or 0 and its kind.
-    Error,
-    /// Progress; the numbers are the progress and the total (NaN if unknown).
-    Progress,
-    /// A log message; the numbers are the level, and the length of the logger's name before the JSON.
-    Log,
-    /// A sentence on the progress of the task that the call has become.
-    TaskMessage,
-    /// Any notification on behalf of the call; the number is the length of its method before its params.
-    Notice,
-    /// A part of the answer of an action, as JSON.
-    Partial,
-}
-
-impl Kind {
-    const ALL: [Self; 11] = [
-        Self::Text,
-        Self::Structured,
-        Self::Object,
-        Self::Contents,
-        Self::ToolError,
-        Self::Error,
-        Self::Progress,
-        Self::Log,
-        Self::TaskMessage,
-        Self::Notice,
-        Self::Partial,
-    ];
-
-    /// The kind with that number.
-    pub fn at(number: u32) -> Option<&'static Self> {
-        static ALL: [Kind; 11] = Kind::ALL;
-        ALL.get(number as usize)
-    }
-
-    fn is_answer(&self) -> bool {
-        !matches!(
-            self,
-            Self::Progress | Self::Log | Self::TaskMessage | Self::Notice | Self::Partial
-        )
-    }
-}
-
 /// The replies of consecutive rows, grouped by client.
 #[derive(Default)]
-struct Speech {
+struct Turn {
     said: Vec<Replies>,
     last: Option<(u64, Replies)>,
 }
 
-impl Speech {
+impl Turn {
     fn to(&mut self, caller: &Caller) -> &mut Replies {
         let before = self.last.take_if(|(number, _)| *number != caller.number);
         self.said.extend(before.map(|(_, replies)| replies));
@@ -102,41 +47,41 @@ pub fn submit(
     table: &[f64],
 ) -> Vec<Replies> {
     let mut pieces = Pieces::new(text, table);
-    let mut speech = Speech::default();
+    let mut turn = Turn::default();
     for row in table.chunks_exact(ROW) {
         let [kind, number, units, a, b] = *row else {
             break;
         };
         let piece = pieces.next(units as usize);
-        let Some(kind) = Kind::at(kind as u32) else {
+        let Some(kind) = Outbound::at(kind as u32) else {
             continue;
         };
         let number = number as u32;
         if !kind.is_answer() {
             if let Some(call) = calls.get(number) {
                 // On a panic the call continues without this row.
-                quietly(|| news(speech.to(&call.caller), call, kind, piece, a, b));
+                quietly(|| news(turn.to(call.caller()), call, kind, piece, a, b));
             }
         } else if let Some(call) = calls.remove(number) {
             let answered = caught(|| {
                 panics::point("answer");
                 let answer = Answer::read(kind, piece, (a, b), live);
                 match call.task() {
-                    None => answer.send(speech.to(&call.caller), call.reply()),
+                    None => answer.send(turn.to(call.caller()), call.reply()),
                     Some(task) => answer.end(task),
                 }
             });
             if let Err(panic) = answered {
-                panic.answer(speech.to(&call.caller), call.reply());
+                panic.answer(turn.to(call.caller()), call.reply());
             }
         }
     }
-    speech.finish()
+    turn.finish()
 }
 
-fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64, b: f64) {
+fn news(replies: &mut Replies, call: &Underway, kind: Outbound, piece: &str, a: f64, b: f64) {
     match kind {
-        Kind::Progress => call.progress(
+        Outbound::Progress => call.progress(
             replies,
             Progress {
                 progress: a,
@@ -144,13 +89,13 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
                 message: (!piece.is_empty()).then_some(piece),
             },
         ),
-        Kind::TaskMessage => {
+        Outbound::TaskMessage => {
             if let Some(task) = call.task() {
                 task.say(piece);
             }
         }
-        Kind::Partial => replies.partial(call.reply(), piece),
-        Kind::Notice => {
+        Outbound::Partial => replies.partial(call.reply(), piece),
+        Outbound::Notice => {
             let (method, params) = piece.split_at(utf16::boundary(piece, a as usize));
             replies.notify(call.reply(), method, (!params.is_empty()).then_some(params));
         }

@@ -14,11 +14,13 @@ use mcpbolt::limits::Limits;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
-use crate::child::{ChildOptions, exit_json};
+use crate::child::{exit_json, start};
 use crate::error::{self, Result};
-use crate::inbox::{Event, Farewell, Inbox};
-use crate::link::{Link, Side, spawn};
+use crate::inbox::{EndReport, Event, Inbox};
+use crate::kinds::Inbound;
+use crate::link::{Link, Side};
 use crate::serve::report_json;
+use crate::threads::spawn;
 
 /// The wire of `handle`, which passes what it receives to JavaScript.
 fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<WireEvent>) + use<>> {
@@ -27,8 +29,8 @@ fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<WireEvent>
         for heard in heard {
             inbox.push(match heard {
                 WireEvent::Message(message) => Event::Frame(0, message),
-                WireEvent::Bad(why) => Event::Bad(why),
-                WireEvent::Room => Event::Room(0),
+                WireEvent::Bad(why) => Event::text(Inbound::Bad, why),
+                WireEvent::Room => Event::text(Inbound::Room, String::new()),
             });
         }
     })
@@ -42,32 +44,32 @@ pub fn wire_stdio(wake: Function<'_, (), ()>, signals: bool) -> Result<Link> {
         signals,
         ..StdioOptions::default()
     };
-    let stdio = Stdio::take(options).map_err(|why| error::io(&why))?;
+    let stdio = Stdio::take(options).map_err(error::io)?;
     let wire = WireHandle::new(Limits::STDIO, stdio.wake());
     let (stop, side) = (stdio.stop(), Side::Wire(wire.clone()));
     let link = Link::new(inbox.clone(), side, move || stop.stop());
     spawn("mcpbolt-wire", move || {
-        let mut farewell = Farewell::new(&inbox);
-        farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
+        let mut report = EndReport::new(&inbox);
+        report.set(report_json(&Err(io::Error::other("the engine failed"))));
         let outcome = stdio.run(&mut lines(&wire, &inbox));
-        farewell.say(report_json(&outcome));
+        report.set(report_json(&outcome));
     })?;
     Ok(link)
 }
 
 /// Starts a program, and carries messages on its stdin and stdout.
 #[napi(catch_unwind)]
-pub fn wire_child(child: ChildOptions, wake: Function<'_, (), ()>) -> Result<Link> {
+pub fn wire_child(child: String, wake: Function<'_, (), ()>) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
-    let child = child.spawn(&inbox)?;
+    let child = start(&child, &inbox)?;
     let wire = WireHandle::new(Limits::STDIO, child.wake());
     let (stop, pid) = (child.stop(), child.id());
     let side = Side::Wire(wire.clone());
     let link = Link::new(inbox.clone(), side, move || stop.stop()).of_process(pid);
     spawn("mcpbolt-wire", move || {
-        let mut farewell = Farewell::new(&inbox);
+        let mut report = EndReport::new(&inbox);
         if let Ok(exit) = child.run(&mut lines(&wire, &inbox)) {
-            farewell.say(exit_json(&exit));
+            report.set(exit_json(&exit));
         }
     })?;
     Ok(link)

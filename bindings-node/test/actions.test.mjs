@@ -15,7 +15,7 @@ const example = fileURLToPath(new URL('../examples/actions.mjs', import.meta.url
 const corpus = new URL('../../corpus/actions_called.jsonl', import.meta.url);
 const called = readFileSync(corpus, 'utf8').trim().split('\n').map(line => JSON.parse(line));
 const run = promisify(execFile);
-const atOnce = { baseMs: 1 };
+const atOnce = { base: 1 };
 
 const number = { type: 'number' };
 const offer = () =>
@@ -118,9 +118,9 @@ test('a batch says of each operation what became of it (R-ACT-16, R-ACT-17)', as
 });
 
 /** Refers to its data, and says so on a connection of its own that is read as it is. */
-async function archive(ttlMs) {
+async function archive(ttl) {
     const rows = { rows: Array.from({ length: 10_000 }, (_, row) => row) };
-    const server = new Server('archive', '1', { actions: true, references: { overBytes: 8192, ttlMs } }).tool('rows.read', {}, () => rows);
+    const server = new Server('archive', '1', { actions: true, references: { overBytes: 8192, ttl } }).tool('rows.read', {}, () => rows);
     const serving = await server.serve('http://127.0.0.1:0/mcp');
     const act = async (action, params) => {
         const headers = { 'content-type': 'application/json' };
@@ -156,7 +156,7 @@ test('data that were referred to are gone after their time (R-ACT-29)', async ()
     const gone = await act('mcp.get_data', { reference: said.data['mcp.reference'].id, offset: 0 });
     assert.equal(gone.error.type, 'RESOURCE_NOT_FOUND');
     await serving.close();
-    assert.throws(() => new Server('archive', '1', { references: { overBytes: 1, ttlMs: -1 } }), failsWith('ERR_MCP_MISUSE'));
+    assert.throws(() => new Server('archive', '1', { references: { overBytes: 1, ttl: -1 } }), failsWith('ERR_MCP_MISUSE'));
 });
 
 test('what may pass is tried again, and what keeps failing left alone (R-ACT-35, R-ACT-36)', async () => {
@@ -186,7 +186,7 @@ test('what may pass is tried again, and what keeps failing left alone (R-ACT-35,
     const watched = { ...once, fallback: ['tell', {}], onPartial: part => parts.push(part) };
     assert.deepEqual((await flaky('RATE_LIMIT_EXCEEDED', 9, watched)).data, {});
     assert.deepEqual(parts, ['once']);
-    const breaker = { failures: 2, pauseMs: 60_000 };
+    const breaker = { failures: 2, pause: 60_000 };
     for (const _ of [1, 2]) await assert.rejects(flaky('RATE_LIMIT_EXCEEDED', 9, { ...once, breaker }), ActionError);
     await assert.rejects(flaky('RATE_LIMIT_EXCEEDED', 9, once), failsWith('ERR_MCP_BREAKER_OPEN'));
     assert.equal(calls.RATE_LIMIT_EXCEEDED, 4);

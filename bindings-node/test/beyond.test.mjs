@@ -23,7 +23,7 @@ const launched = source => ({
 const OUR_TASKS = `
     import { Server, ToolError } from 'mcpbolt';
     const form = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
-    await new Server('ours', '1', { taskLimits: { pollMs: 10 }, onError: () => {} })
+    await new Server('ours', '1', { taskLimits: { pollInterval: 10 }, onError: () => {} })
         .tool('greet', { taskSupport: 'required' }, async (_, ctx) => {
             ctx.taskMessage('asking');
             return 'Hello ' + (await ctx.elicit('Who?', form)).content.name;

@@ -277,7 +277,7 @@ test('a listener that throws takes nothing else along', async () => {
 });
 
 eras('lists in pages, as arrays and one by one (R-PAG-04, R-PAG-05)', async opening => {
-    const server = new Server('pages', '1', { pageSize: 3, cacheLists: { ms: 1500, scope: 'public' } });
+    const server = new Server('pages', '1', { pageSize: 3, cacheLists: 1500, cacheScope: 'public' });
     const all = Array.from({ length: 8 }, (_, i) => `tool_${i}`);
     for (const name of all) server.tool(name, {}, () => name).resource(`memo://${name}`, {}, () => name).prompt(name, {}, () => name);
     server.resourceTemplate('user://{id}', {}, () => '');
@@ -338,7 +338,7 @@ test('a server hears of its clients: when they are there, and when they are gone
         onClosed: (reason, { info, connection }) => heard.push(reason.code, info.name, connection)
     });
     const client = await connect(server, { name: 'ada', version: '2', opening: 'handshake', roots: [] });
-    await client.ping();
+    await until(() => heard.length > 0);
     const [{ revision, info, capabilities, connection }] = heard;
     assert.deepEqual([revision, info.name, Object.keys(capabilities)], ['2025-11-25', 'ada', ['roots']]);
     const closed = [];

@@ -121,7 +121,7 @@ test('an endpoint that cannot be made says so, and is made anew for the next req
     assert.equal((await fetch(url, toolCall('echo'))).status, 500);
     assert.deepEqual(told, [['not yet', 'the endpoint']]);
     assert.equal((await fetch(url, toolCall('echo'))).status, 200);
-    const wrong = server.endpoint({ graceMs: -1 });
+    const wrong = server.endpoint({ grace: -1 });
     await assert.rejects(wrong.fetch(new Request(url, toolCall('echo'))), failsWith('ERR_MCP_MISUSE'));
     wrong.close();
     assert.deepEqual(lives, ['start', 'start', 'start', 'stop']);
@@ -180,7 +180,7 @@ test('a body is not read on when the request is answered', { timeout: 10_000 }, 
 
 test('a body is read only as fast as the engine takes it', { timeout: 20_000 }, async () => {
     const server = new Server('web', '1').tool('count', {}, ({ text }) => text.length);
-    const endpoint = server.endpoint({ limits: { messageBytes: 4 << 20 } });
+    const endpoint = server.endpoint({ maxMessageBytes: 4 << 20 });
     closing.push(() => endpoint.close());
     const long = { text: 'x'.repeat(3 << 20) };
     const answer = await endpoint.fetch(new Request('http://localhost/mcp', toolCall('count', long)));

@@ -154,7 +154,7 @@ test('a call of a session outlives the request that brought it (R-CAN-06)', asyn
 test('what is refused is refused before JavaScript is called (R-HTP-01, R-HTP-06)', async () => {
     let called = 0;
     const server = new Server('http', '1').tool('echo', {}, () => ++called);
-    const url = await serve(server, { limits: { messageBytes: 2000 }, origins: ['https://example.com'] });
+    const url = await serve(server, { maxMessageBytes: 2000, origins: ['https://example.com'] });
     const status = async (init, more = {}) => (await fetch(url, { ...init, headers: { ...init.headers, ...more } })).status;
     const good = toolCall('echo');
     assert.equal(await status(good, { origin: 'https://evil.example.com' }), 403);
@@ -215,7 +215,7 @@ test('what is in flight is answered when the server ends, within the grace perio
 
 test('a handler that never ends holds nobody up for longer than that', async () => {
     const server = new Server('http', '1').tool('never', {}, () => new Promise(() => {}));
-    const serving = await server.serve('http://127.0.0.1:0/mcp', { graceMs: 200 });
+    const serving = await server.serve('http://127.0.0.1:0/mcp', { grace: 200 });
     const call = fetch(serving.address, toolCall('never')).catch(() => 'gone');
     await until(async () => (await ask(serving.address, stateless('tools/list'))).status === 200);
     const asked = Date.now();
@@ -236,7 +236,7 @@ test('what cannot be served is an error', async () => {
     const other = new Server('other', '1');
     await assert.rejects(other.serve(url), failsWith('ERR_MCP_IO'));
     await assert.rejects(other.serve('ftp://127.0.0.1'), failsWith('ERR_MCP_MISUSE'));
-    await assert.rejects(other.serve('http://127.0.0.1:0/mcp', { graceMs: -1 }), failsWith('ERR_MCP_MISUSE'));
+    await assert.rejects(other.serve('http://127.0.0.1:0/mcp', { grace: -1 }), failsWith('ERR_MCP_MISUSE'));
 });
 
 test('messages are shown to who traces them', async () => {

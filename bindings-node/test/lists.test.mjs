@@ -16,15 +16,15 @@ const counted = () => {
 
 test('a list is asked for again when its time is over, and not before (R-CCH-04)', async () => {
     for (const [options, revision, expected] of [
-        [{ ms: 60_000 }, '2026-07-28', [2, 2, 4]],
+        [{ cacheLists: 60_000 }, '2026-07-28', [2, 2, 4]],
         // What it does not say is over at once, and earlier revisions do not say it.
         [undefined, '2026-07-28', [2, 4, 6]],
-        [{ ms: 60_000 }, '2025-11-25', [2, 4, 6]]
+        [{ cacheLists: 60_000 }, '2025-11-25', [2, 4, 6]]
     ]) {
         const [counts, trace] = counted();
         const source = `
             import { Server } from 'mcpbolt';
-            const server = new Server('lists', '1', ${JSON.stringify({ pageSize: 2, ...(options && { cacheLists: options }) })});
+            const server = new Server('lists', '1', ${JSON.stringify({ pageSize: 2, ...options })});
             for (const name of ['a', 'b', 'c']) server.tool(name, {}, () => '');
             await server.run();
         `;
@@ -42,7 +42,7 @@ test('a list is asked for again when its time is over, and not before (R-CCH-04)
 });
 
 test('a list that is told to be another is asked for again (R-CCH-07)', async () => {
-    const server = new Server('lists', '1', { listChanges: true, cacheLists: { ms: 60_000 } });
+    const server = new Server('lists', '1', { listChanges: true, cacheLists: 60_000 });
     for (const name of ['a', 'b', 'c']) server.tool(name, {}, () => '');
     const client = await connect(server);
     const listening = await client.listen({ tools: true });

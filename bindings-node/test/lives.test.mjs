@@ -75,7 +75,7 @@ const KINDS = {
 };
 
 async function on(address, end) {
-    const serving = await made().serve(address, { signals: false, graceMs: 100 });
+    const serving = await made().serve(address, { signals: false, grace: 100 });
     await end(await used(await Client.connect(serving.address)));
     await serving.close();
 }

@@ -120,7 +120,7 @@ const HOLDER = `
     new Server('held', '1')
         .tool('hold', {}, ({ ms }) => { for (const end = Date.now() + ms; Date.now() < end; ); return 'held'; })
         .tool('echo', { inputSchema }, ({ text }) => text)
-        .serve('http://127.0.0.1:0/mcp', { commentMs: 50 })
+        .serve('http://127.0.0.1:0/mcp', { commentInterval: 50 })
         .then(({ address }) => parentPort.postMessage(address));
 `;
 const HELD_MS = 4000;

@@ -83,11 +83,11 @@ test('what is no duration is refused', async () => {
     for (const ms of [-1, NaN]) {
         await assert.rejects(client.callTool('a', {}, { timeout: ms }), misuse);
         await assert.rejects(client.callTool('a', {}, { maxTimeout: ms }), misuse);
-        assert.throws(() => new Server('s', '1', { cacheLists: { ms } }), misuse);
-        assert.throws(() => new Server('s', '1', { taskLimits: { ttlMs: ms } }), misuse);
-        assert.throws(() => new Server('s', '1', { taskLimits: { pollMs: ms } }), misuse);
-        await assert.rejects(new Server('s', '1').run({ graceMs: ms, signals: false }), misuse);
-        await assert.rejects(Client.spawn(process.execPath, [], { closeMs: ms }), misuse);
+        assert.throws(() => new Server('s', '1', { cacheLists: ms }), misuse);
+        assert.throws(() => new Server('s', '1', { taskLimits: { ttl: ms } }), misuse);
+        assert.throws(() => new Server('s', '1', { taskLimits: { pollInterval: ms } }), misuse);
+        await assert.rejects(new Server('s', '1').run({ grace: ms, signals: false }), misuse);
+        await assert.rejects(Client.spawn(process.execPath, [], { closeTimeout: ms }), misuse);
     }
     assert.equal((await client.callTool('a', {}, { timeout: 5000.5 })).content[0].text, 'a');
 });

@@ -11,7 +11,7 @@ const SERVER = program(`
         start: async () => ({ since: 'start' }),
         stop: state => console.error('stopped since ' + state.since)
     } });
-    const any = { type: 'object' };
+    const any = { inputSchema: { type: 'object' } };
     server
         .tool('echo', { inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } },
             async ({ text }) => text)
@@ -44,7 +44,7 @@ const SERVER = program(`
         .resource('memo://fails', {}, () => { throw new Error('secret'); })
         .resourceTemplate('user://{id}', {}, async (uri, { id }) => uri + ' is ' + id)
         .prompt('greet', { arguments: [{ name: 'who', required: true }] }, ({ who }) => 'Greet ' + who);
-    await server.run({ graceMs: Number(process.env.GRACE ?? 5000) });
+    await server.run({ grace: Number(process.env.GRACE ?? 5000) });
 `);
 
 const content = async (wire, name, args = {}) => {

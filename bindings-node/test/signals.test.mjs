@@ -29,7 +29,7 @@ const SECOND = `
     import { Server } from 'mcpbolt';
     const server = new Server('again', '1').tool('hold', {}, () => { for (writeSync(1, 'held\\n'); ; ); });
     await (await server.serve('http://127.0.0.1:0/mcp')).close();
-    const second = await server.serve('http://127.0.0.1:0/mcp', { graceMs: 60_000 });
+    const second = await server.serve('http://127.0.0.1:0/mcp', { grace: 60_000 });
     console.log(second.address);
     console.log(JSON.stringify(await second.ended));
 `;

@@ -130,7 +130,7 @@ test('where there are no skills the client says so; their files are resources in
 });
 
 test('a list of skills that is kept is asked for again once resources have changed (R-CCH-07)', async () => {
-    const server = new Server('office', '1', { listChanges: true, cacheLists: { ms: 60_000 } }).skills(pdf());
+    const server = new Server('office', '1', { listChanges: true, cacheLists: 60_000 }).skills(pdf());
     let asked = 0;
     const trace = (direction, message) => (asked += Number(direction === 'out' && message.includes('"skills/list"')));
     const client = await connect(server, { trace });

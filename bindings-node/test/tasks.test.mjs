@@ -16,7 +16,7 @@ const aborted = signal => new Promise(resolve => signal.addEventListener('abort'
 function tools(heard = {}) {
     const optional = { taskSupport: 'optional' };
     const yes = async (ctx, message) => (await ctx.elicit(message, form)).content?.yes;
-    return new Server('films', '1', { taskLimits: { pollMs: 5, ttlMs: 60_000 }, onError: () => {} })
+    return new Server('films', '1', { taskLimits: { pollInterval: 5, ttl: 60_000 }, onError: () => {} })
         .tool('plain', {}, () => 'plain')
         .tool('quick', optional, (_, ctx) => [ctx.beginTask(), ctx.isTask].join())
         .tool('direct', optional, () => 'direct')
@@ -220,7 +220,7 @@ test('the tasks of a connection are listed, and end with it; those of the extens
 
 test('tasks are bounded (R-TSK-07)', async () => {
     const optional = { taskSupport: 'optional' };
-    const server = new Server('few', '1', { taskLimits: { count: 1, bytes: 100 } }).tool('long', optional, (_, ctx) => {
+    const server = new Server('few', '1', { taskLimits: { tasks: 1, bytes: 100 } }).tool('long', optional, (_, ctx) => {
         const begun = ctx.beginTask();
         return `${begun} ${'x'.repeat(200)}`;
     });

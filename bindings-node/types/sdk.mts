@@ -28,7 +28,7 @@ const info = { name: 'a', version: '1' };
 const first: Accelerated = accelerate(new First(info));
 const second: Accelerated = accelerate(new Second(info));
 accelerate(new First(info).server);
-const ran: RunReport = await first.run({ graceMs: 10 });
+const ran: RunReport = await first.run({ grace: 10 });
 const serving: Serving = await second.serve('http://127.0.0.1:0/mcp', { hosts: ['localhost'] });
 const report: AccelerationReport = second.report();
 createServer(first.handler({ cors: true }));

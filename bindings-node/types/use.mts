@@ -40,8 +40,8 @@ const server = new Server('typed', '1.0', {
     listChanges: true,
     subscriptions: true,
     pageSize: 50,
-    cacheLists: { ms: 1000, scope: 'private' },
-    taskLimits: { count: 10, perOwner: 5, ttlMs: 60_000 },
+    cacheLists: 1000, cacheScope: 'private',
+    taskLimits: { tasks: 10, perOwner: 5, ttl: 60_000 },
     policy: {
         keys: { k: { client: 'alice', scopes: ['read'] }, l: { client: 'bob' } },
         jwt: { keys: { k: { algorithm: 'EdDSA', key: 'PEM' } }, issuer: ['me', 'you'], anyAudience: true },
@@ -133,10 +133,13 @@ async function serve() {
         hosts: ['example.com'],
         origins: ['https://example.com'],
         cors: true,
-        limits: { messageBytes: 1 << 20, depth: 64, inFlight: 100, keepaliveMs: 10_000, idleMs: 60_000 },
+        maxMessageBytes: 1 << 20,
+        maxDepth: 64,
+        maxIncoming: 100, keepaliveInterval: 10_000,
+        idleTimeout: 60_000,
         tls: { certificate: 'certificate.pem', key: 'key.pem', clients: 'clients.pem' },
         threads: 2,
-        graceMs: 1000,
+        grace: 1000,
         signal: AbortSignal.timeout(5),
         signals: false,
         trace: (direction, message) => holds<Equal<typeof direction | typeof message, string>>()
@@ -156,7 +159,7 @@ async function serve() {
 void serve;
 
 function mount() {
-    const options: EndpointOptions = { hosts: ['*'], maxSessions: 10, maxSessionsPerPeer: 5, trustedProxies: ['10.0.0.0/8'], sessionTtlMs: 60_000, sse: false, commentMs: 5000 };
+    const options: EndpointOptions = { hosts: ['*'], maxSessions: 10, maxSessionsPerPeer: 5, trustedProxies: ['10.0.0.0/8'], sessionTtl: 60_000, sse: false, commentInterval: 5000 };
     const handler: Handler = server.handler(options);
     createServer(handler).listen(0);
     createServer2(handler).listen(0);
@@ -176,7 +179,7 @@ async function reach() {
         headers: { 'x-tenant': 'a' },
         auth: { type: 'bearer', token: 'secret' },
         protocols: ['mcp'],
-        connectMs: 1000,
+        connectTimeout: 1000,
         ca: ['-----BEGIN CERTIFICATE-----'],
         timeout: 1000
     };
@@ -242,7 +245,7 @@ async function use() {
     holds<Equal<Awaited<ReturnType<typeof doer.skills.load>>, string>>();
     // @ts-expect-error: which file?
     await doer.skills.read(skill);
-    const retry = { tries: 2, baseMs: 500 };
+    const retry = { tries: 2, base: 500 };
     const called = await client.action<{ sum: number }>('own', { a: 1 }, { retry, onPartial: () => {}, fallback: ['b', {}] });
     holds<Equal<typeof called, ActionAnswer<{ sum: number }>>>();
     holds<Equal<Awaited<ReturnType<typeof client.actionSchemas>>, Record<string, any>>>();

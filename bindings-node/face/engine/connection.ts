@@ -1,7 +1,7 @@
 import type { Json } from '../content';
 import { guarded, revive, type McpError } from '../errors';
-import { native, type NativeConnectionOptions, type NativeEngineConnection } from '../native';
-import { writeJson } from '../numbers';
+import { native, type NativeEngineConnection } from '../native';
+import { settingsJson, writeJson } from '../numbers';
 import { REVISIONS, type Implementation, type Progress, type Revision } from '../protocol';
 import { objectJson, type DecoderOptions } from './codec';
 import { bytesOf, Message, WIDTH, type Source } from './message';
@@ -96,19 +96,14 @@ export class Connection {
     readonly #requests: (Request | undefined)[] = [];
 
     constructor(options: ConnectionOptions) {
-        const { capabilities = {}, revisions, timeout, ...rest } = options;
-        const { side, name, version = '0.0.0', instructions, opening = 'probe', framing = 'line' } = rest;
-        const { maxMessageBytes, maxDepth, now } = rest;
+        const { side, name, version = '0.0.0', capabilities = {}, instructions, revisions, opening = 'probe', framing = 'line' } = options;
+        const { maxMessageBytes, maxDepth, timeout, now } = options;
         this.#options = options;
-        this.#native = guarded(
-            () =>
-                new native.EngineConnection({
-                    ...{ side, name, version, instructions, opening, framing, maxMessageBytes, maxDepth, now },
-                    capabilities: objectJson(capabilities),
-                    revisions: revisions && [...revisions],
-                    timeoutMs: timeout
-                } as NativeConnectionOptions)
-        );
+        const settings = settingsJson({
+            ...{ side, name, version, capabilities, instructions, revisions, opening, framing },
+            ...{ maxMessageBytes, maxDepth, timeout, now }
+        });
+        this.#native = guarded(() => new native.EngineConnection(settings));
     }
 
     /** Takes received bytes; they are copied. */

@@ -111,9 +111,9 @@ export class StreamableHTTPClientTransport implements SdkTransport {
         const receiver = {
             frame: (text: string, of: number) => this.#receive(JSON.parse(text), this.#sent.get(of)),
             bad: (why: string) => this.onerror?.(new SyntaxError(why)),
-            position: (of: number, position: string) => this.#sent.get(of)?.options.onresumptiontoken?.(position),
+            position: (position: string, of: number) => this.#sent.get(of)?.options.onresumptiontoken?.(position),
             session: (name: string) => void (this.#sessionId = name || undefined),
-            done: (of: number, why: string) => this.#done(of, why),
+            done: (why: string, of: number) => this.#done(of, why),
             ended: () => {
                 for (const { reject } of this.#sent.values()) reject(new McpError('ERR_MCP_CLOSED', 'it was closed'));
                 this.#sent.clear();

@@ -44,11 +44,11 @@ export class Delegated extends Server {
         const all = [handshake, alone].filter(side => side !== undefined);
         super(serverInfo.name, serverInfo.version, {
             delegate: {
-                implementation: JSON.stringify(serverInfo),
-                capabilities: JSON.stringify(capabilities),
+                capabilities,
                 eras: !alone ? 'handshake' : handshake ? 'both' : 'stateless',
                 opens: all.some(({ bridge }) => bridge.opens)
             },
+            implementation: serverInfo,
             // Where clients listen by a request, the engine sends the notifications.
             ...(alone && { listChanges: true, subscriptions: true }),
             lifespan: { start: async () => void (await Promise.all(all.map(({ bridge }) => !bridge.opens && bridge.connect()))) },
@@ -59,12 +59,12 @@ export class Delegated extends Server {
         for (const side of all) {
             side.bridge.events = {
                 changed: notification => this.change(notification),
-                updated: uri => alone && this.offer.resourceUpdated(uri),
+                updated: uri => alone && this.entries.resourceUpdated(uri),
                 answered: (call, json) => keep(this, side, call, json)
             };
         }
         // Only the SDK knows which resources exist, so clients may listen to any URI.
-        if (alone) this.offer.template(JSON.stringify({ uri: '{+uri}', name: 'any' }));
+        if (alone) this.entries.template(JSON.stringify({ uri: '{+uri}', name: 'any' }), false);
         this.#number();
     }
 
@@ -73,10 +73,10 @@ export class Delegated extends Server {
      * are served.
      */
     change(notification: string): boolean {
-        for (const method of CHANGED[notification] ?? []) this.offer.forget(method);
+        for (const method of CHANGED[notification] ?? []) this.entries.forget(method);
         if (notification === 'notifications/tools/list_changed') this.#number();
         if (this.#sides.alone === undefined) return false;
-        this.offer.tell(notification);
+        this.entries.listChanged(notification);
         return true;
     }
 
@@ -87,7 +87,7 @@ export class Delegated extends Server {
         const [names, numbers] = first;
         const isCommon = (name: string, at: number) => others.every(other => other?.[0][at] === name && other[1][at] === numbers[at]);
         const common = names.map(isCommon);
-        this.offer.numberTools(
+        this.entries.numberTools(
             names.filter((_, at) => common[at]),
             numbers.filter((_, at) => common[at])
         );
@@ -106,7 +106,7 @@ export class Delegated extends Server {
             if (!isServed) this.#fall(side, call);
         };
         return {
-            request: (number, text) => {
+            request: (text, number) => {
                 const message = JSON.parse(text) as Message;
                 const isAlone = alone !== undefined && message.params?._meta?.[VERSION] !== undefined;
                 const side = of(isAlone);
@@ -123,7 +123,7 @@ export class Delegated extends Server {
                 bridge.begin(call);
                 begin(side, call, !bridge.isIntroducing && fast.invoke(call, tool));
             },
-            cancelled: (number, reason) => {
+            cancelled: (reason, number) => {
                 const call = calls[number];
                 if (call && !call.isOver) call.bridge.cancel(call, reason);
             },
@@ -164,7 +164,7 @@ function keep(server: Delegated, { bridge, mcp, proof }: Served, call: SdkCall, 
     if (call.message.params?.cursor !== undefined || call.changes !== bridge.changes) return;
     if (method === 'resources/list' && listsByCallback(mcp)) return;
     const kept = call.isAlone ? withoutStamps(json) : json;
-    if (kept !== undefined) server.offer.keep(method, bridge.revision, kept);
+    if (kept !== undefined) server.entries.keep(method, bridge.revision, kept);
 }
 
 /** Removes the members that the engine adds to every result from 2026-07-28 on; `undefined` if there are others. */

@@ -126,8 +126,8 @@ class Entry {
             hosts,
             ...(origins && { origins }),
             sse: false,
-            limits: { messageBytes: maxRequestBodySize },
-            ...(keepAliveMs && { commentMs: keepAliveMs })
+            maxMessageBytes: maxRequestBodySize,
+            ...(keepAliveMs && { commentInterval: keepAliveMs })
         };
         return { server, endpoint: server.endpoint(options) };
     }
@@ -174,7 +174,7 @@ export function createMcpHandler(factory: McpServerFactory, options: CreateMcpHa
             toolsChanged: () => tell('notifications/tools/list_changed'),
             promptsChanged: () => tell('notifications/prompts/list_changed'),
             resourcesChanged: () => tell('notifications/resources/list_changed'),
-            resourceUpdated: uri => void entry.made?.then(({ server }) => server.offer.resourceUpdated(uri)).catch(() => {})
+            resourceUpdated: uri => void entry.made?.then(({ server }) => server.entries.resourceUpdated(uri)).catch(() => {})
         }
     };
 }

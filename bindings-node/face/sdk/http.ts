@@ -3,6 +3,7 @@ import type { EndpointOptions } from '../endpoint';
 import { guarded, McpError } from '../errors';
 import { headersOf } from '../handler';
 import { native } from '../native';
+import { settingsJson } from '../numbers';
 import type { Names } from '../mounted';
 import type { Endpoint } from '../mount';
 import { Bridge } from './bridge';
@@ -81,12 +82,12 @@ abstract class HttpServerTransport implements SdkTransport {
         const { keepAliveMs, maxRequestBodySize = MAX_BODY } = this.#options;
         const endpoint: EndpointOptions = {
             ...this.#sources(),
-            limits: { messageBytes: maxRequestBodySize },
+            maxMessageBytes: maxRequestBodySize,
             sse: false,
             maxSessions: 1,
             // The program decides when the session ends.
-            sessionTtlMs: FOREVER,
-            ...(keepAliveMs && { commentMs: keepAliveMs })
+            sessionTtl: FOREVER,
+            ...(keepAliveMs && { commentInterval: keepAliveMs })
         };
         this.#server = new Delegated(UNSAID, { handshake: { bridge, left: () => void this.#left() } });
         this.#endpoint = this.#server.endpoint(endpoint);
@@ -101,7 +102,7 @@ abstract class HttpServerTransport implements SdkTransport {
 
     /** @internal Whether a request without a session is refused; if so, it has been answered. */
     protected isRefused(answering: Answering, method: string, headers: string[]): boolean {
-        const refusal = guarded(() => native.screen(this.#sources(), method, headers));
+        const refusal = guarded(() => native.screen(settingsJson(this.#sources()), method, headers));
         if (refusal) refuse(answering, refusal.status, -32600, refusal.why);
         return refusal !== null;
     }

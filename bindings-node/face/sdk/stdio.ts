@@ -143,16 +143,15 @@ export class StdioClientTransport extends Pipes {
     /** @internal */
     protected override open(wake: () => void): NativeLink {
         const { command, args = [], env, stderr, cwd } = this.#server;
-        const variables = { ...inherited(), ...env };
-        const child = {
+        const child = JSON.stringify({
             command,
             args,
-            env: Object.entries(variables).flat(),
+            env: { ...inherited(), ...env },
             isBare: true,
             stderr: this.#stderr ? 'lines' : (stderr ?? 'inherit'),
-            closeMs: 2000,
-            ...(cwd !== undefined && { cwd })
-        };
+            closeTimeout: 2000,
+            cwd
+        });
         const link = native.wireChild(child, wake);
         this.#pid = link.pid();
         return link;

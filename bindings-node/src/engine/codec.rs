@@ -10,7 +10,7 @@ use napi_derive::napi;
 
 use super::rows::{self, WIDTH};
 use crate::drain::integers;
-use crate::error::{self, Result, error};
+use crate::error::{Result, internal, unknown};
 
 /// Decodes one message into the row with that index.
 #[napi(catch_unwind)]
@@ -88,19 +88,13 @@ pub fn fault_sentences() -> Vec<String> {
         .collect()
 }
 
-/// The error for a name that does not exist.
-pub fn none(what: &str, name: &str) -> napi::Error<error::Code> {
-    error("ERR_MCP_MISUSE", format!("there is no {what} {name:?}"))
-}
-
 fn depth(max_depth: Option<u32>) -> usize {
     max_depth.map_or(Limits::STDIO.max_depth, |depth| depth as usize)
 }
 
 /// A JavaScript buffer with these bytes.
 pub fn buffer<'e>(env: &'e Env, bytes: &[u8]) -> Result<BufferSlice<'e>> {
-    let made = BufferSlice::copy_from(env, bytes);
-    made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
+    BufferSlice::copy_from(env, bytes).map_err(internal)
 }
 
 /// Decodes messages from a byte stream, however the stream is split.
@@ -119,7 +113,7 @@ impl Decoder {
         let own = Limits::STDIO.max_message_bytes;
         let max_bytes = max_bytes.map_or(own, |bytes| bytes as usize);
         let named = Framing::parse(&framing);
-        let framing = named.ok_or_else(|| none("framing", &framing))?;
+        let framing = named.ok_or_else(|| unknown("framing", &framing))?;
         Ok(Self {
             input: Input::new(),
             deframer: Deframer::new(framing, max_bytes),

@@ -1,43 +1,45 @@
 //! A connection that a program drives itself: bytes in, bytes and events out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
-    Call, CallKey, Config, ConnectionEvent, Framing, OpeningMode, Polled, RequestOptions,
+    Call, CallKey, Config, ConnectionEvent, Framing, OpeningMode, Polled, Progress, RequestOptions,
 };
-use mcpbolt::error::RequestError;
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Side};
+use mcpbolt::settings::Milliseconds;
 use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Int32ArraySlice};
 use napi_derive::napi;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::codec::{self, none};
+use super::codec;
 use super::events::{self, Kind, Rows};
+use crate::describe;
 use crate::drain::integers;
-use crate::error::{self, Result, error};
-use crate::link::duration;
+use crate::error::{self, Result, misuse, unknown};
+use crate::json::{self, duration, read};
 use crate::slots::Slots;
 
-/// Options of a connection.
-#[napi(object)]
-pub struct ConnectionOptions {
-    pub side: String,
-    pub name: String,
-    pub version: String,
-    /// A JSON object.
-    pub capabilities: String,
-    pub instructions: Option<String>,
-    pub revisions: Option<Vec<String>>,
-    pub opening: String,
-    pub framing: String,
-    pub max_message_bytes: Option<f64>,
-    pub max_depth: Option<u32>,
-    pub timeout_ms: Option<f64>,
-    pub now: Option<f64>,
+/// Settings of a connection.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Settings {
+    side: String,
+    name: String,
+    version: String,
+    capabilities: BTreeMap<String, Box<RawValue>>,
+    instructions: Option<String>,
+    revisions: Option<Vec<String>>,
+    opening: String,
+    framing: String,
+    max_message_bytes: Option<usize>,
+    max_depth: Option<usize>,
+    timeout: Option<Milliseconds>,
+    now: Option<f64>,
 }
 
 /// The state machine of a connection. It does no I/O, and reads the clock only if the program passes no time.
@@ -97,29 +99,29 @@ impl Clock {
         };
         let passed = duration((now - self.zero).max(0.0))?;
         let at = self.begun.checked_add(passed);
-        at.ok_or_else(|| error("ERR_MCP_MISUSE", format!("{now} is no time")))
+        at.ok_or_else(|| misuse(format!("{now} ms is not a time")))
     }
 }
 
-impl ConnectionOptions {
+impl Settings {
     fn config(&self) -> Result<Config> {
-        let side = Side::parse(&self.side).ok_or_else(|| none("side", &self.side))?;
+        let side = Side::parse(&self.side).ok_or_else(|| unknown("side", &self.side))?;
         let mut config = Config::new(side, &self.name, &self.version);
-        config.capabilities = std::array::from_fn(|_| self.capabilities.as_str().into());
+        let capabilities = json::text(&self.capabilities);
+        config.capabilities = std::array::from_fn(|_| capabilities.as_str().into());
         config.instructions = self.instructions.as_deref().map(Into::into);
         if let Some(names) = &self.revisions {
             let names = names.iter().map(String::as_str);
-            config.revisions = Revisions::parse(names).map_err(|name| none("revision", name))?;
+            config.revisions = Revisions::parse(names).map_err(|name| unknown("revision", name))?;
         }
         let opening = OpeningMode::parse(&self.opening);
-        config.opening = opening.ok_or_else(|| none("opening", &self.opening))?;
+        config.opening = opening.ok_or_else(|| unknown("opening", &self.opening))?;
         let own = Limits::STDIO;
+        let timeout = self.timeout.map(Duration::from);
         config.limits = Limits {
-            max_message_bytes: self
-                .max_message_bytes
-                .map_or(own.max_message_bytes, |bytes| bytes as usize),
-            max_depth: self.max_depth.map_or(own.max_depth, |depth| depth as usize),
-            request_timeout: self.timeout_ms.map_or(Ok(own.request_timeout), duration)?,
+            max_message_bytes: self.max_message_bytes.unwrap_or(own.max_message_bytes),
+            max_depth: self.max_depth.unwrap_or(own.max_depth),
+            request_timeout: timeout.unwrap_or(own.request_timeout),
             ..own
         };
         Ok(config)
@@ -128,17 +130,19 @@ impl ConnectionOptions {
 
 #[napi]
 impl EngineConnection {
+    /// Creates a connection with settings as JSON.
     #[napi(constructor, catch_unwind)]
-    pub fn new(options: ConnectionOptions) -> Result<Self> {
+    pub fn new(settings: String) -> Result<Self> {
+        let settings: Settings = read(&settings)?;
         let clock = Clock {
             begun: Instant::now(),
-            zero: options.now.unwrap_or_default(),
+            zero: settings.now.unwrap_or_default(),
         };
-        let now = clock.at(options.now)?;
-        let framing = Framing::parse(&options.framing);
-        let framing = framing.ok_or_else(|| none("framing", &options.framing))?;
+        let now = clock.at(settings.now)?;
+        let framing = Framing::parse(&settings.framing);
+        let framing = framing.ok_or_else(|| unknown("framing", &settings.framing))?;
         Ok(Self {
-            inner: Polled::new(Arc::new(options.config()?), framing, now),
+            inner: Polled::new(Arc::new(settings.config()?), framing, now),
             calls: Calls::default(),
             waiting: None,
             clock,
@@ -231,8 +235,7 @@ impl EngineConnection {
             .inner
             .request(&method, params.as_deref(), options, wants_progress);
         // Exact: numbers have at most 53 bits.
-        made.map(|number| number as f64)
-            .map_err(|why| error::request(&why))
+        made.map(|number| number as f64).map_err(error::request)
     }
 
     /// Cancels a request of this side.
@@ -245,7 +248,7 @@ impl EngineConnection {
     #[napi(catch_unwind)]
     pub fn notify(&self, method: String, params: Option<String>) -> Result<()> {
         let sent = self.inner.handle().notify(&method, params.as_deref());
-        sent.map_err(|why: RequestError| error::request(&why))
+        sent.map_err(error::request)
     }
 
     /// Milliseconds until `handle_timeout` must be called; `None` if no timer is running.
@@ -347,14 +350,12 @@ fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: ConnectionEvent) {
             total,
             message,
         } => {
-            let mut json = json!({ "progress": progress });
-            if let Some(total) = total {
-                json["total"] = total.into();
-            }
-            if let Some(message) = message {
-                json["message"] = message.into();
-            }
-            let json = json.to_string();
+            let message = message.as_deref();
+            let json = describe::progress(Progress {
+                progress,
+                total,
+                message,
+            });
             rows.text(Kind::Progress, events::halves(number), json.as_bytes());
         }
         ConnectionEvent::Answered(number, outcome) => rows.answered(number, &outcome),

@@ -5,7 +5,8 @@ use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::message::Message;
 
 use super::rows::{self, WIDTH};
-use crate::error;
+use crate::error::Failure;
+use crate::json;
 
 /// Integers before those of the message: the kind, and two that depend on it.
 const HEAD: usize = 3;
@@ -77,16 +78,14 @@ impl<'a> Rows<'a> {
         match outcome {
             Ok(message) => self.message(Kind::Answered, halves(number), message),
             Err(why) => {
-                let mut text = String::new();
-                error::request_json(&mut text, why);
+                let text = json::text(&Failure::of_request(why));
                 self.text(Kind::Failed, halves(number), text.as_bytes());
             }
         }
     }
 
     pub fn closed(&mut self, why: &ConnectionError) {
-        let mut text = String::new();
-        error::connection_json(&mut text, why);
+        let text = json::text(&Failure::of_connection(why));
         self.text(Kind::Closed, [0, 0], text.as_bytes());
     }
 }

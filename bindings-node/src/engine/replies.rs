@@ -5,7 +5,7 @@ use mcpbolt::mcp::{ErrorKind, LogLevel};
 use napi_derive::napi;
 
 use super::connection::EngineConnection;
-use crate::error::{Result, error};
+use crate::error::{Result, unknown};
 
 /// Parses the name of an error kind in the TypeScript API.
 fn kind(name: &str) -> Result<ErrorKind> {
@@ -20,10 +20,7 @@ fn kind(name: &str) -> Result<ErrorKind> {
         "rejected" => ErrorKind::Rejected,
         "internal" => ErrorKind::Internal,
         name => {
-            return Err(error(
-                "ERR_MCP_MISUSE",
-                format!("there is no kind {name:?}"),
-            ));
+            return Err(unknown("kind", name));
         }
     })
 }
@@ -86,8 +83,7 @@ impl EngineConnection {
         data: String,
         logger: Option<String>,
     ) -> Result<()> {
-        let unknown = || error("ERR_MCP_MISUSE", format!("there is no level {level:?}"));
-        let level = LogLevel::parse(&level).ok_or_else(unknown)?;
+        let level = LogLevel::parse(&level).ok_or_else(|| unknown("level", &level))?;
         if let Some(call) = self.calls.get(call) {
             let mut replies = self.inner.handle().replies();
             replies.log(&call.reply, level, logger.as_deref(), &data);

@@ -38,9 +38,10 @@ const server = new Server('node', '1', {
     listChanges: true,
     subscriptions: true,
     pageSize: 5,
-    cacheLists: { ms: 60_000, scope: 'public' },
+    cacheLists: 60_000,
+    cacheScope: 'public',
     extensions: { [EXTENSION]: { version: 1 } },
-    taskLimits: { pollMs: 10 }
+    taskLimits: { pollInterval: 10 }
 });
 
 server

@@ -28,8 +28,6 @@ const MOST: usize = 3;
 const KNOWN: &[(&str, &str, usize)] = &[
     ("core", "client/call.rs", 14),
     ("core", "server/builder.rs", 17),
-    ("node", "client.ts", 9),
-    ("node, Rust", "client.rs", 16),
     ("python", "mcp/_kernel.py", 10),
     ("python, Rust", "client.rs", 6),
     ("python, Rust", "hub.rs", 13),

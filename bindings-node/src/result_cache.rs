@@ -2,32 +2,27 @@
 
 use std::sync::Arc;
 
-use mcpbolt::server;
+use mcpbolt::server::{self, CacheScope};
 use napi_derive::napi;
 
+use crate::answers::Encoded;
 use crate::error::Result;
-use crate::link::duration;
-use crate::offer::scope;
-
-/// An encoded answer: its kind, as in `submit`, and its text.
-#[napi(object)]
-#[derive(Clone)]
-pub struct Made {
-    pub kind: u32,
-    pub text: String,
-}
+use crate::json::duration;
 
 /// A cache of results, which expire after a set time.
 #[napi]
-pub struct KeptResults(server::Results<Arc<Made>>);
+pub struct ResultCache(server::Results<Arc<Encoded>>);
 
 #[napi]
-impl KeptResults {
+impl ResultCache {
     /// Creates an empty cache.
     #[napi(constructor, catch_unwind)]
     pub fn new(ttl_ms: f64, is_public: bool) -> Result<Self> {
-        let results = server::Results::new(duration(ttl_ms)?, scope(is_public));
-        Ok(Self(results))
+        let scope = match is_public {
+            true => CacheScope::Public,
+            false => CacheScope::Private,
+        };
+        Ok(Self(server::Results::new(duration(ttl_ms)?, scope)))
     }
 
     /// Removes the results of a tool.
@@ -44,29 +39,29 @@ impl KeptResults {
 
     /// Looks up a call; `None` if its result is not to be cached.
     #[napi(catch_unwind)]
-    pub fn ask(&self, tool: String, arguments: String, who: Option<String>) -> Option<KeptCall> {
+    pub fn ask(&self, tool: String, arguments: String, who: Option<String>) -> Option<CachedCall> {
         let call = self.0.ask(&tool, &arguments, who.as_deref());
-        call.map(KeptCall)
+        call.map(CachedCall)
     }
 }
 
 /// A call whose result is cached, or may be.
 #[napi]
-pub struct KeptCall(server::KeptCall<Arc<Made>>);
+pub struct CachedCall(server::KeptCall<Arc<Encoded>>);
 
 #[napi]
-impl KeptCall {
+impl CachedCall {
     /// The cached result of the same call.
     #[napi(catch_unwind)]
-    pub fn found(&self) -> Option<Made> {
+    pub fn found(&self) -> Option<Encoded> {
         let found = self.0.found()?;
-        Some(Made::clone(&found))
+        Some(Encoded::clone(&found))
     }
 
     /// Caches its result.
     #[napi(catch_unwind)]
-    pub fn keep(&self, made: Made) {
-        let bytes = size_of::<Made>() + made.text.len();
-        self.0.keep(Arc::new(made), bytes);
+    pub fn keep(&self, encoded: Encoded) {
+        let bytes = size_of::<Encoded>() + encoded.text.len();
+        self.0.keep(Arc::new(encoded), bytes);
     }
 }

@@ -14,7 +14,8 @@ import type {
 } from './definitions';
 import { guarded, ToolError } from './errors';
 import type { Outbound } from './link';
-import { native, type NativeMade, type NativeOffer, type NativeOfferOptions } from './native';
+import { native, type NativeEncoded, type NativeEntries } from './native';
+import { settingsJson } from './numbers';
 import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check } from './schema';
@@ -51,9 +52,9 @@ const KINDS = 6;
 /**
  * The tools, resources, prompts and other entries of a server. Add them before it runs, or later with `listChanges`.
  */
-export abstract class Offer<State> {
+export abstract class Entries<State> {
     /** @internal */
-    readonly offer: NativeOffer;
+    readonly entries: NativeEntries;
     readonly #hooks: Hooks;
     readonly #report: Report;
     readonly #completers = new Completers();
@@ -66,7 +67,10 @@ export abstract class Offer<State> {
         this.#report = options.onError ?? print;
         const { audit } = options.policy ?? {};
         const told = audit && ((event: string) => audit(JSON.parse(event)));
-        this.offer = guarded(() => new native.Offer(name, version, offered(options), told));
+        const { lifespan, approval, sanitise, integers, delegate, stateKey, ...rest } = options;
+        const settings = settingsJson({ name, version, ...rest, stateKey: stateKey && [...stateKey] });
+        const hooked = [approval, sanitise].flatMap(hooks => Object.keys(hooks ?? {}));
+        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), told));
         this.#enter(Kind.Completion, 0, {
             what: 'completion',
             isTool: false,
@@ -82,7 +86,7 @@ export abstract class Offer<State> {
      * the old keys then stay.
      */
     replaceJwtKeys(keys: Readonly<Record<string, JwtKey>>): void {
-        guarded(() => this.offer.replaceJwtKeys(JSON.stringify(keys)));
+        guarded(() => this.entries.replaceJwtKeys(JSON.stringify(keys)));
     }
 
     /** @internal The entry for the engine's number, unless it was removed. */
@@ -99,15 +103,15 @@ export abstract class Offer<State> {
         const { inputSchema, outputSchema, kept, ...rest } = definition;
         const { json, check } = inputSchema ? readSchema(inputSchema) : {};
         const schemas = {
-            ...(kept && { keptMs: Math.round(kept.ttlMs) }),
+            ...(kept && { cacheTtl: kept.ttl }),
             ...(inputSchema && { inputSchema: json }),
             ...(outputSchema && { outputSchema: readSchema(outputSchema, 'output').json })
         };
-        const number = this.#add('tool', { name, ...rest, ...schemas });
-        const misfit = (json: string) => this.offer.misfit(number, json);
+        const number = guarded(() => this.entries.tool(settingsJson({ name, ...rest, ...schemas })));
+        const misfit = (json: string) => this.entries.misfit(number, json);
         const what = `tool ${name}`;
         const answer = outputSchema ? structuredAnswer : toolAnswer;
-        const isGood = (made: NativeMade) => this.offer.isGood(number, made);
+        const isGood = (made: NativeEncoded) => this.entries.isGood(number, made);
         const failed = (error: unknown) => this.#report(error, what);
         const care = { atomic: rest.atomic, kept, answer, isGood, failed };
         const attempt = attempted(name, check ? checked(handler, check) : handler, care);
@@ -122,7 +126,7 @@ export abstract class Offer<State> {
         definition: ResourceDefinition,
         handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>
     ): this {
-        const number = this.#add('resource', { uri, ...definition });
+        const number = guarded(() => this.entries.resource(settingsJson({ uri, ...definition })));
         return this.#enter(Kind.Resource, number, {
             what: `resource ${uri}`,
             isTool: false,
@@ -139,7 +143,8 @@ export abstract class Offer<State> {
     ): this {
         const { complete = {}, ...rest } = definition;
         const completers = Object.entries(complete);
-        const number = this.#add('template', { uri: template, ...rest, completes: completers.length > 0 });
+        const json = JSON.stringify({ uri: template, ...rest });
+        const number = guarded(() => this.entries.template(json, completers.length > 0));
         this.#completers.add('resource', template, completers);
         return this.#enter(Kind.Template, number, {
             what: `resource template ${template}`,
@@ -156,8 +161,8 @@ export abstract class Offer<State> {
         handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>
     ): this {
         const completers = (definition.arguments ?? []).map(({ name, complete }) => [name, complete] as const);
-        const completes = completers.some(([, complete]) => complete);
-        const number = this.#add('prompt', { name, ...definition, completes });
+        const completes = completers.some(([, complete]) => complete !== undefined);
+        const number = guarded(() => this.entries.prompt(JSON.stringify({ name, ...definition }), completes));
         this.#completers.add('prompt', name, completers);
         return this.#enter(Kind.Prompt, number, { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer });
     }
@@ -172,7 +177,7 @@ export abstract class Offer<State> {
         method: string,
         handler: (params: Params, context: Context<State>) => Awaitable<object>
     ): this {
-        const number = guarded(() => this.offer.method(extension, method));
+        const number = guarded(() => this.entries.method(extension, method));
         return this.#enter(Kind.Method, number, { what: `method ${method}`, isTool: false, call: handler, answer: objectAnswer });
     }
 
@@ -182,7 +187,7 @@ export abstract class Offer<State> {
      */
     skills(folder: string | URL): this {
         const path = folder instanceof URL ? fileURLToPath(folder) : folder;
-        for (const { manifest, within, files } of skillFolders(path)) guarded(() => this.offer.skill(manifest, within, files));
+        for (const { manifest, within, files } of skillFolders(path)) guarded(() => this.entries.skill(manifest, within, files));
         return this;
     }
 
@@ -191,31 +196,31 @@ export abstract class Offer<State> {
      * runs.
      */
     removeTool(name: string): boolean {
-        return this.#remove(Kind.Tool, () => this.offer.removeTool(name));
+        return this.#remove(Kind.Tool, () => this.entries.removeTool(name));
     }
 
     /** Removes a resource and returns whether it existed. */
     removeResource(uri: string): boolean {
-        return this.#remove(Kind.Resource, () => this.offer.removeResource(uri));
+        return this.#remove(Kind.Resource, () => this.entries.removeResource(uri));
     }
 
     /** Removes a resource template and returns whether it existed. */
     removeResourceTemplate(template: string): boolean {
-        const removed = this.#remove(Kind.Template, () => this.offer.removeTemplate(template));
+        const removed = this.#remove(Kind.Template, () => this.entries.removeTemplate(template));
         this.#completers.remove('resource', template);
         return removed;
     }
 
     /** Removes a prompt and returns whether it existed. */
     removePrompt(name: string): boolean {
-        const removed = this.#remove(Kind.Prompt, () => this.offer.removePrompt(name));
+        const removed = this.#remove(Kind.Prompt, () => this.entries.removePrompt(name));
         this.#completers.remove('prompt', name);
         return removed;
     }
 
     /** Notifies the clients that subscribed to a resource that it changed. Needs `subscriptions`. */
     resourceUpdated(uri: string | URL): void {
-        guarded(() => this.offer.resourceUpdated(String(uri)));
+        guarded(() => this.entries.resourceUpdated(String(uri)));
     }
 
     #enter(kind: Kind, number: number, entry: Entry): this {
@@ -226,38 +231,10 @@ export abstract class Offer<State> {
     /** Deletes the entries that the engine no longer has; calls in progress already hold theirs. */
     #remove(kind: Kind, remove: () => boolean): boolean {
         const removed = guarded(remove);
-        const isGone = (target: number) => target % KINDS === kind && !this.offer.has(target);
+        const isGone = (target: number) => target % KINDS === kind && !this.entries.has(target);
         if (removed) for (const target of this.#entries.keys()) if (isGone(target)) this.#entries.delete(target);
         return removed;
     }
-
-    #add(kind: 'tool' | 'resource' | 'template' | 'prompt', definition: object): number {
-        return guarded(() => this.offer[kind](JSON.stringify(definition)));
-    }
-}
-
-function offered(options: ServerOptions<any>): NativeOfferOptions {
-    const { instructions, pageSize, cacheLists, extensions, stateKey, taskLimits: tasks, references, delegate } = options;
-    const { profile, policy, experimental } = options;
-    return {
-        listChanges: options.listChanges ?? false,
-        subscriptions: options.subscriptions ?? false,
-        actions: options.actions ?? false,
-        cacheIsPublic: cacheLists?.scope === 'public',
-        lookedAt: [options.approval, options.sanitise].flatMap(hooks => Object.keys(hooks ?? {})),
-        ...(instructions !== undefined && { instructions }),
-        ...(pageSize !== undefined && { pageSize }),
-        ...(cacheLists && { cacheMs: cacheLists.ms }),
-        ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
-        ...(stateKey && { stateKey }),
-        ...(delegate && { delegate }),
-        ...(profile && { profile }),
-        ...(policy && { policy: JSON.stringify({ ...policy, audit: undefined }) }),
-        ...(experimental && { experimental: JSON.stringify(Object.entries(experimental)) }),
-        ...(tasks && { tasks }),
-        ...(options.maxBytes !== undefined && { maxBytes: options.maxBytes }),
-        ...(references && { references })
-    };
 }
 
 /** Runs the schema library's own validation before the handler. */

@@ -1,0 +1,23 @@
+//! What connections of a server are served from.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mcpbolt::connection::Config;
+use mcpbolt::server::{Live, StateSigner, Template};
+
+use crate::delegate::Delegate;
+
+/// The resource templates by number, to extract the variables of a URI. All other work of an operation is
+/// JavaScript's.
+pub type Templates = HashMap<u32, Template>;
+
+/// The current registry, and the configuration of its connections.
+#[derive(Clone)]
+pub struct Served {
+    pub live: Arc<Live<Templates>>,
+    pub config: Arc<Config>,
+    pub signer: Option<StateSigner>,
+    /// Answers requests instead of the registry, if present.
+    pub delegate: Option<Arc<Delegate>>,
+}
