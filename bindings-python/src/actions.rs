@@ -8,11 +8,11 @@ use pyo3::types::PyList;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::answer::exception;
 use crate::client::Link;
-use crate::news::News;
+use crate::client_events::ClientEvent;
+use crate::exceptions::exception;
+use crate::operation::Outcome;
 use crate::settings::{self, wrong};
-use crate::work::Made;
 use crate::{read, write};
 
 /// Calls an action; `future` gets its `ActionAnswer`. `params` and `options` are JSON. Returns a number to
@@ -33,10 +33,12 @@ pub fn call_action(
     Ok(
         link.start_watched(future, on_partial, |number, inbox| async move {
             if wants_partials {
-                let report = move |part: &str| inbox.push(News::State(number, part.to_owned()));
+                let report =
+                    move |part: &str| inbox.push(ClientEvent::State(number, part.to_owned()));
                 call = call.on_partial(report);
             }
-            Ok(Made::Action(Box::new(call.await)))
+            let outcome = call.await;
+            Ok(Outcome::object(move |py| self::outcome(py, outcome)))
         }),
     )
 }
@@ -50,15 +52,15 @@ pub fn action_schemas(link: &Link, future: Py<PyAny>) -> u64 {
             Ok(all) => {
                 let member = |(name, schema)| format!("{}:{schema}", Value::String(name));
                 let members: Vec<_> = all.into_iter().map(member).collect();
-                Made::Json(format!("{{{}}}", members.join(",")))
+                Outcome::Json(format!("{{{}}}", members.join(",")))
             }
-            Err(failure) => Made::Action(Box::new(Err(failure))),
+            Err(failure) => Outcome::object(move |py| Err(failed(py, &failure))),
         })
     })
 }
 
 /// Makes the package's `ActionAnswer` or exception of an outcome.
-pub fn outcome<'py>(
+fn outcome<'py>(
     py: Python<'py>,
     outcome: Result<ActionAnswer, ActionFailure>,
 ) -> PyResult<Bound<'py, PyAny>> {

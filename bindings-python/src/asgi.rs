@@ -14,6 +14,7 @@ use crate::hosted::Hosted;
 use crate::hub::{Hub, Interpreter};
 use crate::serving::Serving;
 use crate::settings::{read, unusable, wrong};
+use crate::worker;
 
 /// The HTTP endpoint that answers requests.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -33,7 +34,7 @@ pub fn mount(
     interpreter: Interpreter,
     options: &str,
 ) -> PyResult<(Serving, Endpoint)> {
-    let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
+    let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
     let mut options: ServeSettings<Seconds> = read(options)?;
     options.path = Some("*".into());
     let options = options.http().map_err(unusable)?;

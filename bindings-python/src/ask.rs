@@ -4,11 +4,9 @@
 //! worker thread. From 2026-07-28 on the call is answered with its questions, which ends the round: the
 //! task is then cancelled, or the function unwound. The client repeats the call with the replies.
 
-use std::collections::HashMap;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context as Waiter, Poll, Wake, Waker};
 
 use mcpbolt::client::block_on;
@@ -21,40 +19,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 use serde::Serialize;
 
-use crate::answer::exception;
-use crate::context::Context;
+use crate::exceptions::{exception, round_over};
 use crate::hub::{Event, Hub};
+use crate::questions::Question;
 use crate::session::Session;
-use crate::{future, read, worker, write};
-
-/// A future answer, as JSON.
-type Question = Pin<Box<dyn Future<Output = Result<String, RequestError>> + Send>>;
-
-/// The open questions of tasks, and the Python futures that wait for the answers.
-#[derive(Default)]
-pub struct Questions {
-    open: Mutex<HashMap<u64, (Question, Py<PyAny>)>>,
-    next: AtomicU64,
-}
-
-impl Questions {
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, (Question, Py<PyAny>)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn forget(&self, number: u64) {
-        let forgotten = self.open().remove(&number);
-        drop(forgotten);
-    }
-}
+use crate::{future, read, write};
 
 /// The waker of a question: tells the event loop that its answer may be there.
-struct Bell {
+struct AnswerWaker {
     hub: Arc<Hub>,
     number: u64,
 }
 
-impl Wake for Bell {
+impl Wake for AnswerWaker {
     fn wake(self: Arc<Self>) {
         self.hub.inbox.push(Event::Asked(self.number));
     }
@@ -62,7 +39,7 @@ impl Wake for Bell {
 
 /// Makes the Python `Asked` object of a question, to await or to wait for.
 pub fn asked<'py>(
-    context: &Bound<'py, Context>,
+    context: &Bound<'py, PyAny>,
     what: &str,
     arguments: &Bound<'py, PyTuple>,
     options: Option<&Bound<'py, PyDict>>,
@@ -104,31 +81,20 @@ fn to_json(value: &impl Serialize) -> Result<String, RequestError> {
     serde_json::to_string(value).map_err(|_| RequestError::BadAnswer("a result of another shape"))
 }
 
-/// The exception that is raised in a function whose round is over. The call is answered already, so it does
-/// not matter how the function handles it.
-pub fn round_over(py: Python<'_>) -> PyErr {
-    let made = py
-        .import("mcpbolt._errors")
-        .and_then(|errors| errors.getattr("RoundOver")?.call0());
-    made.map_or_else(|error| error, PyErr::from_value)
-}
-
 /// Sends a question for a coroutine function; `future` gets the answer. Returns the question's number.
 pub fn begin(
     py: Python<'_>,
-    context: &Context,
+    (session, context): (&Arc<Session>, &server::Context),
     what: &str,
     params: &Bound<'_, PyAny>,
     future: Py<PyAny>,
 ) -> PyResult<u64> {
-    let question = question(&context.inner, what, params)?;
-    let session = context.session(py)?;
+    let question = question(context, what, params)?;
     let hub = &session.hub;
-    let number = hub.questions.next.fetch_add(1, Ordering::Relaxed);
-    hub.questions.open().insert(number, (question, future));
+    let number = hub.questions.add(question, future);
     settle(py, hub, number)?;
-    if context.inner.is_round_over(Waker::noop()) {
-        end_soon(py, context)?;
+    if context.is_round_over(Waker::noop()) {
+        end_soon(py, session, context)?;
     }
     Ok(number)
 }
@@ -148,26 +114,24 @@ pub fn any(
         Ok(answer.as_ref().result().unwrap_or("{}").to_owned())
     });
     let hub = &session.hub;
-    let number = hub.questions.next.fetch_add(1, Ordering::Relaxed);
-    hub.questions.open().insert(number, (question, future));
+    let number = hub.questions.add(question, future);
     settle(py, hub, number)?;
     Ok(number)
 }
 
 /// Settles the future of a question, if the answer is there; otherwise an [`Event::Asked`] follows later.
 pub fn settle(py: Python<'_>, hub: &Arc<Hub>, number: u64) -> PyResult<()> {
-    let waker = Waker::from(Arc::new(Bell {
+    let waker = Waker::from(Arc::new(AnswerWaker {
         hub: hub.clone(),
         number,
     }));
-    let taken = hub.questions.open().remove(&number);
-    let Some((mut question, waits)) = taken else {
+    let Some((mut question, waits)) = hub.questions.take(number) else {
         return Ok(());
     };
     match question.as_mut().poll(&mut Waiter::from_waker(&waker)) {
         Poll::Ready(answer) => future::settle(py, &waits, parsed(py, answer)),
         Poll::Pending => {
-            hub.questions.open().insert(number, (question, waits));
+            hub.questions.put_back(number, question, waits);
             Ok(())
         }
     }
@@ -181,13 +145,12 @@ fn parsed(py: Python<'_>, answer: Result<String, RequestError>) -> PyResult<Boun
 }
 
 /// Ends the round at the end of the event loop's turn, so that concurrent questions are sent together.
-fn end_soon(py: Python<'_>, context: &Context) -> PyResult<()> {
-    let session = context.session(py)?;
-    let hub = session.hub.clone();
+fn end_soon(py: Python<'_>, session: &Arc<Session>, context: &server::Context) -> PyResult<()> {
+    let (session, hub) = (session.clone(), session.hub.clone());
     let Some(call_soon) = &hub.interpreter.call_soon else {
         return Err(PyRuntimeError::new_err("there is no event loop"));
     };
-    let inner = context.inner.clone();
+    let inner = context.clone();
     let end = PyCFunction::new_closure(py, None, None, move |arguments, _| -> PyResult<()> {
         let py = arguments.py();
         if inner.is_cancelled() {
@@ -211,12 +174,12 @@ enum End {
 /// Sends a question for a plain function, and blocks until the answer comes.
 pub fn wait<'py>(
     py: Python<'py>,
-    context: &Context,
+    (session, context): (&Arc<Session>, &server::Context),
     what: &str,
     params: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut question = question(&context.inner, what, params)?;
-    let mut cancelled = context.inner.cancel_token().cancelled();
+    let mut question = question(context, what, params)?;
+    let mut cancelled = context.cancel_token().cancelled();
     let mut end = |cx: &mut Waiter<'_>| {
         if let Poll::Ready(answer) = question.as_mut().poll(cx) {
             return Poll::Ready(End::Answered(answer));
@@ -224,19 +187,18 @@ pub fn wait<'py>(
         if Pin::new(&mut cancelled).poll(cx).is_ready() {
             return Poll::Ready(End::Cancelled);
         }
-        match context.inner.is_round_over(cx.waker()) {
+        match context.is_round_over(cx.waker()) {
             true => Poll::Ready(End::RoundOver),
             false => Poll::Pending,
         }
     };
-    let session = context.session(py)?;
     let hub = &session.hub;
     let end = py.detach(|| match end(&mut Waiter::from_waker(Waker::noop())) {
         Poll::Ready(end) => end,
         Poll::Pending => {
             hub.hand_over(&hub.answered);
-            let spawn = || worker::spawn(hub);
-            hub.workers.aside(spawn, || block_on(poll_fn(end)))
+            hub.workers
+                .aside(|| hub.spawn_worker(), || block_on(poll_fn(end)))
         }
     });
     match end {
@@ -244,7 +206,7 @@ pub fn wait<'py>(
         End::Cancelled => Err(exception(py, &RequestError::Cancelled(None))),
         End::RoundOver => {
             hub.answered
-                .put(&session, |replies| context.inner.end_round(replies));
+                .put(session, |replies| context.end_round(replies));
             hub.hand_over(&hub.answered);
             Err(round_over(py))
         }

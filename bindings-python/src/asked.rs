@@ -12,12 +12,12 @@ use mcpbolt::handler::HandlerError;
 use mcpbolt::mcp::{Elicitation, Elicited};
 use mcpbolt::settings::{ClientSettings, Seconds};
 
+use crate::client_events::ClientEvent;
 use crate::inbox::Inbox;
-use crate::news::News;
 
 /// The questions that wait for the program's answer.
 pub struct Asked {
-    inbox: Arc<Inbox<News>>,
+    inbox: Arc<Inbox<ClientEvent>>,
     open: Mutex<HashMap<u64, Slot>>,
     next: AtomicU64,
 }
@@ -28,7 +28,7 @@ enum Slot {
 }
 
 impl Asked {
-    pub fn new(inbox: Arc<Inbox<News>>) -> Self {
+    pub fn new(inbox: Arc<Inbox<ClientEvent>>) -> Self {
         Self {
             inbox,
             open: Mutex::default(),
@@ -56,7 +56,7 @@ impl Asked {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.open()
             .insert(number, Slot::Open(Waker::noop().clone()));
-        self.inbox.push(News::Asked(number, what, params));
+        self.inbox.push(ClientEvent::Asked(number, what, params));
         Answering {
             asked: self.clone(),
             number,
@@ -92,7 +92,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         let left = self.asked.open().remove(&self.number);
         if let Some(Slot::Open(_)) = left {
-            self.asked.inbox.push(News::GivenUp(self.number));
+            self.asked.inbox.push(ClientEvent::GivenUp(self.number));
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Converts content blocks to types that the revision in force has.
+//! Content blocks: writes text, and converts blocks to types that the revision in force has.
 
 use std::borrow::Cow;
 
+use mcpbolt::connection::ResultWriter;
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::Revision;
 
@@ -47,5 +48,20 @@ fn fitted_block(block: &str, revision: Revision) -> Cow<'_, str> {
             String::from_utf8(out).unwrap_or_default().into()
         }
         _ => block.into(),
+    }
+}
+
+/// Appends a `content` array with one text block.
+pub fn append_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+    string::append(out, text);
+    out.extend_from_slice(b"}]");
+}
+
+/// Writes the members of a result with one text block.
+pub fn write_text(result: &mut ResultWriter<'_>, text: &str, is_error: bool) {
+    result.with("content", |out| append_text(out, text));
+    if is_error {
+        result.raw("isError", "true");
     }
 }

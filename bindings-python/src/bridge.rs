@@ -12,7 +12,7 @@ use mcpbolt::message::MessageRef;
 use mcpbolt::server::{Offer, Registry, ServerHost, View};
 
 use crate::hub::{Ending, Event, Hub};
-use crate::kernel::{self, News};
+use crate::kernel::{self, KernelEvent};
 use crate::panics::{self, caught};
 use crate::session::{Session, Work};
 use crate::target::{Lane, Target, Targets};
@@ -34,7 +34,7 @@ impl Bridge {
     /// Makes the bridge for the connection of `handle`.
     pub fn new(hub: &Arc<Hub>, handle: Handle) -> Self {
         Self {
-            view: View::of(&hub.catalog.live),
+            view: View::of(&hub.served.live),
             session: Session::new(hub.clone(), handle),
             source: Source::Unknown,
             tag: NOBODY,
@@ -45,16 +45,16 @@ impl Bridge {
     /// Makes the host for the connection of `handle`.
     pub fn host(hub: &Arc<Hub>, handle: Handle) -> ServerHost<Self> {
         let bridge = Self::new(hub, handle.clone());
-        ServerHost::live(hub.catalog.live.clone(), handle, bridge)
+        ServerHost::live(hub.served.live.clone(), handle, bridge)
     }
 
-    /// Passes news to the kernel, if there is one; returns whether there is.
-    fn tell(&self, news: impl FnOnce() -> News) -> bool {
+    /// Passes an event to the kernel, if there is one; returns whether there is.
+    fn tell(&self, event: impl FnOnce() -> KernelEvent) -> bool {
         let hub = &self.session.hub;
-        if hub.catalog.kernel.is_some() {
-            hub.announce(vec![Event::Kernel(self.session.clone(), news())]);
+        if hub.served.kernel.is_some() {
+            hub.announce(vec![Event::Kernel(self.session.clone(), event())]);
         }
-        hub.catalog.kernel.is_some()
+        hub.served.kernel.is_some()
     }
 
     /// Has the server end with this connection.
@@ -69,7 +69,7 @@ impl Executor for Bridge {
         request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
-        let Some(kernel) = &self.session.hub.catalog.kernel else {
+        let Some(kernel) = &self.session.hub.served.kernel else {
             return Err(answer);
         };
         let kernels = Disposition::Deferred(kernel::OPERATION);
@@ -81,7 +81,7 @@ impl Executor for Bridge {
     }
 
     fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
-        if self.session.hub.catalog.kernel.is_some() {
+        if self.session.hub.served.kernel.is_some() {
             self.session.carried(stream, head);
         }
     }
@@ -98,21 +98,21 @@ impl Executor for Bridge {
     }
 
     fn opens(&self, method: Method) -> bool {
-        let kernel = &self.session.hub.catalog.kernel;
+        let kernel = &self.session.hub.served.kernel;
         kernel.as_ref().is_some_and(|kernel| kernel.opens(method))
     }
 
     fn hear(&mut self, message: MessageRef<'_>) -> bool {
         let params = || message.params().map(str::to_owned);
-        self.tell(|| News::Notice(message.method().unwrap_or_default().into(), params()))
+        self.tell(|| KernelEvent::Notice(message.method().unwrap_or_default().into(), params()))
     }
 
     fn draining(&mut self) {
-        self.tell(|| News::Draining);
+        self.tell(|| KernelEvent::Draining);
     }
 
     fn closed(&mut self) {
-        self.tell(|| News::Closed);
+        self.tell(|| KernelEvent::Closed);
     }
 
     /// Refuses reuse while Python holds anything of this connection.
@@ -146,21 +146,21 @@ impl Executor for Bridge {
 
     fn cancelled(&mut self, key: CallKey, _reason: Option<&str>) {
         let hub = &self.session.hub;
-        if hub.catalog.needs_loop {
+        if hub.served.needs_loop {
             hub.inbox.push(Event::Cancelled(self.session.clone(), key));
         }
     }
 
     fn initialized(&mut self) {
         let hub = &self.session.hub;
-        if hub.catalog.on_initialized.is_some() {
+        if hub.served.on_initialized.is_some() {
             hub.inbox.push(Event::Initialized(self.session.clone()));
         }
     }
 
     fn roots_changed(&mut self) {
         let hub = &self.session.hub;
-        if hub.catalog.on_roots_changed.is_some() {
+        if hub.served.on_roots_changed.is_some() {
             hub.inbox.push(Event::RootsChanged(self.session.clone()));
         }
     }
@@ -169,10 +169,10 @@ impl Executor for Bridge {
 /// Decides who carries out a call; `None` if it is answered here.
 fn sorted(session: &Arc<Session>, offer: &Offer<Targets>, call: Call) -> Option<Event> {
     panics::point("bridge");
-    let kernel = &session.hub.catalog.kernel;
+    let kernel = &session.hub.served.kernel;
     let native = match (kernel, call.operation) {
         (Some(_), kernel::OPERATION) => {
-            return Some(Event::Kernel(session.clone(), News::Request(call)));
+            return Some(Event::Kernel(session.clone(), KernelEvent::Request(call)));
         }
         (Some(kernel), Operation::CallTool(number)) => kernel.natives.target(number),
         _ => None,

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::Config;
 use mcpbolt::mcp::{Method, Revision};
-use mcpbolt::server::{Change, Live, StateSigner};
+use mcpbolt::server::{Change, Live};
 use mcpbolt::settings::{Seconds, ServerSettings};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -12,6 +11,7 @@ use pyo3::prelude::*;
 use crate::audit;
 use crate::definition::{Entry, SkillFolder};
 use crate::kernel::Kernel;
+use crate::served::Served;
 use crate::settings::{read, unusable, wrong};
 use crate::straight::Straight;
 use crate::target::{Lane, Target, Targets};
@@ -19,7 +19,7 @@ use crate::target::{Lane, Target, Targets};
 /// Everything that a server offers, shared by all its connections.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Catalog {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<Served>,
 }
 
 /// The Python `Settings`.
@@ -35,50 +35,6 @@ struct Settings {
     audit: Option<Py<PyAny>>,
     on_initialized: Option<Py<PyAny>>,
     on_roots_changed: Option<Py<PyAny>>,
-}
-
-/// The part of a catalog that engine threads hold.
-#[derive(Debug)]
-pub struct Shared {
-    pub live: Arc<Live<Targets>>,
-    pub config: Arc<Config>,
-    /// Signs the state that clients hold between the rounds of a call.
-    pub state_signer: Option<StateSigner>,
-    /// The kernel that answers what the registry does not have.
-    pub kernel: Option<Kernel>,
-    /// Whether anything runs on an event loop, now or after a change.
-    pub needs_loop: bool,
-    /// The callbacks for clients that have finished the handshake, and for those with changed roots.
-    pub on_initialized: Option<Py<PyAny>>,
-    pub on_roots_changed: Option<Py<PyAny>>,
-}
-
-impl Shared {
-    /// Shows the garbage collector the Python objects held here. Only uniquely owned parts are shown: the
-    /// collector takes objects that it is not shown to be reachable from outside.
-    fn visit(this: &Arc<Self>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if Arc::strong_count(this) > 1 {
-            return Ok(());
-        }
-        visit.call(&this.on_initialized)?;
-        visit.call(&this.on_roots_changed)?;
-        if let Some(kernel) = &this.kernel {
-            kernel.visit(visit)?;
-        }
-        if Arc::strong_count(&this.live) > 1 {
-            return Ok(());
-        }
-        let shown = this
-            .live
-            .peek(|offer| match Arc::strong_count(&offer.handlers) {
-                1 => offer
-                    .handlers
-                    .all()
-                    .try_for_each(|one| Target::visit(one, visit)),
-                _ => Ok(()),
-            });
-        shown.unwrap_or(Ok(()))
-    }
 }
 
 impl Catalog {
@@ -107,7 +63,7 @@ impl Catalog {
         }
         for entry in entries.into_iter().chain(given.completion) {
             let (listed, target) = entry.read()?;
-            targets.add(&mut registry, listed, target).map_err(wrong)?;
+            targets.insert(listed.register(&mut registry).map_err(wrong)?, target);
         }
         let looked_at = given.looked_at.iter().map(String::as_str);
         registry.knows_tools(looked_at).map_err(wrong)?;
@@ -119,7 +75,7 @@ impl Catalog {
         let needs_loop = kernel.is_some()
             || settings.list_changes
             || targets.all().any(|one| one.lane == Lane::Task);
-        let shared = Shared {
+        let shared = Served {
             live: Arc::new(Live::new(registry, targets)),
             config,
             state_signer: settings.state_signer(),
@@ -147,7 +103,7 @@ impl Catalog {
     fn add(&self, entry: Entry) -> PyResult<()> {
         let (listed, target) = entry.read()?;
         let added = self.shared.live.change(|mut registry, mut targets| {
-            targets.add(&mut registry, listed, target)?;
+            targets.insert(listed.register(&mut registry)?, target);
             Ok((registry, targets))
         });
         added.map_err(wrong)
@@ -220,7 +176,7 @@ impl Catalog {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        Shared::visit(&self.shared, &visit)
+        Served::visit(&self.shared, &visit)
     }
 
     /// Whether a connection uses this catalog.

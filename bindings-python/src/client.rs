@@ -1,12 +1,11 @@
 //! [`Link`]: the client's side of one connection, as the Python package sees it.
 
-mod underway;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
-
-use mcpbolt::client::{Client, Interests};
+use mcpbolt::client::Client;
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::json::reader;
@@ -14,35 +13,35 @@ use mcpbolt::mcp::{LogLevel, Method, Root, Side};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use serde_json::value::RawValue;
+use pyo3::types::PyBytes;
 
-use self::underway::{Waiting, lock};
-use crate::answer::exception;
+use crate::answer::Answer;
 use crate::asked::Asked;
-use crate::client_setup::{Ears, value_error};
+use crate::callbacks::Callbacks;
+use crate::client_events::ClientEvent;
+use crate::exceptions::exception;
 use crate::forked::Here;
 use crate::future::tell;
 use crate::inbox::Inbox;
-use crate::news::News;
-use crate::options::Options;
+use crate::operation::{Operation, Outcome};
+use crate::operations::Operations;
 use crate::panics::{self, Panicked, caught};
+use crate::request_options::RequestOptions;
 use crate::serving::shown;
-use crate::settings::{seconds, wrong};
-use crate::work::{Made, Work};
+use crate::settings::wrong;
 use crate::{future, read, write};
 
-/// The most news handled in one turn of the event loop.
+/// The most events handled in one turn of the event loop.
 const DRAIN: usize = 1024;
 
 /// The client's side of one connection, which a thread of the engine drives.
 #[pyclass(frozen, weakref, module = "mcpbolt._core")]
 pub struct Link {
     pub client: Here<Client>,
-    inbox: Arc<Inbox<News>>,
+    inbox: Arc<Inbox<ClientEvent>>,
     asked: Arc<Asked>,
-    waiting: Mutex<HashMap<u64, Waiting>>,
-    next: AtomicU64,
-    ears: Ears,
+    operations: Operations,
+    callbacks: Callbacks,
 }
 
 /// A server's implementation info, its capabilities, its instructions, and the revision.
@@ -55,17 +54,70 @@ type Peer<'py> = (
 
 impl Link {
     /// Makes the link for the connection of a client.
-    pub fn new(client: Client, inbox: Arc<Inbox<News>>, asked: Arc<Asked>, ears: Ears) -> Self {
+    pub fn new(
+        client: Client,
+        inbox: Arc<Inbox<ClientEvent>>,
+        asked: Arc<Asked>,
+        callbacks: Callbacks,
+    ) -> Self {
         let link = Self {
             client: Here::new(client),
+            operations: Operations::new(inbox.clone()),
             inbox,
             asked,
-            waiting: Mutex::default(),
-            next: AtomicU64::new(0),
-            ears,
+            callbacks,
         };
         link.look_for_opening();
         link
+    }
+
+    fn look_for_opening(&self) {
+        let waker = self.operations.waker(None);
+        let mut opened = self.client.handle().opened();
+        if Pin::new(&mut opened)
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            self.inbox.push(ClientEvent::Opened);
+        }
+    }
+
+    /// Starts an operation that is not a plain request; returns its number.
+    pub fn start<T: Into<Outcome>>(
+        &self,
+        future: Py<PyAny>,
+        work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
+    ) -> u64 {
+        self.start_watched(future, None, |_, _| work)
+    }
+
+    /// Starts an operation with a callback for its progress, which `work` reports as events with the number
+    /// that it is given.
+    pub fn start_watched<T: Into<Outcome>, F>(
+        &self,
+        future: Py<PyAny>,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(u64, Arc<Inbox<ClientEvent>>) -> F,
+    ) -> u64
+    where
+        F: Future<Output = Result<T, RequestError>> + Send + 'static,
+    {
+        let number = self.operations.number();
+        let operation = Operation::other(work(number, self.inbox.clone()));
+        self.operations.begin(number, operation, future, progress);
+        number
+    }
+
+    /// Starts the operation that `make` makes of its number, with its progress callback; returns the number.
+    pub fn begin(
+        &self,
+        future: Py<PyAny>,
+        make: impl FnOnce(u64, &Arc<Inbox<ClientEvent>>) -> PyResult<(Operation, Option<Py<PyAny>>)>,
+    ) -> PyResult<u64> {
+        let number = self.operations.number();
+        let (operation, progress) = make(number, &self.inbox)?;
+        self.operations.begin(number, operation, future, progress);
+        Ok(number)
     }
 }
 
@@ -78,50 +130,16 @@ impl Link {
         method: &str,
         params: Option<&Bound<'_, PyAny>>,
         future: Py<PyAny>,
-        options: Option<Options>,
+        options: Option<RequestOptions>,
     ) -> PyResult<u64> {
         panics::point("request");
         let params = params.map(write::json).transpose()?;
-        let number = self.number();
-        let (options, progress) = options
-            .unwrap_or_default()
-            .of_request(number, &self.inbox)?;
-        let asking = self
-            .client
-            .request(method, params.as_deref(), options)
-            .map_err(|error| exception(py, &error))?;
-        self.begin(number, Work::Asking(asking), future, progress);
-        Ok(number)
-    }
-
-    /// Calls a tool with the knowledge from its list: the result is validated against its output schema,
-    /// and it is called as a task if it requires that. `future` gets the answer; with `start`, it gets the
-    /// task instead, if the call becomes one.
-    fn call_tool(
-        &self,
-        name: &str,
-        arguments: &Bound<'_, PyAny>,
-        future: Py<PyAny>,
-        options: Option<Options>,
-        start: bool,
-        ttl: Option<f64>,
-    ) -> PyResult<u64> {
-        let arguments = RawValue::from_string(write::json(arguments)?);
-        let arguments = arguments.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let number = self.number();
-        let mut call = self.client.call_tool(name, &arguments);
-        if let Some(ttl) = ttl {
-            call = call.ttl(seconds(ttl)?);
-        }
-        let (call, progress) = options
-            .unwrap_or_default()
-            .of_call(call, number, &self.inbox)?;
-        let work = match start {
-            true => Work::other(call.start_unread()),
-            false => Work::other(call.answer()),
-        };
-        self.begin(number, work, future, progress);
-        Ok(number)
+        self.begin(future, |number, inbox| {
+            let (options, progress) = options.unwrap_or_default().of_request(number, inbox)?;
+            let asking = self.client.request(method, params.as_deref(), options);
+            let asking = asking.map_err(|error| exception(py, &error))?;
+            Ok((Operation::Asking(asking), progress))
+        })
     }
 
     /// Subscribes to changes of a resource, or unsubscribes; `future` gets `None`.
@@ -133,25 +151,6 @@ impl Link {
                 false => client.unsubscribe(&uri).await,
             }
         })
-    }
-
-    /// Subscribes to changes; `future` gets the stream of the subscription.
-    fn listen(
-        &self,
-        tools: bool,
-        prompts: bool,
-        resources: bool,
-        uris: Vec<String>,
-        future: Py<PyAny>,
-    ) -> u64 {
-        let client = self.client.clone();
-        let interests = Interests {
-            tools,
-            prompts,
-            resources,
-            uris,
-        };
-        self.start(future, async move { client.listen(interests).await })
     }
 
     /// Sets the minimum level of log messages. `future` gets `True` if the server keeps it, and `False` in
@@ -166,14 +165,14 @@ impl Link {
             if settles {
                 client.set_log_level(level).await?;
             }
-            Ok(Made::Json(settles.to_string()))
+            Ok(Outcome::Json(settles.to_string()))
         }))
     }
 
     /// Replaces the roots, a JSON array, and notifies the server.
     fn set_roots(&self, roots: &str) -> PyResult<()> {
         let roots: Vec<Root> = serde_json::from_str(roots).map_err(wrong)?;
-        self.client.set_roots(roots).map_err(value_error)
+        self.client.set_roots(roots).map_err(wrong)
     }
 
     /// Answers a question of the server.
@@ -189,9 +188,8 @@ impl Link {
 
     /// Cancels a request: the server is notified, and a late answer is discarded.
     fn cancel(&self, number: u64, reason: Option<&str>) {
-        let waiting = lock(&self.waiting).remove(&number);
-        if let Some(waiting) = waiting {
-            waiting.work.cancel(reason);
+        if let Some(pending) = self.operations.remove(number) {
+            pending.operation.cancel(reason);
         }
     }
 
@@ -200,11 +198,11 @@ impl Link {
         Wake(self.inbox.clone())
     }
 
-    /// Handles the news that has come: settles futures and calls callbacks.
+    /// Handles the events that have come: settles futures and calls callbacks.
     fn drain(&self, py: Python<'_>) {
-        for news in self.inbox.take(DRAIN) {
-            let number = news.number();
-            if let Err(panic) = caught(|| self.take(py, news)) {
+        for event in self.inbox.take(DRAIN) {
+            let number = event.number();
+            if let Err(panic) = caught(|| self.take(py, event)) {
                 self.panicked(py, number, &panic);
             }
         }
@@ -217,19 +215,12 @@ impl Link {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.ears.visit(&visit)?;
-        // Only threads attached to the interpreter hold the lock, so it is free while the collector runs.
-        let Ok(waiting) = self.waiting.try_lock() else {
-            return Ok(());
-        };
-        waiting.values().try_for_each(|one| {
-            visit.call(&one.future)?;
-            visit.call(&one.progress)
-        })
+        self.callbacks.visit(&visit)?;
+        self.operations.visit(&visit)
     }
 
     fn __clear__(&self) {
-        drop(std::mem::take(&mut *lock(&self.waiting)));
+        self.operations.clear();
     }
 
     /// The server's implementation info, its capabilities, its instructions, and the revision.
@@ -293,55 +284,80 @@ impl Link {
 }
 
 impl Link {
-    /// Handles one piece of news.
-    fn take(&self, py: Python<'_>, news: News) {
+    /// Handles one event.
+    fn take(&self, py: Python<'_>, event: ClientEvent) {
         panics::point("news");
-        match news {
-            News::Opened => shown(py, self.settle_opening(py)),
-            News::Done(number) => match self.poll(number) {
+        match event {
+            ClientEvent::Opened => shown(py, self.settle_opening(py)),
+            ClientEvent::Done(number) => match self.operations.poll(number) {
                 // Settled only after the progress reports that are still in the inbox.
-                Some(outcome) if self.report(py, number).is_some() => {
-                    self.inbox.push(News::Outcome(number, Box::new(outcome)))
-                }
+                Some(outcome) if self.operations.progress(py, number).is_some() => self
+                    .inbox
+                    .push(ClientEvent::Outcome(number, Box::new(outcome))),
                 Some(outcome) => self.settle(py, number, outcome),
                 None => {}
             },
-            News::Outcome(number, outcome) => self.settle(py, number, *outcome),
-            News::Progress(number, progress, total, message) => {
-                let report = self.report(py, number);
+            ClientEvent::Outcome(number, outcome) => self.settle(py, number, *outcome),
+            ClientEvent::Progress(number, progress, total, message) => {
+                let report = self.operations.progress(py, number);
                 tell(py, report.as_ref(), (progress, total, message));
             }
-            News::State(number, json) => {
+            ClientEvent::State(number, json) => {
                 if let Ok(state) = read::value(py, &json) {
-                    tell(py, self.report(py, number).as_ref(), (state,));
+                    tell(py, self.operations.progress(py, number).as_ref(), (state,));
                 }
             }
-            News::Notice(method, params) => {
+            ClientEvent::Notice(method, params) => {
                 if let Ok(params) = read::value(py, &params) {
-                    tell(py, Some(&self.ears.on_notice), (method, params));
+                    tell(py, Some(&self.callbacks.on_notice), (method, params));
                 }
             }
-            News::Asked(number, what, params) => match read::value(py, &params) {
-                Ok(params) => tell(py, Some(&self.ears.on_asked), (number, what, params)),
+            ClientEvent::Asked(number, what, params) => match read::value(py, &params) {
+                Ok(params) => tell(py, Some(&self.callbacks.on_asked), (number, what, params)),
                 Err(error) => self.refuse(number, &error.to_string()),
             },
-            News::GivenUp(number) => tell(py, Some(&self.ears.on_given_up), (number,)),
-            News::Stderr(line) => tell(py, self.ears.on_stderr.as_ref(), (line,)),
-            News::Ended => {
+            ClientEvent::GivenUp(number) => tell(py, Some(&self.callbacks.on_given_up), (number,)),
+            ClientEvent::Stderr(line) => tell(py, self.callbacks.on_stderr.as_ref(), (line,)),
+            ClientEvent::Ended => {
                 shown(
                     py,
-                    future::settle(py, &self.ears.ended, Ok(py.None().into_bound(py))),
+                    future::settle(py, &self.callbacks.ended, Ok(py.None().into_bound(py))),
                 );
             }
         }
     }
 
-    /// Fails the request that the news belongs to with a panic's error; prints the error if there is none.
+    /// Settles the future of an operation, unless the operation was cancelled meanwhile.
+    fn settle(&self, py: Python<'_>, number: u64, outcome: Result<Outcome, RequestError>) {
+        let Some(pending) = self.operations.remove(number) else {
+            return;
+        };
+        let outcome = match outcome {
+            Ok(Outcome::Answer(message)) => Bound::new(py, Answer(message)).map(Bound::into_any),
+            Ok(Outcome::Json(json)) => read::value(py, &json),
+            Ok(Outcome::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
+            Ok(Outcome::Object(make)) => make(py),
+            Ok(Outcome::Nothing) => Ok(py.None().into_bound(py)),
+            Err(error) => Err(exception(py, &error)),
+        };
+        shown(py, future::settle(py, &pending.future, outcome));
+    }
+
+    fn settle_opening(&self, py: Python<'_>) -> PyResult<()> {
+        let mut opened = self.client.handle().opened();
+        let outcome = match Pin::new(&mut opened).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(_)) => Ok(py.None().into_bound(py)),
+            Poll::Ready(Err(error)) => Err(exception(py, &error)),
+            Poll::Pending => return Ok(()),
+        };
+        future::settle(py, &self.callbacks.opened, outcome)
+    }
+
+    /// Fails the request that an event belongs to with a panic's error; prints the error if there is none.
     fn panicked(&self, py: Python<'_>, number: Option<u64>, panic: &Panicked) {
         let error = panic.exception(py);
-        let waiting = number.and_then(|number| lock(&self.waiting).remove(&number));
-        match waiting {
-            Some(waiting) => shown(py, future::settle(py, &waiting.future, Err(error))),
+        match number.and_then(|number| self.operations.remove(number)) {
+            Some(pending) => shown(py, future::settle(py, &pending.future, Err(error))),
             None => error.display(py),
         }
     }
@@ -360,7 +376,7 @@ impl Drop for Link {
 /// The wakeup descriptor of a link. It may outlive the link, so that an event loop can stop watching the
 /// descriptor before it is closed.
 #[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Wake(Arc<Inbox<News>>);
+pub struct Wake(Arc<Inbox<ClientEvent>>);
 
 #[pymethods]
 impl Wake {

@@ -6,12 +6,14 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::client::Link;
+use crate::operation::Outcome;
 use crate::settings::wrong;
-use crate::work::Made;
 
-fn json(value: &impl Serialize) -> Result<Made, RequestError> {
+fn json(value: &impl Serialize) -> Result<Outcome, RequestError> {
     let shape = |_| RequestError::BadAnswer("a result of another shape");
-    serde_json::to_string(value).map(Made::Json).map_err(shape)
+    serde_json::to_string(value)
+        .map(Outcome::Json)
+        .map_err(shape)
 }
 
 /// Lists the server's skills. Here and in the functions below, `future` gets the outcome.
@@ -41,7 +43,10 @@ pub fn read_skill(
     let skill: SkillInfo = serde_json::from_str(skill).map_err(wrong)?;
     Ok(link.start(future, async move {
         match uri {
-            Some(uri) => client.read_skill_file(&skill, &uri).await.map(Made::Bytes),
+            Some(uri) => client
+                .read_skill_file(&skill, &uri)
+                .await
+                .map(Outcome::Bytes),
             None => json(&client.load_skill(&skill).await?),
         }
     }))

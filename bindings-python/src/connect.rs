@@ -10,10 +10,11 @@ use pyo3::prelude::*;
 use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::client::Link;
+use crate::client_events::ClientEvent;
 use crate::client_setup::Setup;
 use crate::hub::{Ending, Hub, Interpreter};
-use crate::news::News;
 use crate::serving::Serving;
+use crate::worker;
 
 /// Connects to a server that is started as a child process.
 #[pyfunction]
@@ -38,9 +39,9 @@ pub fn connect_child(
     child = env
         .into_iter()
         .fold(child, |child, (name, value)| child.env(name, value));
-    if begun.ears.on_stderr.is_some() {
+    if begun.callbacks.on_stderr.is_some() {
         let inbox = begun.inbox.clone();
-        let pass_on = move |line: &str| inbox.push(News::Stderr(line.into()));
+        let pass_on = move |line: &str| inbox.push(ClientEvent::Stderr(line.into()));
         child = child.stderr(Stderr::Lines(Box::new(pass_on)));
     }
     let child = child.spawn()?;
@@ -68,7 +69,7 @@ pub fn connect_pair(
     let now = Instant::now();
     let near = Connection::new(begun.config.clone(), now);
     let far = Connection::new(traced(catalog.shared.config.clone())?, now);
-    let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
+    let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
     let (link, host) = begun.link(near.handle());
     let handle = far.handle();
     let serving = Serving::new(hub.clone(), "pair".into(), {

@@ -1,4 +1,4 @@
-//! [`Context`], which a handler sees of its call, and [`Job`], by which a task answers a call.
+//! [`Context`]: the call in progress, as a handler sees it.
 
 use std::sync::{Arc, Weak};
 
@@ -13,12 +13,11 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::answer::exception;
-use crate::hub::Event;
-use crate::panics::{self, caught};
+use crate::exceptions::{exception, round_over};
+use crate::panics;
 use crate::session::{Session, Work};
 use crate::settings::seconds;
-use crate::{ask, introduction, outcome, read, write};
+use crate::{ask, introduction, read, write};
 
 /// The context of a call in progress.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -45,7 +44,7 @@ impl Context {
             session: Arc::downgrade(session),
             handle: session.handle.clone(),
             state: session.hub.interpreter.state.clone_ref(py),
-            inner: inner.ok_or_else(|| ask::round_over(py))?,
+            inner: inner.ok_or_else(|| round_over(py))?,
             message: work.call.message.clone(),
         })
     }
@@ -100,7 +99,7 @@ impl Context {
         arguments: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        ask::asked(slf, "sample", arguments, options)
+        ask::asked(slf.as_any(), "sample", arguments, options)
     }
 
     /// Asks the user to fill in a form.
@@ -110,7 +109,7 @@ impl Context {
         arguments: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        ask::asked(slf, "elicit", arguments, options)
+        ask::asked(slf.as_any(), "elicit", arguments, options)
     }
 
     /// Asks the user to do something on a web page.
@@ -120,12 +119,12 @@ impl Context {
         arguments: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        ask::asked(slf, "elicit_url", arguments, options)
+        ask::asked(slf.as_any(), "elicit_url", arguments, options)
     }
 
     /// Asks for the folders and files that the client wants servers to keep to.
     fn roots<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        ask::asked(slf, "roots", &PyTuple::empty(slf.py()), None)
+        ask::asked(slf.as_any(), "roots", &PyTuple::empty(slf.py()), None)
     }
 
     /// Returns this context with a name for the next question that is asked through it.
@@ -197,13 +196,13 @@ impl Context {
         params: &Bound<'_, PyAny>,
         future: Py<PyAny>,
     ) -> PyResult<u64> {
-        ask::begin(py, self, what, params, future)
+        ask::begin(py, (&self.session(py)?, &self.inner), what, params, future)
     }
 
     /// Drops a question whose answer is no longer awaited.
     fn _forget(&self, number: u64) {
         if let Some(session) = self.session.upgrade() {
-            session.hub.questions.forget(number);
+            drop(session.hub.questions.take(number));
         }
     }
 
@@ -214,7 +213,7 @@ impl Context {
         what: &str,
         params: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        ask::wait(py, self, what, params)
+        ask::wait(py, (&self.session(py)?, &self.inner), what, params)
     }
 
     /// Whether the call runs as a task.
@@ -281,42 +280,5 @@ impl Context {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.state)
-    }
-}
-
-/// The obligation of a task to answer its call once, with the function's value or its failure.
-#[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Job(pub Work);
-
-impl Job {
-    pub fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
-        let (work, session) = (&self.0, &self.0.session);
-        let hub = &session.hub;
-        let last = session.forget_task(&work.call.reply.key()) || !hub.has_tasks();
-        if last && hub.is_over() {
-            // Wakes the event loop, which may now stop watching this server.
-            hub.inbox.push(Event::Ended);
-        }
-        let answered = caught(|| {
-            panics::point("answer");
-            outcome::answer(py, work, outcome, &hub.settled)
-        });
-        if let Err(panic) = answered {
-            outcome::panicked(work, &panic, &hub.settled);
-        }
-        hub.flush_soon(py, last)
-    }
-}
-
-#[pymethods]
-impl Job {
-    /// Answers with the function's return value.
-    fn settle(&self, py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<()> {
-        self.end(py, Ok(value))
-    }
-
-    /// Answers with the function's failure.
-    fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
-        self.end(py, Err(PyErr::from_value(error)))
     }
 }

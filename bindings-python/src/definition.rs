@@ -2,8 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use mcpbolt::connection::Operation;
 use mcpbolt::mcp::TaskSupport;
-use mcpbolt::server::{Prompt, Resource, Skill, Template, Tool};
+use mcpbolt::server::{Prompt, Registry, RegistryError, Resource, Skill, Template, Tool};
 use mcpbolt::settings::{PromptDefinition, ResourceDefinition, Seconds, ToolDefinition};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -76,6 +77,22 @@ impl Entry {
             slow: AtomicBool::new(true),
         };
         Ok((listed, target))
+    }
+}
+
+impl Listed {
+    /// Adds the entry to a registry; returns the operation that calls its function.
+    pub fn register(self, registry: &mut Registry) -> Result<Operation, RegistryError> {
+        Ok(match self {
+            Self::Tool(tool) => Operation::CallTool(registry.add_tool(tool)?),
+            Self::Resource(resource) => Operation::ReadResource(registry.add_resource(resource)?),
+            Self::Template(resource) => Operation::ReadTemplate(registry.add_template(resource)?),
+            Self::Prompt(prompt) => Operation::GetPrompt(registry.add_prompt(prompt)?),
+            Self::Completion => {
+                registry.offer_completion();
+                Operation::Complete
+            }
+        })
     }
 }
 

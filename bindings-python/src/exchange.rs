@@ -17,7 +17,7 @@ use pyo3::types::PyBytes;
 use tokio::runtime::Handle;
 
 use crate::future;
-use crate::hub::{Event, Hub};
+use crate::hub::{Event, Hub, Notified};
 use crate::settings::wrong;
 
 /// The most bytes of an answer that cross to Python in one piece.
@@ -41,7 +41,7 @@ type Responding = Pin<Box<dyn Future<Output = Response<HttpBody>> + Send>>;
 pub struct Exchange {
     state: Mutex<State>,
     chunks: Arc<Mutex<Chunks>>,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     runtime: Handle,
 }
 
@@ -77,7 +77,7 @@ impl Exchange {
         let exchange = Self {
             state: Mutex::new(State::Responding(responding)),
             chunks,
-            bell: Arc::new(Bell {
+            notifier: Arc::new(Notifier {
                 hub: hub.clone(),
                 waits: Mutex::default(),
             }),
@@ -96,7 +96,7 @@ impl Exchange {
         py: Python<'_>,
         poll: impl FnOnce(&mut State, &mut Context<'_>) -> Poll<T> + Send,
     ) -> Option<T> {
-        let waker = Waker::from(self.bell.clone());
+        let waker = Waker::from(self.notifier.clone());
         let is_long = lock(&self.chunks).waiting > LONG_BYTES;
         let go = || {
             let _runtime = self.runtime.enter();
@@ -125,7 +125,7 @@ impl Exchange {
         chunks.ended = !more;
         drop(chunks);
         // This runs on the event loop's thread, so the waiting future is settled directly.
-        self.bell.ring(py)
+        self.notifier.notified(py)
     }
 
     /// The answer's status and headers; `None` if there are none yet.
@@ -190,7 +190,7 @@ impl Exchange {
 
     /// Has `future` settled when more is available. Returns `False` if nothing more will come.
     fn wait(&self, future: Py<PyAny>) -> bool {
-        *lock(&self.bell.waits) = Some(future);
+        *lock(&self.notifier.waits) = Some(future);
         !matches!(*self.state(), State::Over)
     }
 
@@ -199,7 +199,7 @@ impl Exchange {
         let left = std::mem::replace(&mut *self.state(), State::Over);
         let _runtime = self.runtime.enter();
         drop(left);
-        self.bell.ring(py)
+        self.notifier.notified(py)
     }
 }
 
@@ -212,14 +212,14 @@ impl Drop for Exchange {
 }
 
 /// The waker of an exchange: tells the event loop that more is available.
-pub struct Bell {
+struct Notifier {
     hub: Arc<Hub>,
     waits: Mutex<Option<Py<PyAny>>>,
 }
 
-impl Bell {
-    /// Settles the waiting future. Runs on the event loop's thread.
-    pub fn ring(&self, py: Python<'_>) -> PyResult<()> {
+impl Notified for Notifier {
+    /// Settles the waiting future.
+    fn notified(&self, py: Python<'_>) -> PyResult<()> {
         let waits = lock(&self.waits).take();
         match waits {
             Some(waits) => future::settle(py, &waits, Ok(py.None().into_bound(py))),
@@ -228,16 +228,16 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for Notifier {
     fn wake(self: Arc<Self>) {
         let hub = self.hub.clone();
-        hub.inbox.push(Event::Rung(self));
+        hub.inbox.push(Event::Notified(self));
     }
 }
 
-impl std::fmt::Debug for Bell {
+impl std::fmt::Debug for Notifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bell").finish_non_exhaustive()
+        f.debug_struct("Notifier").finish_non_exhaustive()
     }
 }
 

@@ -14,20 +14,20 @@ pub struct Hosted(pub Arc<Hub>);
 
 impl Hosting for Hosted {
     fn config(&self) -> &Arc<Config> {
-        &self.0.catalog.config
+        &self.0.served.config
     }
 
     fn host(&self, handle: Handle, _timers: Option<&Handle>) -> ServerHost<AnyExecutor> {
-        let live = self.0.catalog.live.clone();
+        let live = self.0.served.live.clone();
         let bridge = Bridge::new(&self.0, handle.clone());
         ServerHost::live(live, handle, Box::new(bridge))
     }
 
     fn policy(&self) -> Option<Arc<Policy>> {
-        self.0.catalog.live.offer().registry.policy().cloned()
+        self.0.served.live.offer().registry.policy().cloned()
     }
 
     fn wants_heads(&self) -> bool {
-        self.0.catalog.kernel.is_some()
+        self.0.served.kernel.is_some()
     }
 }

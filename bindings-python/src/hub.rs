@@ -18,12 +18,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
 
-use crate::ask::Questions;
-use crate::catalog::Shared;
-use crate::exchange::Bell;
 use crate::inbox::Inbox;
-use crate::kernel::News;
+use crate::kernel::KernelEvent;
 use crate::outbox::Outbox;
+use crate::questions::Questions;
+use crate::served::Served;
 use crate::session::{Session, Work};
 use crate::workers::Workers;
 
@@ -36,18 +35,24 @@ pub enum Event {
     Cancelled(Arc<Session>, CallKey),
     /// A question of a task may have its answer; its number.
     Asked(u64),
-    /// Pass this news of a connection to the kernel.
-    Kernel(Arc<Session>, News),
+    /// Pass this event of a connection to the kernel.
+    Kernel(Arc<Session>, KernelEvent),
     /// Progress of a request that the kernel sent: the progress, the total and a message.
     Progress(Arc<Py<PyAny>>, (f64, Option<f64>, Option<String>)),
     /// A client has finished the handshake.
     Initialized(Arc<Session>),
     /// The roots of a client have changed.
     RootsChanged(Arc<Session>),
-    /// More of an HTTP answer may be available.
-    Rung(Arc<Bell>),
+    /// Notify this object.
+    Notified(Arc<dyn Notified>),
     /// No connection is left, and none will come.
     Ended,
+}
+
+/// An object that waits for a notification on the event loop's thread.
+pub trait Notified: std::fmt::Debug + Send + Sync {
+    /// Takes the notification.
+    fn notified(&self, py: Python<'_>) -> PyResult<()>;
 }
 
 impl Event {
@@ -55,7 +60,7 @@ impl Event {
     pub fn owed(&self) -> Option<(Arc<Session>, ReplyTo)> {
         match self {
             Self::Call(work) => Some((work.session.clone(), work.call.reply.clone())),
-            Self::Kernel(session, News::Request(call)) => {
+            Self::Kernel(session, KernelEvent::Request(call)) => {
                 Some((session.clone(), call.reply.clone()))
             }
             _ => None,
@@ -66,7 +71,7 @@ impl Event {
 /// The shared state of all connections of a server. Engine threads hold it too: only methods that take a
 /// `Python` token need the interpreter.
 pub struct Hub {
-    pub catalog: Arc<Shared>,
+    pub served: Arc<Served>,
     pub inbox: Inbox<Event>,
     pub workers: Workers<Work>,
     /// Runs jobs on the thread that drives the network, right after its current turn. Unset without such
@@ -79,6 +84,8 @@ pub struct Hub {
     /// The open questions of tasks to their clients.
     pub questions: Questions,
     pub interpreter: Interpreter,
+    /// Starts a worker thread; returns whether it could.
+    spawn: fn(&Arc<Self>) -> bool,
     /// The number of running tasks of the event loop.
     tasks: AtomicUsize,
     over: AtomicBool,
@@ -106,14 +113,16 @@ pub struct Interpreter {
 }
 
 impl Hub {
-    /// Makes the hub of a server that has no connections yet.
+    /// Makes the hub of a server that has no connections yet. `spawn` starts a worker thread.
     pub fn new(
         py: Python<'_>,
-        catalog: Arc<Shared>,
+        served: Arc<Served>,
         interpreter: Interpreter,
+        spawn: fn(&Arc<Self>) -> bool,
     ) -> PyResult<Arc<Self>> {
         let hub = Arc::new(Self {
-            catalog,
+            served,
+            spawn,
             inbox: Inbox::new()?,
             workers: Workers::default(),
             crew: OnceLock::new(),
@@ -182,6 +191,11 @@ impl Hub {
                 hub.inbox.signal().raise();
             }));
         }
+    }
+
+    /// Starts one more worker thread; returns whether it could.
+    pub fn spawn_worker(self: &Arc<Self>) -> bool {
+        (self.spawn)(self)
     }
 
     pub fn task_begins(&self) {

@@ -7,6 +7,7 @@
 
 mod actions;
 mod answer;
+mod arguments;
 mod asgi;
 mod ask;
 mod asked;
@@ -15,14 +16,18 @@ mod audit;
 mod blocks;
 mod bridge;
 mod call;
+mod callbacks;
+mod cancellation;
 mod catalog;
 mod client;
+mod client_events;
 mod client_setup;
 mod client_skills;
 mod connect;
 mod context;
 mod definition;
 mod engine;
+mod exceptions;
 mod exchange;
 mod forked;
 mod future;
@@ -30,21 +35,25 @@ mod hosted;
 mod hub;
 mod inbox;
 mod introduction;
-mod kept;
+mod job;
 mod kernel;
+mod kernel_calls;
 mod lists;
 mod native;
-mod news;
 mod opening;
-mod options;
+mod operation;
+mod operations;
 mod outbox;
 mod outcome;
 mod panics;
 mod pending;
+mod questions;
 mod read;
 mod relay;
 mod remote_task;
-mod running;
+mod request_options;
+mod result_cache;
+mod served;
 mod serving;
 mod session;
 mod settings;
@@ -55,7 +64,6 @@ mod target;
 mod termination;
 mod tool_answer;
 mod wire;
-mod work;
 mod worker;
 mod workers;
 mod write;
@@ -79,7 +87,7 @@ mod _core {
     #[pymodule_export]
     use crate::connect::{connect_child, connect_pair};
     #[pymodule_export]
-    use crate::context::{Context, Job};
+    use crate::context::Context;
     #[pymodule_export]
     use crate::engine::codec::{
         decode, dumps, encode_error, encode_notification, encode_request, encode_response, loads,
@@ -96,9 +104,9 @@ mod _core {
     #[pymodule_export]
     use crate::exchange::Exchange;
     #[pymodule_export]
-    use crate::kept::{Finished, KeptCall, Results};
+    use crate::job::Job;
     #[pymodule_export]
-    use crate::kernel::{Line, Owed};
+    use crate::kernel_calls::{KernelConnection, KernelRequest};
     #[pymodule_export]
     use crate::lists::{Pages, whole_list};
     #[pymodule_export]
@@ -108,13 +116,17 @@ mod _core {
     #[pymodule_export]
     use crate::relay::Relay;
     #[pymodule_export]
-    use crate::remote_task::{RemoteTask, list_tasks};
+    use crate::remote_task::{RemoteTask, call_tool, list_tasks};
+    #[pymodule_export]
+    use crate::result_cache::{CachedCall, Results};
     #[pymodule_export]
     use crate::serving::{Counter, Serving};
     #[pymodule_export]
-    use crate::stream::Stream;
+    use crate::stream::{Stream, listen};
     #[pymodule_export]
     use crate::termination::Termination;
+    #[pymodule_export]
+    use crate::tool_answer::Finished;
     #[pymodule_export]
     use crate::wire::Wire;
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use serde_json::value::RawValue;
 
 use crate::client::Link;
-use crate::work::Made;
+use crate::operation::Outcome;
 
 type Item = Box<RawValue>;
 
@@ -25,9 +25,9 @@ fn pages(client: &Client, kind: &str) -> client::Pages<Item> {
     }
 }
 
-fn array(items: &[Item]) -> Made {
+fn array(items: &[Item]) -> Outcome {
     let items: Vec<_> = items.iter().map(|item| item.get()).collect();
-    Made::Json(format!("[{}]", items.join(",")))
+    Outcome::Json(format!("[{}]", items.join(",")))
 }
 
 #[pymethods]
@@ -49,7 +49,7 @@ impl Pages {
             let mut pages = pages.ok_or(busy)?;
             let page = pages.next().await.transpose();
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(pages);
-            Ok(page?.map_or(Made::Nothing, |items| array(&items)))
+            Ok(page?.map_or(Outcome::Nothing, |items| array(&items)))
         })
     }
 }

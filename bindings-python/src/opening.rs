@@ -14,12 +14,13 @@ use mcpbolt::settings::{ConnectSettings, Seconds};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::answer::exception;
 use crate::asked::Asked;
+use crate::callbacks::Callbacks;
 use crate::client::Link;
-use crate::client_setup::{Described, Ears, Setup};
+use crate::client_events::ClientEvent;
+use crate::client_setup::{Described, Setup};
+use crate::exceptions::exception;
 use crate::inbox::Inbox;
-use crate::news::News;
 use crate::panics::{self, caught};
 use crate::settings::{read, wrong};
 use crate::signal::Signal;
@@ -46,7 +47,7 @@ pub struct Connecting {
 }
 
 /// The Python package's part of the connection.
-type Ends = (Arc<Inbox<News>>, Arc<Asked>, Ears);
+type Ends = (Arc<Inbox<ClientEvent>>, Arc<Asked>, Callbacks);
 
 struct State {
     signal: Signal,
@@ -62,7 +63,7 @@ pub fn connect_to(setup: Setup, address: &str, options: &str) -> PyResult<Connec
         builder,
         inbox,
         asked,
-        ears,
+        callbacks,
     } = setup.describe()?;
     let state = Arc::new(State {
         signal: Signal::new()?,
@@ -71,7 +72,7 @@ pub fn connect_to(setup: Setup, address: &str, options: &str) -> PyResult<Connec
     let given_up = CancelToken::new();
     let connecting = Connecting {
         state: state.clone(),
-        ends: Mutex::new(Some((inbox, asked, ears))),
+        ends: Mutex::new(Some((inbox, asked, callbacks))),
         given_up: given_up.clone(),
     };
     std::thread::Builder::new()
@@ -115,11 +116,11 @@ impl Connecting {
     fn link(&self, py: Python<'_>) -> PyResult<Link> {
         let outcome = lock(&self.state.outcome).take();
         let ends = lock(&self.ends).take();
-        let (Some(outcome), Some((inbox, asked, ears))) = (outcome, ends) else {
+        let (Some(outcome), Some((inbox, asked, callbacks))) = (outcome, ends) else {
             return Err(wrong("it is on its way"));
         };
         match outcome {
-            Ok(client) => Ok(Link::new(client, inbox, asked, ears)),
+            Ok(client) => Ok(Link::new(client, inbox, asked, callbacks)),
             Err(error) => Err(told(py, error)),
         }
     }
@@ -128,7 +129,7 @@ impl Connecting {
 impl Connecting {
     fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.ends.try_lock().as_deref() {
-            Ok(Some((_, _, ears))) => ears.visit(visit),
+            Ok(Some((_, _, callbacks))) => callbacks.visit(visit),
             _ => Ok(()),
         }
     }

@@ -6,17 +6,17 @@ use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{IntoToolResult, ToolResult};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-use crate::blocks::fitted_messages;
+use crate::blocks::{fitted_messages, write_text};
+use crate::exceptions::errors;
 use crate::hub::Event;
-use crate::kernel::News;
+use crate::kernel::KernelEvent;
 use crate::outbox::Outbox;
 use crate::panics::Panicked;
 use crate::session::{Session, Work};
 use crate::target::Target;
-use crate::tool_answer::{ToolAnswer, write_text};
+use crate::tool_answer::ToolAnswer;
 use crate::write;
 
 /// Puts the answer into the outbox, or into the MCP task that the call has become. Returns the bytes that
@@ -108,11 +108,11 @@ fn native(
             out.object(str::from_utf8(json.as_bytes()).unwrap_or("{}"))
         }),
         Err(error) if errors(py).is_ok_and(|own| error.is_instance(py, own.hand_back.bind(py))) => {
-            let news = News::Request(work.call.clone());
+            let event = KernelEvent::Request(work.call.clone());
             work.session
                 .hub
                 .inbox
-                .push(Event::Kernel(work.session.clone(), news));
+                .push(Event::Kernel(work.session.clone(), event));
             0
         }
         Err(error) => {
@@ -220,7 +220,7 @@ pub fn misfit(
         is_error: made.is_error(),
         ..ToolResult::default()
     };
-    let registry = session.hub.catalog.live.offer().registry;
+    let registry = session.hub.served.live.offer().registry;
     registry.check_result(number, &result).err()
 }
 
@@ -289,28 +289,4 @@ fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
     }
     error.display(py);
     None
-}
-
-/// The exceptions that handlers raise on purpose.
-pub struct Errors {
-    pub tool_error: Py<PyAny>,
-    pub action_error: Py<PyAny>,
-    hand_back: Py<PyAny>,
-    not_found: Py<PyAny>,
-    protocol_error: Py<PyAny>,
-}
-
-pub fn errors(py: Python<'_>) -> PyResult<&Errors> {
-    static ERRORS: PyOnceLock<Errors> = PyOnceLock::new();
-    ERRORS.get_or_try_init(py, || {
-        let module = py.import("mcpbolt._errors")?;
-        let class = |name| module.getattr(name).map(Bound::unbind);
-        Ok(Errors {
-            tool_error: class("ToolError")?,
-            action_error: class("ActionError")?,
-            hand_back: class("HandBack")?,
-            not_found: class("ResourceNotFound")?,
-            protocol_error: class("ProtocolError")?,
-        })
-    })
 }

@@ -8,14 +8,15 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::exception;
+use crate::arguments;
 use crate::context::Context;
-use crate::kept::{Finished, KeptCall, Results};
-use crate::outcome::{self, errors};
+use crate::exceptions::{errors, exception};
+use crate::outcome;
+use crate::result_cache::{CachedCall, Results};
 use crate::session::{Session, Work};
 use crate::target::Target;
-use crate::tool_answer::ToolAnswer;
-use crate::{call, write};
+use crate::tool_answer::{Finished, ToolAnswer};
+use crate::write;
 
 /// The call, with its arguments as they came or as a `sanitise` hook returned them.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -50,13 +51,13 @@ impl Pending {
 
     /// Parses the arguments, anew on each call.
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        call::given(py, &self.arguments)
+        arguments::given(py, &self.arguments)
     }
 
     /// Returns the same call with other arguments, which must be valid against the tool's schema too.
     fn cleaned(&self, py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Self> {
         let arguments = write::json(arguments)?;
-        let catalog = &self.session.hub.catalog;
+        let catalog = &self.session.hub.served;
         let registry = catalog.live.offer().registry;
         if let Err(why) = registry.check_arguments(self.number, &arguments) {
             let error = errors(py)?.action_error.bind(py);
@@ -72,7 +73,7 @@ impl Pending {
     }
 
     /// Looks up the call in a result cache; `None` if its result is not to be cached.
-    fn ask(&self, results: &Results) -> Option<KeptCall> {
+    fn ask(&self, results: &Results) -> Option<CachedCall> {
         let context = self.context.get();
         let name = context.message.as_ref().name()?;
         let budget = &context.inner.connection().config().budget;
@@ -100,9 +101,9 @@ impl Pending {
         if self.context.get().inner.is_cancelled() {
             return Err(exception(py, &RequestError::Cancelled(None)));
         }
-        let arguments = call::taken(py, self.arguments(py)?, &self.target.parameters)?;
-        let context = || Ok(self.context.bind(py).clone());
-        call::fitted(py, &self.target, arguments, context)
+        let arguments = arguments::taken(py, self.arguments(py)?, &self.target.parameters)?;
+        let context = || Ok(self.context.bind(py).clone().into_any());
+        arguments::fitted(py, &self.target, arguments, context)
     }
 }
 

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use mcpbolt::client::{Task, TaskInfo};
+use mcpbolt::client::{Started, Task, TaskInfo};
+use mcpbolt::message::Message;
 use pyo3::prelude::*;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::client::Link;
-use crate::news::News;
-use crate::work::Made;
+use crate::client_events::ClientEvent;
+use crate::operation::{Operation, Outcome};
+use crate::request_options::RequestOptions;
+use crate::settings::{seconds, wrong};
+use crate::write;
 
 /// A tool call that runs as a task at the server.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -32,7 +37,7 @@ impl RemoteTask {
     fn info(&self, link: &Link, future: Py<PyAny>) -> u64 {
         let task = self.0.clone();
         link.start(future, async move {
-            Ok(Made::Json(shown(&task.info().await?).to_string()))
+            Ok(Outcome::Json(shown(&task.info().await?).to_string()))
         })
     }
 
@@ -44,7 +49,7 @@ impl RemoteTask {
         link.start_watched(future, seen, |number, inbox| async move {
             let tell = |state: &str| {
                 if let Ok(info) = TaskInfo::parse(state) {
-                    inbox.push(News::State(number, shown(&info).to_string()));
+                    inbox.push(ClientEvent::State(number, shown(&info).to_string()));
                 }
             };
             task.answer(tell).await
@@ -58,13 +63,53 @@ impl RemoteTask {
     }
 }
 
+/// Calls a tool with the knowledge from its list: the result is validated against its output schema, and it is
+/// called as a task if it requires that. `future` gets the answer; with `start`, it gets the task instead, if
+/// the call becomes one.
+#[pyfunction]
+#[pyo3(signature = (link, name, arguments, future, options, start, ttl))]
+pub fn call_tool(
+    link: &Link,
+    name: &str,
+    arguments: &Bound<'_, PyAny>,
+    future: Py<PyAny>,
+    options: Option<RequestOptions>,
+    start: bool,
+    ttl: Option<f64>,
+) -> PyResult<u64> {
+    let arguments = RawValue::from_string(write::json(arguments)?).map_err(wrong)?;
+    let mut call = link.client.call_tool(name, &arguments);
+    if let Some(ttl) = ttl {
+        call = call.ttl(seconds(ttl)?);
+    }
+    link.begin(future, |number, inbox| {
+        let (call, progress) = options.unwrap_or_default().of_call(call, number, inbox)?;
+        let operation = match start {
+            true => Operation::other(async move { call.start_unread().await.map(started) }),
+            false => Operation::other(call.answer()),
+        };
+        Ok((operation, progress))
+    })
+}
+
+/// What a call becomes: a task, or at once its answer.
+fn started(started: Started<Message>) -> Outcome {
+    match started {
+        Started::Done(answer) => Outcome::Answer(answer),
+        Started::Task(task) => {
+            Outcome::object(|py| Ok(Bound::new(py, RemoteTask(task))?.into_any()))
+        }
+        _ => Outcome::Nothing,
+    }
+}
+
 /// Lists the client's tasks; `future` gets their states.
 #[pyfunction]
 pub fn list_tasks(link: &Link, future: Py<PyAny>) -> u64 {
     let client = link.client.clone();
     link.start(future, async move {
         let all: Vec<_> = client.list_tasks().await?.iter().map(shown).collect();
-        Ok(Made::Json(Value::from(all).to_string()))
+        Ok(Outcome::Json(Value::from(all).to_string()))
     })
 }
 

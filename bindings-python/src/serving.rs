@@ -13,18 +13,17 @@ use pyo3::prelude::*;
 use crate::ask;
 use crate::bridge::Bridge;
 use crate::catalog::Catalog;
-use crate::context::Job;
 use crate::forked::Here;
 use crate::future::tell;
 use crate::hosted::Hosted;
 use crate::hub::{Ending, Event, Hub, Interpreter};
+use crate::job::Job;
 use crate::panics::{self, caught};
-use crate::running::Running;
-use crate::session::{Session, Work};
+use crate::session::{RunningTask, Session, Work};
 use crate::settings::{read, unusable, wrong};
 use crate::target::Lane;
 use crate::termination::Termination;
-use crate::{call, introduction, kernel, outcome};
+use crate::{call, cancellation, introduction, kernel_calls, outcome, worker};
 
 /// The most events handled in one turn of the event loop.
 const DRAIN: usize = 256;
@@ -81,7 +80,7 @@ impl Serving {
         let config = traced(catalog.shared.config.clone())?;
         let stdio = Stdio::take(options)?;
         let stop = stdio.stop();
-        let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
+        let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
         let serving = Self::new(hub.clone(), "stdio:".into(), move || stop.stop());
         std::thread::Builder::new()
             .name("mcpbolt".into())
@@ -115,7 +114,7 @@ impl Serving {
         let address = address.parse().map_err(wrong)?;
         let options = read::<ServeSettings<Seconds>>(options)?.serve();
         let options = options.map_err(unusable)?;
-        let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
+        let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
         let has_crew = options.threads.is_none();
         let host = |spawner| {
             if has_crew {
@@ -225,16 +224,16 @@ impl Serving {
     /// Handles one event.
     fn take(&self, py: Python<'_>, event: Event) {
         panics::point("event");
-        let catalog = &self.hub.catalog;
+        let served = &self.hub.served;
         match event {
             Event::Call(work) => shown(py, start(py, work)),
             Event::Asked(number) => shown(py, ask::settle(py, &self.hub, number)),
-            Event::Rung(bell) => shown(py, bell.ring(py)),
+            Event::Notified(object) => shown(py, object.notified(py)),
             Event::Cancelled(session, key) => shown(py, session.cancel_task(py, &key)),
-            Event::Kernel(session, news) => shown(py, kernel::tell(py, &session, news)),
+            Event::Kernel(session, event) => shown(py, kernel_calls::tell(py, &session, event)),
             Event::Progress(report, far) => tell(py, Some(&report), far),
-            Event::Initialized(session) => introduce(py, &session, &catalog.on_initialized),
-            Event::RootsChanged(session) => introduce(py, &session, &catalog.on_roots_changed),
+            Event::Initialized(session) => introduce(py, &session, &served.on_initialized),
+            Event::RootsChanged(session) => introduce(py, &session, &served.on_roots_changed),
             Event::Ended => self.ended.store(true, Ordering::Release),
         }
     }
@@ -298,7 +297,9 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
             // `Cancelled` event comes after this one.
             Ok(task) if task.is_none() => {}
             Ok(task) => {
-                let running = Running::new(&session, key, task.unbind(), context.as_deref());
+                let cancellation =
+                    context.and_then(|context| cancellation::watch(&session, key, &context));
+                let running = RunningTask::of_call(task.unbind(), cancellation);
                 session.keep_task(key, running);
             }
             Err(error) => job.get().end(py, Err(error))?,

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mcpbolt::connection::{Call, CallKey, Handle, StreamId};
+use mcpbolt::correlate::Cancelled;
 use mcpbolt::handler::Head;
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{self, TaskCall};
 use pyo3::prelude::*;
 
 use crate::hub::Hub;
-use crate::running::Running;
 use crate::straight::Straight;
 use crate::target::Target;
 
@@ -55,7 +55,7 @@ pub struct Session {
     pub hub: Arc<Hub>,
     pub handle: Handle,
     /// The kernel's object for this connection.
-    pub peer: Kept,
+    pub peer: ObjectSlot,
     /// Whether the kernel has accepted the handshake.
     pub is_open: AtomicBool,
     /// The HTTP request head of each stream; kept only for a kernel.
@@ -63,14 +63,43 @@ pub struct Session {
     /// The session id, in an HTTP session.
     name: OnceLock<Box<str>>,
     /// The running tasks of the event loop, by call.
-    tasks: Mutex<HashMap<CallKey, Running>>,
+    tasks: Mutex<HashMap<CallKey, RunningTask>>,
+}
+
+/// A running task of the event loop.
+pub struct RunningTask {
+    task: Py<PyAny>,
+    /// Whether it belongs to the kernel.
+    is_kernels: bool,
+    /// Reports the cancellation of a call that runs as an MCP task, and is therefore answered already.
+    _cancellation: Option<Cancelled>,
+}
+
+impl RunningTask {
+    /// The task of a call.
+    pub fn of_call(task: Py<PyAny>, cancellation: Option<Cancelled>) -> Self {
+        Self {
+            task,
+            is_kernels: false,
+            _cancellation: cancellation,
+        }
+    }
+
+    /// A task of the kernel, which is cancelled only together with its call.
+    pub fn of_kernel(task: Py<PyAny>) -> Self {
+        Self {
+            task,
+            is_kernels: true,
+            _cancellation: None,
+        }
+    }
 }
 
 /// A Python object that a connection keeps until it ends.
 #[derive(Default)]
-pub struct Kept(Mutex<Option<Py<PyAny>>>);
+pub struct ObjectSlot(Mutex<Option<Py<PyAny>>>);
 
-impl Kept {
+impl ObjectSlot {
     fn lock(&self) -> MutexGuard<'_, Option<Py<PyAny>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,7 +130,7 @@ impl Session {
         Arc::new(Self {
             hub,
             handle,
-            peer: Kept::default(),
+            peer: ObjectSlot::default(),
             is_open: AtomicBool::new(false),
             heads: Mutex::default(),
             name: OnceLock::new(),
@@ -112,8 +141,8 @@ impl Session {
     /// Makes the engine's context of a call. If the state that the client brings from an earlier round is
     /// invalid, answers the call with an error and returns `None`.
     pub fn context(&self, call: &Call) -> Option<server::Context> {
-        let seal = self.hub.catalog.state_signer.as_ref();
-        match server::Context::new(self.handle.clone(), call, seal) {
+        let signer = self.hub.served.state_signer.as_ref();
+        match server::Context::new(self.handle.clone(), call, signer) {
             Ok(context) => Some(context),
             Err(why) => {
                 let mut replies = self.handle.replies();
@@ -151,7 +180,7 @@ impl Session {
         self.name.get().map(|name| &**name)
     }
 
-    fn tasks(&self) -> MutexGuard<'_, HashMap<CallKey, Running>> {
+    fn tasks(&self) -> MutexGuard<'_, HashMap<CallKey, RunningTask>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,7 +210,7 @@ impl Session {
     }
 
     /// Notes a running task of the event loop.
-    pub fn keep_task(&self, key: CallKey, running: Running) {
+    pub fn keep_task(&self, key: CallKey, running: RunningTask) {
         if self.tasks().insert(key, running).is_none() {
             self.hub.task_begins();
         }

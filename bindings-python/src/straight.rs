@@ -8,8 +8,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
+use crate::blocks::append_text;
 use crate::read;
-use crate::tool_answer::append_text;
 
 /// The longest integer, in characters, that all number parsers read alike.
 const DIGITS: usize = 18;

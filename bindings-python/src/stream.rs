@@ -2,21 +2,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mcpbolt::client::Listening;
+use mcpbolt::client::{Interests, Listening};
 use mcpbolt::error::RequestError;
 use pyo3::prelude::*;
 
 use crate::client::Link;
+use crate::operation::Outcome;
 
 /// A stream on which a server reports changes. Dropping it ends it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Stream(Mutex<Option<Listening>>);
-
-impl Stream {
-    pub fn new(listening: Listening) -> Self {
-        Self(Mutex::new(Some(listening)))
-    }
-}
 
 #[pymethods]
 impl Stream {
@@ -29,4 +24,27 @@ impl Stream {
             listening.ok_or(attended)?.await
         })
     }
+}
+
+/// Subscribes to changes; `future` gets the stream of the subscription.
+#[pyfunction]
+pub fn listen(
+    link: &Link,
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: Vec<String>,
+    future: Py<PyAny>,
+) -> u64 {
+    let client = link.client.clone();
+    let interests = Interests {
+        tools,
+        prompts,
+        resources,
+        uris,
+    };
+    link.start(future, async move {
+        let stream = Stream(Mutex::new(Some(client.listen(interests).await?)));
+        Ok(Outcome::object(|py| Ok(Bound::new(py, stream)?.into_any())))
+    })
 }

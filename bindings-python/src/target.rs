@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mcpbolt::connection::Operation;
-use mcpbolt::server::{Registry, RegistryError, Template};
+use mcpbolt::server::{Registry, Template};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::definition::Listed;
 use crate::straight::Straight;
 
 /// Where a function runs.
@@ -117,29 +116,13 @@ impl Targets {
         self.0.get(&operation)
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Target>> {
-        self.0.values()
+    /// Adds the function for an operation.
+    pub fn insert(&mut self, operation: Operation, target: Target) {
+        self.0.insert(operation, Arc::new(target));
     }
 
-    /// Adds an entry, here and to the registry, under the same number.
-    pub fn add(
-        &mut self,
-        registry: &mut Registry,
-        listed: Listed,
-        target: Target,
-    ) -> Result<(), RegistryError> {
-        let operation = match listed {
-            Listed::Tool(tool) => Operation::CallTool(registry.add_tool(tool)?),
-            Listed::Resource(resource) => Operation::ReadResource(registry.add_resource(resource)?),
-            Listed::Template(resource) => Operation::ReadTemplate(registry.add_template(resource)?),
-            Listed::Prompt(prompt) => Operation::GetPrompt(registry.add_prompt(prompt)?),
-            Listed::Completion => {
-                registry.offer_completion();
-                Operation::Complete
-            }
-        };
-        self.0.insert(operation, Arc::new(target));
-        Ok(())
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Target>> {
+        self.0.values()
     }
 
     /// Removes the functions whose entries the registry no longer has.

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use mcpbolt::connection::ResultWriter;
-use mcpbolt::json::string;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::blocks::fitted;
-use crate::kept::Finished;
+use crate::blocks::{append_text, fitted, write_text};
 use crate::target::Target;
 use crate::write;
 
@@ -138,17 +136,21 @@ impl Lowered {
     }
 }
 
-/// Appends a `content` array with one text block.
-pub fn append_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
-    string::append(out, text);
-    out.extend_from_slice(b"}]");
+/// A tool's return value, converted to its result.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct Finished {
+    pub lowered: Arc<Lowered>,
+    /// Whether it is a success and is valid against the tool's output schema.
+    #[pyo3(get)]
+    pub is_good: bool,
 }
 
-/// Writes the members of a result with one text block.
-pub fn write_text(result: &mut ResultWriter<'_>, text: &str, is_error: bool) {
-    result.with("content", |out| append_text(out, text));
-    if is_error {
-        result.raw("isError", "true");
+impl Finished {
+    /// A result that was cached.
+    pub fn cached(lowered: Arc<Lowered>) -> Self {
+        Self {
+            lowered,
+            is_good: true,
+        }
     }
 }

@@ -441,7 +441,7 @@ async def test_a_request_over_http_that_is_over_keeps_no_connection() -> None:
         return session.client_params.client_info.name
 
     def kept() -> int:
-        kinds = {"Outbound", "Enveloped", "ServerRunner", "Owed"}
+        kinds = {"Outbound", "Enveloped", "ServerRunner", "KernelRequest"}
         return sum(type(one).__name__ in kinds for one in gc.get_objects())
 
     closed: list[bool] = []

@@ -17,7 +17,7 @@ async def attempt(
     pending: _core.Pending,
     function: Function,
     steps: str | None,
-    asked: _core.KeptCall | None,
+    asked: _core.CachedCall | None,
 ) -> _core.Finished:
     """Calls the function, with `Steps` if it has a parameter for them. Undoes them on failure; caches a successful
     result if `asked` is given."""

@@ -182,7 +182,7 @@ class Client(Actions):
         ttl: float | None = None,
     ) -> _core.Answer | _core.RemoteTask:
         link = self._connected
-        return await self._made(lambda future: link.call_tool(name, arguments or {}, future, options, start, ttl))
+        return await self._made(lambda future: _core.call_tool(link, name, arguments or {}, future, options, start, ttl))
 
     def task(self, id: str) -> Task:
         """Finds a task by its id: in 2025-11-25 a task of this connection, later of any connection."""
@@ -322,7 +322,7 @@ class Client(Actions):
         link = self._connected
 
         def begin(future: Future[_core.Stream]) -> int:
-            return link.listen(tools, prompts, resources, list(uris), future)
+            return _core.listen(link, tools, prompts, resources, list(uris), future)
 
         stream = await self._made(begin)
         listening = Listening(self._loop.create_future())

@@ -28,13 +28,13 @@ __all__ = [
     "Exchange",
     "Finished",
     "Job",
-    "KeptCall",
-    "Line",
+    "CachedCall",
+    "KernelConnection",
     "Link",
     "Message",
     "Notification",
     "Opened",
-    "Owed",
+    "KernelRequest",
     "Pages",
     "Pending",
     "Progress",
@@ -49,6 +49,8 @@ __all__ = [
     "Wake",
     "Wire",
     "action_results",
+    "call_tool",
+    "listen",
     "action_schemas",
     "call_action",
     "command_of",
@@ -98,6 +100,18 @@ def mount(
     interpreter: Interpreter,
     options: str,
 ) -> tuple[Serving, Endpoint]: ...
+def call_tool(
+    link: Link,
+    name: str,
+    arguments: object,
+    future: Future[Answer | RemoteTask],
+    options: _Options | None,
+    start: bool,
+    ttl: float | None,
+) -> int: ...
+def listen(
+    link: Link, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[Stream]
+) -> int: ...
 def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
 def call_action(
     link: Link,
@@ -389,20 +403,8 @@ class Link:
         future: Future[Answer],
         options: _Options | None,
     ) -> int: ...
-    def call_tool(
-        self,
-        name: str,
-        arguments: object,
-        future: Future[Answer | RemoteTask],
-        options: _Options | None,
-        start: bool,
-        ttl: float | None,
-    ) -> int: ...
     def cancel(self, number: int, reason: str | None) -> None: ...
     def subscribe(self, uri: str, wanted: bool, future: Future[None]) -> int: ...
-    def listen(
-        self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[Stream]
-    ) -> int: ...
     def set_log_level(self, level: str, future: Future[bool]) -> int: ...
     def set_roots(self, roots: str) -> None: ...
     def answer(self, number: int, answer: object) -> None: ...
@@ -694,11 +696,11 @@ class Pending:
     def arguments(self) -> dict[str, Any]: ...
     def cleaned(self, arguments: dict[str, Any]) -> Pending: ...
     def taken(self) -> dict[str, Any]: ...
-    def ask(self, results: Results) -> KeptCall | None: ...
+    def ask(self, results: Results) -> CachedCall | None: ...
     def finished(self, value: object) -> Finished: ...
 
 @final
-class KeptCall:
+class CachedCall:
     def found(self) -> Finished | None: ...
     def keep(self, finished: Finished) -> None: ...
 
@@ -737,7 +739,7 @@ class RemoteTask:
     def cancel(self, link: Link, future: Future[None]) -> int: ...
 
 @final
-class Owed:
+class KernelRequest:
     @property
     def id(self) -> int | str: ...
     @property
@@ -748,7 +750,7 @@ class Owed:
     @property
     def wants_progress(self) -> bool: ...
     @property
-    def wire(self) -> Line: ...
+    def wire(self) -> KernelConnection: ...
     @property
     def has_head(self) -> bool: ...
     def head(self) -> tuple[str, str, list[tuple[bytes, bytes]], tuple[str, int] | None] | None: ...
@@ -845,7 +847,7 @@ class Relay:
     def close(self) -> None: ...
 
 @final
-class Line:
+class KernelConnection:
     @property
     def session_id(self) -> str | None: ...
     def notify(self, method: str, params: object) -> None: ...

@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyList};
 use super::clock::Clock;
 use super::codec;
 use super::events::{Calls, lock, seen};
-use crate::answer::exception;
+use crate::exceptions::exception;
 use crate::settings::seconds;
 
 /// The protocol state of one connection over one stream, without I/O. It reads the machine's clock only

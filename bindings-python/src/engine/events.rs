@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use super::codec;
 use super::message::Message;
-use crate::answer::exception;
+use crate::exceptions::exception;
 use crate::write;
 
 /// The other side's requests that are not answered yet, by the key of the call.

@@ -15,7 +15,7 @@ from .. import _core
 class Arrived(Request):
     """A request whose parts are made when they are accessed. Its body, the message, has been read already."""
 
-    def __init__(self, owed: _core.Owed) -> None:
+    def __init__(self, owed: _core.KernelRequest) -> None:
         self._owed = owed
         self._receive = _gone
         self._send = _unsendable

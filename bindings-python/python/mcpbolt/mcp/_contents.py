@@ -26,6 +26,7 @@ from mcp_types import (
 from pydantic_core import from_json, to_json, to_jsonable_python
 
 from .._errors import HandBack, ProtocolError
+from ._outgoing import refusal, sent
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
 
@@ -97,9 +98,6 @@ def _unread(uri: str, error: Exception) -> ProtocolError:
 
 def prompt(prompt: Prompt) -> Callable[..., Any]:
     """Renders a prompt that takes no context."""
-    from ._kernel import refusal
-    from ._mcpserver import sent
-
     async def get(arguments: bytes, revision: str) -> bytes:
         given = from_json(arguments)
         if not all(isinstance(value, str) for value in given.values()):

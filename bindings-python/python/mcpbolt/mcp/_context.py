@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import CallOptions
 
     from .. import _core
-    from ._kernel import Kernel
+    from ._kernel_state import KernelState
 
 Params = Mapping[str, Any] | None
 
@@ -31,7 +31,7 @@ class Outbound:
 
     __slots__ = ("_wire", "_kernel")
 
-    def __init__(self, wire: _core.Line, kernel: Kernel) -> None:
+    def __init__(self, wire: _core.KernelConnection, kernel: KernelState) -> None:
         self._wire = wire
         self._kernel = kernel
 
@@ -57,7 +57,7 @@ class Heard(Outbound):
     request_id = None
     message_metadata = None
 
-    def __init__(self, wire: _core.Line, kernel: Kernel) -> None:
+    def __init__(self, wire: _core.KernelConnection, kernel: KernelState) -> None:
         super().__init__(wire, kernel)
         self.transport = kernel.transport
         self.cancel_requested = anyio.Event()
@@ -84,7 +84,7 @@ class Within:
         "_cancel_requested",
     )
 
-    def __init__(self, kernel: Kernel, request: _core.Owed) -> None:
+    def __init__(self, kernel: KernelState, request: _core.KernelRequest) -> None:
         self.kernel = kernel
         self.request = request
         self.request_id = request.id
@@ -153,13 +153,13 @@ class Alone(Within):
 
     __slots__ = ()
 
-    def __init__(self, kernel: Kernel, request: _core.Owed) -> None:
+    def __init__(self, kernel: KernelState, request: _core.KernelRequest) -> None:
         super().__init__(kernel, request)
         self._transport = kernel.one_way
 
 
 async def ask(
-    asking: _core.Owed | _core.Line, wire: _core.Line, method: str, params: Params, opts: CallOptions | None
+    asking: _core.KernelRequest | _core.KernelConnection, wire: _core.KernelConnection, method: str, params: Params, opts: CallOptions | None
 ) -> dict[str, Any]:
     """Sends a request to the client and waits for its result.
 

@@ -36,7 +36,8 @@ from pydantic_core import from_json, to_json
 from .._errors import HandBack, ProtocolError
 from ._gate import release
 from ._handled import Handled, Handler, Result, by_handler
-from ._mcpserver import STRAIGHT, Unsendable, plain_parameters, sent
+from ._mcpserver import STRAIGHT, plain_parameters
+from ._outgoing import Unsendable, sent
 from ._plan import Direct, Native, Planned, Straight
 
 _HANDLERS = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from ._context import Within
-    from ._kernel import Kernel
+    from ._kernel_state import KernelState
 
 Result = bytes | dict[str, Any]
 """JSON to which the engine adds the members that the revision requires, or a complete result."""
@@ -34,7 +34,7 @@ class Handled:
     __slots__ = ("kernel", "within", "method", "params", "_connection", "_alone", "_runner", "_context")
 
     def __init__(
-        self, kernel: Kernel, within: Within, method: str, params: dict[str, Any], connection: Connection | None
+        self, kernel: KernelState, within: Within, method: str, params: dict[str, Any], connection: Connection | None
     ) -> None:
         self.kernel = kernel
         self.within = within

@@ -9,24 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.connection import Connection
-from mcp.server.runner import ServerRunner, modern_error_data, serve_connection
-from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp.server.runner import ServerRunner, serve_connection
 from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED, ErrorData
+from mcp_types import CONNECTION_CLOSED
 from pydantic_core import from_json, to_json
 
 from .. import _core
 from .._carrier import Carrier, Carriers
-from .._errors import HandBack, ProtocolError
+from .._errors import HandBack
 from ._context import Alone, Outbound, Within
 from ._envelope import Enveloped
 from ._handled import Handled, Result
+from ._kernel_state import KernelState
+from ._outgoing import refusal
 from ._server import is_traced
 
 if TYPE_CHECKING:
@@ -42,32 +42,28 @@ Params = Mapping[str, Any] | None
 _LISTEN = "subscriptions/listen"
 
 
-class Kernel:
+class Kernel(KernelState):
     """The SDK's part of a server: the engine passes it all messages that it does not answer itself."""
 
     def __init__(
         self, server: Server[Any], options: InitializationOptions, transport: TransportContext, takes_pings: bool
     ) -> None:
-        self.server: Server[Any] = Untraced(server)  # type: ignore[assignment]
+        super().__init__(Untraced(server), transport)  # type: ignore[arg-type]
         self.options = options
-        self.transport = transport
-        self.one_way = replace(transport, can_send_request=False)
         self.takes_pings = takes_pings
-        self.state: Any = None
         self.natives: Natives | None = None
         self._carriers: Carriers | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def open(self, wire: _core.Line) -> Peer:
+    def open(self, wire: _core.KernelConnection) -> Peer:
         """Starts a connection of the handshake era."""
         return Peer(self, wire)
 
-    def request(self, request: _core.Owed) -> Running:
+    def request(self, request: _core.KernelRequest) -> Running:
         """Starts an independent request of 2026-07-28."""
-        return self.start(Running(Alone(self, request), self._alone))
+        return self.start(Running(self, Alone(self, request), self._alone))
 
     def telling(self, method: str) -> None:
-        """Called before a client is sent a notification of that method."""
         if self.natives and method.endswith("/list_changed"):
             self.natives.doubt()
 
@@ -175,11 +171,12 @@ class Untraced:
 class Running:
     """A request that the kernel answers. The engine calls `cancel` when the client cancels it."""
 
-    __slots__ = ("carrier", "_context", "_handle", "_is_ending")
+    __slots__ = ("carrier", "_kernel", "_context", "_handle", "_is_ending")
 
-    def __init__(self, context: Within, handle: Callable[..., Awaitable[Result]]) -> None:
+    def __init__(self, kernel: Kernel, context: Within, handle: Callable[..., Awaitable[Result]]) -> None:
         # Set if the request has to wait for something.
         self.carrier: Carrier | None = None
+        self._kernel = kernel
         self._context = context
         self._handle = handle
         self._is_ending = False
@@ -203,7 +200,7 @@ class Running:
             return request.give_up()
         if self._is_ending:
             return request.refuse(CONNECTION_CLOSED, "Connection closed")
-        natives = context.kernel.natives
+        natives = self._kernel.natives
         version = natives.version if natives else 0
         method, params = request.method, request.params()
         try:
@@ -226,20 +223,7 @@ class Running:
             request.give_up()
 
 
-def refusal(error: Exception, method: str, is_alone: bool) -> ErrorData:
-    """The error that a client gets for an exception of a handler."""
-    if isinstance(error, ProtocolError):
-        return ErrorData(code=cast(int, error.kind), message=str(error), data=error.data)
-    if is_alone:
-        return modern_error_data(error)
-    told = handler_exception_to_error_data(error)
-    if told is None:
-        logger.error("handler for %r raised", method, exc_info=error)
-        told = ErrorData(code=0, message=str(error))
-    return told
-
-
-def _answer(request: _core.Owed, result: Result) -> None:
+def _answer(request: _core.KernelRequest, result: Result) -> None:
     if isinstance(result, bytes):
         return request.answer_native(result)
     try:
@@ -252,7 +236,7 @@ def _answer(request: _core.Owed, result: Result) -> None:
 class Peer:
     """A connection of the handshake era, as a `Dispatcher` of the SDK."""
 
-    def __init__(self, kernel: Kernel, wire: _core.Line) -> None:
+    def __init__(self, kernel: Kernel, wire: _core.KernelConnection) -> None:
         self._kernel = kernel
         self._outbound = Outbound(wire, kernel)
         self.send_raw_request = self._outbound.send_raw_request
@@ -296,8 +280,8 @@ class Peer:
                 self._waiting = [*self._waiting, *waiting[index + 1 :]]
                 return
 
-    def request(self, request: _core.Owed) -> Running:
-        running = Running(Within(self._kernel, request), self._handle)
+    def request(self, request: _core.KernelRequest) -> Running:
+        running = Running(self._kernel, Within(self._kernel, request), self._handle)
         self._in_turn(lambda: self._start(running, request.method))
         return running
 

@@ -17,13 +17,12 @@ from mcp.server.mcpserver.resources import Resource, ResourceManager, ResourceTe
 from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, InputRequiredResult
-from mcp_types.methods import serialize_server_result
-from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
 from . import _contents as contents
 from ._handled import Handled, Handler, LazyContext, Result, by_handler
+from ._outgoing import Unsendable, sent
 from ._plan import Direct, Native, Planned, Straight
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
@@ -273,21 +272,8 @@ def _result(metadata: Any) -> Callable[[Any, str], bytes]:
     return result
 
 
-class Unsendable(Exception):
-    """The tool's return value is not a valid result in its revision."""
-
-
 def _converted(metadata: Any, value: Any, revision: str) -> bytes:
     return sent("tools/call", revision, metadata.convert_result(value))
-
-
-def sent(method: str, revision: str, result: BaseModel) -> bytes:
-    """Serializes a result of the SDK, without members that the revision does not have."""
-    made = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-    try:
-        return to_json(serialize_server_result(method, revision, made))
-    except ValidationError as error:
-        raise Unsendable from error
 
 
 def _failed(tool: Tool, error: Exception) -> bytes:

@@ -4,35 +4,37 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcpbolt::client::{ActionAnswer, ActionFailure, Asking, Listening, Started, Task};
+use mcpbolt::client::Asking;
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
+use pyo3::prelude::*;
 
 /// A pending operation.
 #[expect(clippy::large_enum_variant, reason = "the small one is rare")]
-pub enum Work {
+pub enum Operation {
     /// A request, the most frequent operation.
     Asking(Asking),
     /// Anything else.
-    Other(Pin<Box<dyn Future<Output = Result<Made, RequestError>> + Send>>),
+    Other(Pin<Box<dyn Future<Output = Result<Outcome, RequestError>> + Send>>),
 }
 
+/// Makes an object, or raises the exception that the operation ends with.
+pub type MakeObject = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+
 /// The successful outcome of an operation.
-#[derive(Debug)]
-pub enum Made {
+pub enum Outcome {
     Answer(Message),
-    Task(Task),
-    Listening(Listening),
     Json(String),
     Bytes(Vec<u8>),
-    Action(Box<Result<ActionAnswer, ActionFailure>>),
+    /// An object of a class that is made on the event loop's thread.
+    Object(MakeObject),
     Nothing,
 }
 
-impl Work {
+impl Operation {
     pub fn other<T>(future: impl Future<Output = Result<T, RequestError>> + Send + 'static) -> Self
     where
-        T: Into<Made>,
+        T: Into<Outcome>,
     {
         Self::Other(Box::pin(async move { future.await.map(Into::into) }))
     }
@@ -45,43 +47,37 @@ impl Work {
     }
 }
 
-impl Future for Work {
-    type Output = Result<Made, RequestError>;
+impl Future for Operation {
+    type Output = Result<Outcome, RequestError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
             Self::Asking(asking) => Pin::new(asking)
                 .poll(cx)
-                .map(|outcome| outcome.map(Made::Answer)),
+                .map(|outcome| outcome.map(Outcome::Answer)),
             Self::Other(future) => future.as_mut().poll(cx),
         }
     }
 }
 
-impl From<()> for Made {
+impl From<()> for Outcome {
     fn from((): ()) -> Self {
         Self::Nothing
     }
 }
 
-impl From<Listening> for Made {
-    fn from(listening: Listening) -> Self {
-        Self::Listening(listening)
-    }
-}
-
-impl From<Message> for Made {
+impl From<Message> for Outcome {
     fn from(answer: Message) -> Self {
         Self::Answer(answer)
     }
 }
 
-impl From<Started<Message>> for Made {
-    fn from(started: Started<Message>) -> Self {
-        match started {
-            Started::Done(answer) => Self::Answer(answer),
-            Started::Task(task) => Self::Task(task),
-            _ => Self::Nothing,
-        }
+impl Outcome {
+    /// An outcome that becomes an object on the event loop's thread.
+    pub fn object<F>(make: F) -> Self
+    where
+        F: for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
+    {
+        Self::Object(Box::new(make))
     }
 }

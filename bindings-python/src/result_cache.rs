@@ -8,7 +8,7 @@ use mcpbolt::server::{self, CacheScope};
 use pyo3::prelude::*;
 
 use crate::settings::{seconds, wrong};
-use crate::tool_answer::Lowered;
+use crate::tool_answer::{Finished, Lowered};
 
 /// A cache of tool results, each kept for `ttl` seconds.
 #[pyclass(frozen, module = "mcpbolt")]
@@ -24,9 +24,9 @@ impl Results {
         (tool, given): (&str, &str),
         who: Option<&str>,
         budget: &Arc<Budget>,
-    ) -> Option<KeptCall> {
+    ) -> Option<CachedCall> {
         self.inner.count_in(budget);
-        self.inner.ask(tool, given, who).map(KeptCall)
+        self.inner.ask(tool, given, who).map(CachedCall)
     }
 }
 
@@ -64,36 +64,18 @@ impl Results {
 
 /// The cache entry of one call, filled or not.
 #[pyclass(frozen, module = "mcpbolt._core")]
-pub struct KeptCall(server::KeptCall<Arc<Lowered>>);
+pub struct CachedCall(server::KeptCall<Arc<Lowered>>);
 
 #[pymethods]
-impl KeptCall {
+impl CachedCall {
     /// The cached result of an earlier, equal call.
     fn found(&self) -> Option<Finished> {
-        self.0.found().map(Finished::good)
+        self.0.found().map(Finished::cached)
     }
 
     /// Stores the result of this call.
     fn keep(&self, finished: &Finished) {
         let bytes = finished.lowered.held_bytes();
         self.0.keep(finished.lowered.clone(), bytes);
-    }
-}
-
-/// A tool's return value, converted to its result.
-#[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Finished {
-    pub lowered: Arc<Lowered>,
-    /// Whether it is a success and is valid against the tool's output schema.
-    #[pyo3(get)]
-    pub is_good: bool,
-}
-
-impl Finished {
-    fn good(lowered: Arc<Lowered>) -> Self {
-        Self {
-            lowered,
-            is_good: true,
-        }
     }
 }

@@ -1,21 +1,20 @@
-//! Events for the event loop's thread of a client.
+//! Events of a client's connection, for the event loop's thread.
 
 use std::sync::Arc;
 
 use mcpbolt::error::RequestError;
 
 use crate::inbox::Inbox;
-use crate::work::Made;
+use crate::operation::Outcome;
 
 /// One event of a client's connection.
-#[derive(Debug)]
-pub enum News {
+pub enum ClientEvent {
     /// The connection is open, or opening it has failed.
     Opened,
     /// An operation may have its outcome and must be polled.
     Done(u64),
     /// The outcome of an operation; it comes after the operation's progress reports.
-    Outcome(u64, Box<Result<Made, RequestError>>),
+    Outcome(u64, Box<Result<Outcome, RequestError>>),
     /// Progress of a request: the progress, the total and a message.
     Progress(u64, f64, Option<f64>, Option<String>),
     /// The state of a task, or a part of an action's answer, as JSON.
@@ -32,7 +31,7 @@ pub enum News {
     Ended,
 }
 
-impl News {
+impl ClientEvent {
     /// The number of the operation that this event belongs to.
     pub fn number(&self) -> Option<u64> {
         match self {
@@ -47,10 +46,10 @@ impl News {
 
 /// Reports the end of the connection when dropped. The connection's host holds it, so that the event loop
 /// learns of the end even if the engine's thread panics.
-pub struct Ending(pub Arc<Inbox<News>>);
+pub struct Ending(pub Arc<Inbox<ClientEvent>>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.extend([News::Opened, News::Ended]);
+        self.0.extend([ClientEvent::Opened, ClientEvent::Ended]);
     }
 }

@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::client::CallTool;
-use mcpbolt::connection::{Progress, RequestOptions};
+use mcpbolt::connection::{self, Progress};
 use pyo3::prelude::*;
 use serde_json::value::RawValue;
 
+use crate::client_events::ClientEvent;
 use crate::inbox::Inbox;
-use crate::news::News;
 use crate::settings::seconds;
 
-/// The Python `Options`. Times are in seconds; `meta` is a JSON object.
+/// The Python `RequestOptions`. Times are in seconds; `meta` is a JSON object.
 #[derive(Default, FromPyObject)]
-pub struct Options {
+pub struct RequestOptions {
     timeout: Option<f64>,
     max_timeout: Option<f64>,
     on_progress: Option<Py<PyAny>>,
     meta: Option<String>,
 }
 
-impl Options {
+impl RequestOptions {
     fn times(&self) -> PyResult<[Option<Duration>; 2]> {
         let time = |given: Option<f64>| given.map(seconds).transpose();
         Ok([time(self.timeout)?, time(self.max_timeout)?])
@@ -31,14 +31,14 @@ impl Options {
     pub fn of_request(
         self,
         number: u64,
-        inbox: &Arc<Inbox<News>>,
-    ) -> PyResult<(RequestOptions, Option<Py<PyAny>>)> {
+        inbox: &Arc<Inbox<ClientEvent>>,
+    ) -> PyResult<(connection::RequestOptions, Option<Py<PyAny>>)> {
         let [timeout, max_timeout] = self.times()?;
-        let mut options = RequestOptions {
+        let mut options = connection::RequestOptions {
             timeout,
             max_timeout,
             meta: self.meta.map(Into::into),
-            ..RequestOptions::default()
+            ..connection::RequestOptions::default()
         };
         if self.on_progress.is_some() {
             options.progress = Some(Arc::new(report(number, inbox)));
@@ -51,7 +51,7 @@ impl Options {
         self,
         mut call: CallTool,
         number: u64,
-        inbox: &Arc<Inbox<News>>,
+        inbox: &Arc<Inbox<ClientEvent>>,
     ) -> PyResult<(CallTool, Option<Py<PyAny>>)> {
         let [timeout, max_timeout] = self.times()?;
         if let Some(timeout) = timeout {
@@ -71,10 +71,18 @@ impl Options {
 }
 
 /// Makes a function that passes progress on to the event loop.
-fn report(number: u64, inbox: &Arc<Inbox<News>>) -> impl Fn(Progress<'_>) + Send + Sync + 'static {
+fn report(
+    number: u64,
+    inbox: &Arc<Inbox<ClientEvent>>,
+) -> impl Fn(Progress<'_>) + Send + Sync + 'static {
     let inbox = inbox.clone();
     move |news| {
         let sentence = news.message.map(str::to_owned);
-        inbox.push(News::Progress(number, news.progress, news.total, sentence));
+        inbox.push(ClientEvent::Progress(
+            number,
+            news.progress,
+            news.total,
+            sentence,
+        ));
     }
 }

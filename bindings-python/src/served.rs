@@ -1,0 +1,55 @@
+//! What the connections of a server share: its registry, its functions and its settings.
+
+use std::sync::Arc;
+
+use mcpbolt::connection::Config;
+use mcpbolt::server::{Live, StateSigner};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use crate::kernel::Kernel;
+use crate::target::{Target, Targets};
+
+/// The part of a catalog that engine threads hold.
+#[derive(Debug)]
+pub struct Served {
+    pub live: Arc<Live<Targets>>,
+    pub config: Arc<Config>,
+    /// Signs the state that clients hold between the rounds of a call.
+    pub state_signer: Option<StateSigner>,
+    /// The kernel that answers what the registry does not have.
+    pub kernel: Option<Kernel>,
+    /// Whether anything runs on an event loop, now or after a change.
+    pub needs_loop: bool,
+    /// The callbacks for clients that have finished the handshake, and for those with changed roots.
+    pub on_initialized: Option<Py<PyAny>>,
+    pub on_roots_changed: Option<Py<PyAny>>,
+}
+
+impl Served {
+    /// Shows the garbage collector the Python objects held here. Only uniquely owned parts are shown: the
+    /// collector takes objects that it is not shown to be reachable from outside.
+    pub fn visit(this: &Arc<Self>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if Arc::strong_count(this) > 1 {
+            return Ok(());
+        }
+        visit.call(&this.on_initialized)?;
+        visit.call(&this.on_roots_changed)?;
+        if let Some(kernel) = &this.kernel {
+            kernel.visit(visit)?;
+        }
+        if Arc::strong_count(&this.live) > 1 {
+            return Ok(());
+        }
+        let shown = this
+            .live
+            .peek(|offer| match Arc::strong_count(&offer.handlers) {
+                1 => offer
+                    .handlers
+                    .all()
+                    .try_for_each(|one| Target::visit(one, visit)),
+                _ => Ok(()),
+            });
+        shown.unwrap_or(Ok(()))
+    }
+}
