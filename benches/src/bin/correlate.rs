@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use mcpbolt::correlate::{
-    InFlight, IncomingKey, OwnedOutgoing, PendingRequests, RequestKey, TimerKey, TimerWheel,
+    InFlight, IncomingKey, PendingRequests, RequestKey, TimerKey, TimerQueue,
 };
 use mcpbolt_benches::harness::ran;
 use tokio::sync::oneshot;
@@ -318,15 +318,6 @@ fn on_two_threads<'a, T: Table + 'a>() -> Contender<'a> {
     }
 }
 
-fn owned<'a>() -> Contender<'a> {
-    let mut table = OwnedOutgoing::<u64>::new(1 << 16);
-    (0..IN_FLIGHT as u64).for_each(|n| _ = table.register(n));
-    timed("mcpbolt, single owner", move || {
-        let key = table.register(black_box(7)).unwrap();
-        black_box(table.settle(black_box(key)));
-    })
-}
-
 fn incoming<'a>() -> Contender<'a> {
     let mut table = InFlight::<u64, u64>::new(1 << 13);
     (0..IN_FLIGHT as u64).for_each(|id| _ = table.insert(id, id));
@@ -344,7 +335,7 @@ fn timers() {
     const LIVE: u64 = 1_000_000;
     const STEPS: [&str; 4] = ["insert", "cancel", "insert and cancel among them", "fire"];
     let mut start = Instant::now();
-    let mut wheel = TimerWheel::<RequestKey>::new(start);
+    let mut queue = TimerQueue::<RequestKey>::default();
     let key = RequestKey::from_wire(1).unwrap();
     let mut seed = 1u64;
     let mut after = move || {
@@ -360,27 +351,27 @@ fn timers() {
     for _ in 0..9 {
         for refill in [false, true] {
             let begin = ran(zero);
-            timers.extend((0..LIVE).map(|_| wheel.insert(start + after(), key)));
+            timers.extend((0..LIVE).map(|_| queue.insert(start + after(), key)));
             note(0, begin);
-            assert_eq!(wheel.len(), LIVE as usize);
+            assert_eq!(queue.len(), LIVE as usize);
             if !refill {
                 let begin = ran(zero);
-                assert!(timers.drain(..).all(|timer| wheel.cancel(timer).is_some()));
+                assert!(timers.drain(..).all(|timer| queue.cancel(timer).is_some()));
                 note(1, begin);
             }
         }
         timers.clear();
         let begin = ran(zero);
         for _ in 0..LIVE {
-            let timer = wheel.insert(start + Duration::from_secs(60), key);
-            assert!(wheel.cancel(timer).is_some());
+            let timer = queue.insert(start + Duration::from_secs(60), key);
+            assert!(queue.cancel(timer).is_some());
         }
         note(2, begin);
         let begin = ran(zero);
         let mut fired = 0;
         // As a driver would: polled when a timer is due.
-        while let Some(next) = wheel.next_deadline() {
-            while wheel.poll(next).is_some() {
+        while let Some(next) = queue.next_deadline() {
+            while queue.poll(next).is_some() {
                 fired += 1;
             }
             start = next;
@@ -411,9 +402,7 @@ fn main() {
     check::<Dash>();
     check::<Sharded>();
 
-    let mut whole = each!(full);
-    whole.push(owned());
-    measure("register + complete + take", ROUNDS, whole);
+    measure("register + complete + take", ROUNDS, each!(full));
     measure("register + wait + complete + take", ROUNDS, each!(polled));
     measure("register + cancel", ROUNDS, each!(cancelled));
     measure("late answer", ROUNDS, each!(late));

@@ -70,7 +70,7 @@ impl Core {
             drain: Drain::default(),
             stall: WriteStall::default(),
             reports: Reports::new(config.limits.report_rate, now),
-            timers: Timers::new(now),
+            timers: Timers::default(),
             is_session: false,
             released: Vec::new(),
             end: None,
@@ -375,7 +375,7 @@ impl Core {
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
         let now = self.clock;
-        while let Some(timer) = self.pending.poll(now).or_else(|| self.timers.poll(now)) {
+        while let Some(timer) = self.timers.poll(now) {
             let end = match timer {
                 Timer::Request(key) => {
                     let expired = self.pending.expire(key, &mut self.timers, now);
@@ -490,15 +490,12 @@ impl Core {
 
     /// When the next timer may be due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let other = self.timers.next_deadline();
-        let request = self.pending.next_deadline();
-        request.into_iter().chain(other).min()
+        self.timers.next_deadline()
     }
 
     /// Cancels every timer.
     pub fn stop_timers(&mut self) {
-        self.pending.stop_timers();
-        self.timers = Timers::new(self.begun);
+        self.timers.clear();
         self.reports.resume();
         self.stall = WriteStall::default();
     }

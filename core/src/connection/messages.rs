@@ -374,7 +374,10 @@ impl<'a> Pass<'a> {
         refusal: &Refusal,
     ) {
         let version = actions::agreed(message).ok().flatten();
-        let asked = asked_in_actions(message, version, None);
+        let mut asked = asked_in_actions(message, version, None);
+        if actions::has_long_id(message) {
+            (asked.id, asked.closing) = (RequestId::NONE, Closing::default());
+        }
         let answer = exchange.answer(&self.core.config, asked);
         answer.action_error(&refusal.to_error());
     }

@@ -22,7 +22,6 @@ mod by_source;
 mod call;
 mod config;
 mod core;
-mod deadlines;
 mod drain;
 mod handle;
 mod host;

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use super::deadlines::Deadlines;
 use super::keys::StreamId;
 use super::options::{PartialFn, Progress, ProgressFn};
 use super::queue::Request;
@@ -17,8 +16,7 @@ use crate::message::{Field, MessageRef};
 struct Sent {
     /// The stream on which the request was sent.
     on: StreamId,
-    /// The timer, if the deadline is not in `Pending::deadlines`.
-    timer: Option<TimerKey>,
+    timer: TimerKey,
     begun: Instant,
     /// When the request was sent or last made progress.
     news: Instant,
@@ -35,7 +33,6 @@ struct Sent {
 #[derive(Default)]
 pub(crate) struct Pending {
     requests: SecondaryMap<Sent>,
-    deadlines: Deadlines,
 }
 
 impl Pending {
@@ -43,7 +40,7 @@ impl Pending {
         let wait = request.timeout.min(request.max_timeout);
         let sent = Sent {
             on: request.on,
-            timer: self.arm(later(now, wait), request.key, timers),
+            timer: timers.insert(later(now, wait), Timer::Request(request.key)),
             begun: now,
             news: now,
             timeout: request.timeout,
@@ -58,41 +55,13 @@ impl Pending {
     /// Removes a request that is over; returns the stream on which it was sent, if it was pending.
     pub fn remove(&mut self, key: RequestKey, timers: &mut Timers) -> Option<StreamId> {
         let own = self.requests.remove(key)?;
-        if let Some(timer) = own.timer {
-            timers.cancel(timer);
-        }
-        let requests = &self.requests;
-        self.deadlines
-            .tidy(requests.len(), |key| requests.contains(key));
+        timers.cancel(own.timer);
         Some(own.on)
     }
 
     /// Whether the request was sent and is still pending.
     pub fn contains(&self, key: RequestKey) -> bool {
         self.requests.contains(key)
-    }
-
-    /// Sets the deadline of a request; returns its timer if it does not fit the queue of deadlines.
-    fn arm(&mut self, due: Instant, key: RequestKey, timers: &mut Timers) -> Option<TimerKey> {
-        match self.deadlines.push(due, key) {
-            true => None,
-            false => Some(timers.insert(due, Timer::Request(key))),
-        }
-    }
-
-    /// The earliest deadline that is not a timer of the wheel.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.first()
-    }
-
-    /// Takes one request whose deadline, not a timer of the wheel, has passed.
-    pub fn poll(&mut self, now: Instant) -> Option<Timer> {
-        self.deadlines.pop(now).map(Timer::Request)
-    }
-
-    /// Forgets the deadlines that are not timers of the wheel.
-    pub fn stop_timers(&mut self) {
-        self.deadlines.clear();
     }
 
     /// Handles a deadline that has passed: sets the next one if there was progress, else removes the
@@ -106,10 +75,7 @@ impl Pending {
         let own = self.requests.get_mut(key)?;
         let due = later(own.news, own.timeout).min(later(own.begun, own.max_timeout));
         if due > now {
-            let timer = self.arm(due, key, timers);
-            if let Some(own) = self.requests.get_mut(key) {
-                own.timer = timer;
-            }
+            own.timer = timers.insert(due, Timer::Request(key));
             return None;
         }
         self.requests.remove(key).map(|own| own.on)

@@ -2,7 +2,12 @@
 
 use std::mem;
 
-use super::actions::{self, Reading as ActionReading, Refusal, client as action_client};
+use bytes::Bytes;
+
+use super::actions::{
+    self, Reading as ActionReading, Refusal,
+    client::{self as action_client, ClientReading},
+};
 use super::call::Batch;
 use super::core::Core;
 use super::host::{Host, Stray};
@@ -12,7 +17,8 @@ use super::messages::{Pass, cancel_elsewhere, kind_of};
 use super::stream::{Exchange, Reading, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
-use crate::action::{self, ErrorType};
+use crate::action::{self, ErrorType, Record};
+use crate::error::RequestError;
 use crate::frame::{Event, Framing};
 use crate::limits::{COPY_OUT_BYTES, SMALL_BYTES};
 use crate::mcp::{ErrorKind, Method, Side};
@@ -147,7 +153,7 @@ fn frame_arrived(
     let may_be_action = actions::are_served(config);
     if may_be_action
         && (exchange.dialects.only.is_some() || action::begins(frame.bytes()))
-        && is_action(pass, exchange, frame, envelope, true)
+        && is_action(pass, exchange, frame, true)
     {
         return;
     }
@@ -157,7 +163,7 @@ fn frame_arrived(
         && !actions::has_rpc_member(envelope)
     {
         let certain = exchange.dialects.last;
-        if is_action(pass, exchange, frame, &mut Envelope::new(), certain) {
+        if is_action(pass, exchange, frame, certain) {
             return;
         }
     }
@@ -249,13 +255,18 @@ fn is_action(
     pass: &mut Pass<'_>,
     exchange: &mut Exchange,
     frame: Frame<'_>,
-    envelope: &mut Envelope,
     certain: bool,
 ) -> bool {
     let config = &pass.core.config;
-    let reading = actions::read(config, exchange.dialects, frame, envelope, certain);
-    let message = MessageRef::new(frame, envelope);
-    match reading {
+    let mut record = Record::new();
+    let decoded = action::decode(frame, config.limits.max_depth, &mut record);
+    let dialect = actions::dialect_of(exchange.dialects, frame, &record, decoded.is_err());
+    let Some(dialect) = dialect else {
+        return false;
+    };
+    let envelope = record.as_call(dialect);
+    let message = MessageRef::new(frame, &envelope);
+    match actions::judge(config, decoded, &record, &message, certain) {
         ActionReading::Other => return false,
         ActionReading::Answer => pass.stray(Stray::Answer, frame.bytes()),
         ActionReading::Request(version) => {
@@ -277,14 +288,19 @@ fn is_action(
 #[cold]
 fn action_answered(pass: &mut Pass<'_>, frame: Frame<'_>) {
     let core = &mut *pass.core;
-    let (key, outcome) =
-        match action_client::read(&core.config, frame, &mut core.pending, core.clock) {
-            action_client::ClientReading::Part => return,
-            action_client::ClientReading::Answer(key, outcome) => (key, outcome),
-            action_client::ClientReading::Stray => {
-                return pass.stray(Stray::Answer, frame.bytes());
-            }
-        };
+    let (pending, now) = (&mut core.pending, core.clock);
+    let (key, is_answer) = match action_client::read(&core.config, frame, pending, now) {
+        ClientReading::Part => return,
+        ClientReading::Stray => return pass.stray(Stray::Answer, frame.bytes()),
+        ClientReading::Answer(key, is_answer) => (key, is_answer),
+    };
+    let outcome = match is_answer {
+        Ok(()) => {
+            let block = Bytes::copy_from_slice(frame.bytes());
+            Ok(Message::from_bytes(block, Envelope::default()))
+        }
+        Err(why) => Err(RequestError::BadAnswer(why)),
+    };
     core.pending.remove(key, &mut core.timers);
     if core.shared().outgoing.complete(key, outcome).is_err() {
         pass.stray(Stray::Answer, frame.bytes());

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
 use super::keys::CallKey;
-use crate::correlate::{RequestKey, TimerWheel};
+use crate::correlate::{RequestKey, TimerQueue};
 
-/// All timers of a connection except the usual deadlines of its own requests.
-pub(super) type Timers = TimerWheel<Timer>;
+/// All timers of a connection.
+pub(super) type Timers = TimerQueue<Timer>;
 
 /// What to do when a timer fires.
 #[derive(Debug)]

@@ -101,11 +101,33 @@ impl<V> Arena<V> {
         })
     }
 
+    /// The values, in no particular order.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
+    }
+
     /// Removes every value, in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestKey, V)> {
         (0..self.slots.len()).filter_map(|index| {
             let key = RequestKey::new(index as u32, self.slots[index].generation);
             self.remove(key).map(|value| (key, value))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_whose_generations_are_used_up_is_retired() {
+        let mut arena = Arena::new(1);
+        let first = arena.insert(()).unwrap();
+        assert!(arena.remove(first).is_some());
+        arena.slots[0].generation = MAX_GENERATION;
+        let last = arena.insert(()).unwrap();
+        assert_eq!(last, RequestKey::new(0, MAX_GENERATION));
+        assert!(arena.remove(last).is_some() && arena.remove(last).is_none());
+        assert!(arena.insert(()).is_err());
     }
 }

@@ -1,34 +1,30 @@
 //! Request correlation: sent and received requests that are not yet answered, cancellation and
 //! deadlines.
 //!
-//! * [`PendingRequests`]: lock-free, shared between threads; the request id encodes the slot's address.
+//! * [`PendingRequests`]: shared between threads; the request id encodes the slot's address.
 //! * [`SecondaryMap`]: a side table with a value for each outgoing request, for a single owner.
 //! * [`InFlight`]: the peer's requests, found by id and type of id.
 //! * [`CancelToken`]: tells a handler whether its answer is still wanted.
-//! * [`TimerWheel`]: all deadlines of a connection; the time is passed as an argument.
+//! * [`TimerQueue`]: all deadlines of a connection; the time is passed as an argument.
 //!
-//! Every request ends exactly once. One compare-and-swap on the slot's word decides the outcome
+//! Every request ends exactly once: the first that finds it pending in its table decides the outcome
 //! (R-CAN-11), so an answer, a cancellation, a deadline and the loss of the connection may race
 //! freely.
 
 mod arena;
 mod cancel;
-mod chunks;
+
 mod in_flight;
 mod key;
 mod outgoing;
-mod owned;
 mod secondary_map;
-#[allow(unsafe_code)]
-mod slab;
 #[cfg(test)]
 mod tests;
-mod wheel;
+mod timers;
 
 pub use cancel::{CancelToken, Cancelled};
 pub use in_flight::{InFlight, IncomingKey, Refused, Vacant};
 pub use key::RequestKey;
 pub use outgoing::{PendingRequests, Unregistered};
-pub use owned::OwnedOutgoing;
 pub use secondary_map::SecondaryMap;
-pub use wheel::{TimerKey, TimerWheel};
+pub use timers::{TimerKey, TimerQueue};

@@ -1,33 +1,15 @@
-//! PendingRequests requests that wait for an outcome, shared between threads without locks.
+//! Requests of this side that wait for an outcome, shared between threads.
 //!
-//! ```text
-//!  chunks   [64 slots] [128] [256] …        made when first needed, never moved, never given back
-//!  free     tag | slot ─▶ slot ─▶ slot      last in, first out: a warm slot is used again
-//!  made     how many slots were ever handed out
-//! ```
-//!
-//! The free list is Treiber's stack (IBM RJ 5118, 1986) with a tag that counts pops, to detect a
-//! slot that was popped and pushed back in between (the ABA problem).
+//! A lock is as fast here as a lock-free table: measured with register, submit, poll, complete and take
+//! on one to eight threads, both took the same time, and the threads meet at the submission queue anyway.
 
 use std::fmt;
-use std::sync::OnceLock;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::task::{Context, Poll};
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
 
-use super::key::{MAX_SLOTS, RequestKey, SLOT_BITS};
-use super::slab::Slot;
-use crate::sync::atomic::AtomicU64;
-
-/// Slots of the first chunk; each further chunk has twice as many.
-const FIRST_CHUNK: u32 = 64;
-/// Enough chunks for [`MAX_SLOTS`].
-const CHUNKS: usize = (SLOT_BITS - FIRST_CHUNK.ilog2() + 1) as usize;
-/// Flag in `free` and `made`: no more requests are registered.
-const CLOSED: u64 = 1 << 63;
-/// One pop in the tag of `free`.
-const TAG: u64 = 1 << SLOT_BITS;
-/// Mask in `free`: the top slot + 1, or 0.
-const TOP: u64 = MAX_SLOTS as u64;
+use super::arena::Arena;
+use super::key::RequestKey;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Why a request was not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,26 +31,37 @@ impl fmt::Display for Unregistered {
 
 impl std::error::Error for Unregistered {}
 
-/// PendingRequests requests that wait for an outcome `T`.
+/// Requests of this side that wait for an outcome `T`.
 ///
 /// Each registered request ends exactly once: by the first [`complete`](Self::complete) (an answer,
 /// a deadline, a cancellation by another thread), by its waiter's [`cancel`](Self::cancel), or by
-/// [`close`](Self::close). Later calls learn that they are late. All methods are lock-free, may be
-/// called from any thread, and allocate only while the table grows to its largest number of
-/// simultaneous requests.
+/// [`close`](Self::close). Later calls learn that they are late. All methods may be called from any
+/// thread. They hold a lock for a few instructions; no waker is woken and no outcome dropped under it.
+/// Allocates only while the table grows to its largest number of simultaneous requests.
 pub struct PendingRequests<T> {
-    free: AtomicU64,
-    made: AtomicU64,
-    max: u32,
-    chunks: [OnceLock<Box<[Entry<T>]>>; CHUNKS],
+    table: Mutex<Table<T>>,
 }
 
-/// A slot and its link in the free list, on cache lines of its own.
-#[repr(align(64))]
-struct Entry<T> {
-    slot: Slot<T>,
-    /// The next free slot + 1, or 0.
-    next: AtomicU64,
+struct Table<T> {
+    requests: Arena<Request<T>>,
+    /// Requests without an outcome.
+    pending: usize,
+    is_closed: bool,
+}
+
+enum Request<T> {
+    Pending(Option<Waker>),
+    Done(T),
+}
+
+impl<T> Request<T> {
+    /// Wakes the waiter of a request that was pending.
+    #[inline]
+    fn wake(self) {
+        if let Self::Pending(Some(waker)) = self {
+            waker.wake();
+        }
+    }
 }
 
 impl<T> PendingRequests<T> {
@@ -76,10 +69,11 @@ impl<T> PendingRequests<T> {
     /// Allocates nothing yet.
     pub fn new(max_pending: usize) -> Self {
         Self {
-            free: AtomicU64::new(0),
-            made: AtomicU64::new(0),
-            max: u32::try_from(max_pending).map_or(MAX_SLOTS, |max| max.min(MAX_SLOTS)),
-            chunks: [const { OnceLock::new() }; CHUNKS],
+            table: Mutex::new(Table {
+                requests: Arena::new(max_pending),
+                pending: 0,
+                is_closed: false,
+            }),
         }
     }
 
@@ -92,14 +86,14 @@ impl<T> PendingRequests<T> {
     /// [`Unregistered`] when the table is full or closed.
     #[inline]
     pub fn register(&self) -> Result<RequestKey, Unregistered> {
-        let slot = match self.pop()? {
-            Some(slot) => slot,
-            None => self.make()?,
-        };
-        let generation = self.entry(slot).and_then(|entry| entry.slot.register());
-        generation
-            .map(|generation| RequestKey::new(slot, generation))
-            .ok_or(Unregistered::Closed)
+        let mut table = self.lock();
+        if table.is_closed {
+            return Err(Unregistered::Closed);
+        }
+        let registered = table.requests.insert(Request::Pending(None));
+        let key = registered.map_err(|_| Unregistered::Full)?;
+        table.pending += 1;
+        Ok(key)
     }
 
     /// Settles a request and wakes its waiter.
@@ -110,13 +104,15 @@ impl<T> PendingRequests<T> {
     /// an earlier use of its slot.
     #[inline]
     pub fn complete(&self, key: RequestKey, outcome: T) -> Result<(), T> {
-        match self.entry(key.slot()) {
-            Some(entry) => {
-                let recycle = || self.push(key.slot(), entry);
-                entry.slot.complete(key.generation(), outcome, recycle)
-            }
-            None => Err(outcome),
-        }
+        let mut table = self.lock();
+        let Some(request @ Request::Pending(_)) = table.requests.get_mut(key) else {
+            return Err(outcome);
+        };
+        let before = std::mem::replace(request, Request::Done(outcome));
+        table.pending -= 1;
+        drop(table);
+        before.wake();
+        Ok(())
     }
 
     /// Ends a request for its waiter. `true`: the request was still pending, so the peer should be
@@ -127,168 +123,69 @@ impl<T> PendingRequests<T> {
     /// request from elsewhere, [`complete`](Self::complete) it with an error.
     #[inline]
     pub fn cancel(&self, key: RequestKey) -> bool {
-        self.entry(key.slot()).is_some_and(|entry| {
-            let recycle = || self.push(key.slot(), entry);
-            entry.slot.cancel(key.generation(), recycle)
-        })
+        let mut table = self.lock();
+        let removed = table.requests.remove(key);
+        let was_pending = matches!(removed, Some(Request::Pending(_)));
+        table.pending -= usize::from(was_pending);
+        drop(table);
+        drop(removed);
+        was_pending
     }
 
     /// Returns the outcome, once; the key is invalid after that. Until the outcome is there,
     /// returns `Pending` and wakes `cx` when it comes. Any [`Waker`](std::task::Waker) will do:
     /// that of a task, of a parked thread, or one that posts to a queue.
     ///
-    /// `Ready(None)` means that nothing waits under this key: it is invalid, or another thread is
-    /// polling it at this moment.
+    /// `Ready(None)` means that nothing waits under this key.
     #[inline]
     pub fn poll(&self, key: RequestKey, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        match self.entry(key.slot()) {
-            Some(entry) => {
-                let recycle = || self.push(key.slot(), entry);
-                entry.slot.poll(key.generation(), cx.waker(), recycle)
+        let mut table = self.lock();
+        let old = match table.requests.get_mut(key) {
+            None => return Poll::Ready(None),
+            Some(Request::Pending(Some(waker))) if waker.will_wake(cx.waker()) => None,
+            Some(Request::Pending(waker)) => waker.replace(cx.waker().clone()),
+            Some(Request::Done(_)) => {
+                let done = table.requests.remove(key);
+                drop(table);
+                return Poll::Ready(match done {
+                    Some(Request::Done(outcome)) => Some(outcome),
+                    _ => None,
+                });
             }
-            None => Poll::Ready(None),
-        }
+        };
+        drop(table);
+        drop(old);
+        Poll::Pending
     }
 
-    /// Accepts no more requests, and settles every pending one with a value made by `outcome`; the
-    /// value is dropped if another outcome came first. Takes time proportional to the largest
-    /// number of simultaneous requests so far.
+    /// Accepts no more requests, and settles every pending one with a value made by `outcome`.
     pub fn close(&self, outcome: impl Fn() -> T) {
-        // A registration takes its slot off `free` or `made` either before this, and the loop then
-        // finds the slot free or pending, or after this, and then sees the flag.
-        self.free.fetch_or(CLOSED, AcqRel);
-        let made = self.made.fetch_or(CLOSED, AcqRel) & !CLOSED;
-        for slot in 0..made as u32 {
-            let entry = self.made_entry(slot);
-            entry.slot.close(&outcome, || self.push(slot, entry));
-        }
+        let mut table = self.lock();
+        table.is_closed = true;
+        table.pending = 0;
+        let pending = table.requests.values_mut();
+        let settled: Vec<_> = pending
+            .filter(|request| matches!(request, Request::Pending(_)))
+            .map(|request| std::mem::replace(request, Request::Done(outcome())))
+            .collect();
+        drop(table);
+        settled.into_iter().for_each(Request::wake);
     }
 
-    /// Whether [`close`](Self::close) has been called.
-    pub fn is_closed(&self) -> bool {
-        self.free.load(Acquire) & CLOSED != 0
-    }
-
-    /// The number of requests without an outcome. Counts them, in time proportional to the largest
-    /// number of simultaneous requests so far; other threads may change the number in the meantime.
+    /// The number of requests without an outcome.
     pub fn pending_count(&self) -> usize {
-        let made = self.made.load(Acquire) & !CLOSED;
-        (0..made as u32)
-            .filter(|&slot| {
-                self.entry(slot)
-                    .is_some_and(|entry| entry.slot.is_pending())
-            })
-            .count()
+        self.lock().pending
     }
 
-    #[inline]
-    fn pop(&self) -> Result<Option<u32>, Unregistered> {
-        let mut free = self.free.load(Acquire);
-        loop {
-            if free & CLOSED != 0 {
-                return Err(Unregistered::Closed);
-            }
-            let Some(slot) = ((free & TOP) as u32).checked_sub(1) else {
-                return Ok(None);
-            };
-            let Some(entry) = self.entry(slot) else {
-                return Ok(None);
-            };
-            let next = entry.next.load(Relaxed);
-            // The tag must not overflow into the flag.
-            let popped = ((free & !TOP).wrapping_add(TAG) & !CLOSED) | next;
-            match self
-                .free
-                .compare_exchange_weak(free, popped, AcqRel, Acquire)
-            {
-                Ok(_) => return Ok(Some(slot)),
-                Err(now) => free = now,
-            }
-        }
+    fn lock(&self) -> MutexGuard<'_, Table<T>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    #[inline]
-    fn push(&self, slot: u32, entry: &Entry<T>) {
-        let mut free = self.free.load(Acquire);
-        loop {
-            entry.next.store(free & TOP, Relaxed);
-            let pushed = free & !TOP | u64::from(slot + 1);
-            match self
-                .free
-                .compare_exchange_weak(free, pushed, AcqRel, Acquire)
-            {
-                Ok(_) => return,
-                Err(now) => free = now,
-            }
-        }
-    }
-
-    /// Takes a slot that was never used.
-    #[cold]
-    fn make(&self) -> Result<u32, Unregistered> {
-        let mut made = self.made.load(Acquire);
-        loop {
-            if made & CLOSED != 0 {
-                return Err(Unregistered::Closed);
-            }
-            if made >= u64::from(self.max) {
-                return Err(Unregistered::Full);
-            }
-            match self
-                .made
-                .compare_exchange_weak(made, made + 1, AcqRel, Acquire)
-            {
-                Ok(_) => break,
-                Err(now) => made = now,
-            }
-        }
-        self.made_entry(made as u32);
-        Ok(made as u32)
-    }
-
-    /// The entry of a slot, if its chunk exists.
-    #[inline]
-    fn entry(&self, slot: u32) -> Option<&Entry<T>> {
-        let (chunk, offset) = place(slot);
-        self.chunks.get(chunk)?.get()?.get(offset)
-    }
-
-    /// The entry of a slot below `made`. Creates the chunk if needed; other threads may do so at
-    /// the same time.
-    fn made_entry(&self, slot: u32) -> &Entry<T> {
-        let (chunk, offset) = place(slot);
-        let entries = self.chunks[chunk].get_or_init(|| {
-            let first = slot - offset as u32;
-            let len = (FIRST_CHUNK << chunk).min(self.max - first);
-            (0..len).map(|_| Entry::new()).collect()
-        });
-        &entries[offset]
-    }
-}
-
-impl<T> Entry<T> {
-    fn new() -> Self {
-        Self {
-            slot: Slot::new(),
-            next: AtomicU64::new(0),
-        }
-    }
-}
-
-/// The position of a slot: its chunk, and its offset in the chunk.
-#[inline]
-fn place(slot: u32) -> (usize, usize) {
-    let position = slot + FIRST_CHUNK;
-    let chunk = position.ilog2() - FIRST_CHUNK.ilog2();
-    (chunk as usize, (position - (FIRST_CHUNK << chunk)) as usize)
 }
 
 impl<T> fmt::Debug for PendingRequests<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingRequests")
             .field("pending_count", &self.pending_count())
-            .field("max", &self.max)
-            .field("closed", &self.is_closed())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use mcpbolt::correlate::{InFlight, OwnedOutgoing, PendingRequests, TimerWheel};
+use mcpbolt::correlate::{InFlight, PendingRequests, TimerQueue};
 
 use crate::COUNT;
 
@@ -42,20 +42,6 @@ fn outgoing_requests() {
     assert_eq!(count, 0);
 }
 
-#[test]
-fn outgoing_requests_of_one_owner() {
-    let mut table = OwnedOutgoing::new(1000);
-    let mut keys = Vec::with_capacity(1000);
-    let count = allocations_once_warm(|| {
-        keys.extend((0..1000).map(|n| table.register(n).unwrap()));
-        assert_eq!(
-            keys.drain(..).filter_map(|key| table.settle(key)).count(),
-            1000
-        );
-    });
-    assert_eq!(count, 0);
-}
-
 /// The ids are hashed with a seed of chance. Places of removed ones are used up or swept; where
 /// chance leaves so many that a sweep comes while the table is over half full, it grows once more,
 /// and then never again.
@@ -82,17 +68,17 @@ fn incoming_requests() {
 #[test]
 fn timers() {
     let start = Instant::now();
-    let mut wheel = TimerWheel::new(start);
+    let mut timers = TimerQueue::default();
     let mut now = start;
     let count = allocations_once_warm(|| {
         for n in 0..1000 {
-            let timer = wheel.insert(now + Duration::from_millis(n), n);
+            let timer = timers.insert(now + Duration::from_millis(n), n);
             if n % 3 == 0 {
-                assert_eq!(wheel.cancel(timer), Some(n));
+                assert_eq!(timers.cancel(timer), Some(n));
             }
         }
         now += Duration::from_secs(2);
-        assert_eq!(std::iter::from_fn(|| wheel.poll(now)).count(), 666);
+        assert_eq!(std::iter::from_fn(|| timers.poll(now)).count(), 666);
     });
     assert_eq!(count, 0);
 }

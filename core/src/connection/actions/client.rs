@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use crate::action::{self, Field, Kind, Record};
 use crate::connection::config::{Config, OpeningMode};
 use crate::connection::options::ActOptions;
@@ -13,7 +11,7 @@ use crate::correlate::RequestKey;
 use crate::error::RequestError;
 use crate::json::{number, reader, string, writer};
 use crate::mcp::Side;
-use crate::message::{Envelope, Frame, Message};
+use crate::message::Frame;
 
 /// Appends a request whose id is the key in digits (R-ACT-02, R-ACT-03).
 ///
@@ -66,7 +64,7 @@ pub(in crate::connection) enum ClientReading {
     /// A part of the answer to a pending request, which was reported.
     Part,
     /// The answer to a pending request, or why it is none.
-    Answer(RequestKey, Result<Message, RequestError>),
+    Answer(RequestKey, Result<(), &'static str>),
     /// An answer that no pending request has.
     Stray,
 }
@@ -79,7 +77,7 @@ pub(in crate::connection) fn is_one(config: &Config) -> bool {
 
 /// Reads a frame from a server of the dialect, and reports a part of an answer. An answer without an id counts for the pending request
 /// if there is exactly one.
-#[cold]
+#[inline]
 pub(in crate::connection) fn read(
     config: &Config,
     frame: Frame<'_>,
@@ -96,17 +94,14 @@ pub(in crate::connection) fn read(
     let Some(key) = key.filter(|key| pending.contains(*key)) else {
         return ClientReading::Stray;
     };
-    let outcome = match (decoded, record.kind()) {
+    let is_answer = match (decoded, record.kind()) {
         (Ok(()), Kind::Partial) => {
             pending.part(key, answer.data().unwrap_or("null"), now);
             return ClientReading::Part;
         }
-        (Ok(()), Kind::Success | Kind::Error) => {
-            let block = Bytes::copy_from_slice(frame.bytes());
-            Ok(Message::from_bytes(block, Envelope::default()))
-        }
-        (Ok(()), _) => Err(RequestError::BadAnswer("it is no answer to an action")),
-        (Err(_), _) => Err(RequestError::BadAnswer("it is not JSON")),
+        (Ok(()), Kind::Success | Kind::Error) => Ok(()),
+        (Ok(()), _) => Err("it is no answer to an action"),
+        (Err(_), _) => Err("it is not JSON"),
     };
-    ClientReading::Answer(key, outcome)
+    ClientReading::Answer(key, is_answer)
 }

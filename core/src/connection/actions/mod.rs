@@ -5,7 +5,7 @@
 //! message of neither shape is answered in the dialect of the message before, or in the only dialect
 //! that the transport allows.
 //!
-//! Nothing here writes or changes a connection: [`read`] says what a frame is, and the connection acts on
+//! Nothing here writes or changes a connection: [`judge`] says what a frame is, and the connection acts on
 //! that as on any other request.
 
 pub(super) mod batch;
@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use super::config::Config;
 use crate::action::encode::ActionError;
 use crate::action::{self, ErrorType, Fault, Field, Kind, Record, Version};
+use crate::json::DecodeError;
 use crate::limits::MAX_ID_BYTES;
 use crate::mcp::{Revision, Side};
 use crate::message::{self, Dialect, Envelope, Frame, MessageRef};
@@ -89,34 +90,47 @@ pub(super) fn has_rpc_member(envelope: &Envelope) -> bool {
         || envelope.has_id_member()
 }
 
-/// Reads a frame as an action into `envelope`. `certain` says that nothing else would answer it.
-pub(super) fn read(
-    config: &Config,
+/// The dialect in which a frame is answered, read as an action into `record`; `None` if it is no action.
+#[inline]
+pub(super) fn dialect_of(
     state: DialectState,
     frame: Frame<'_>,
-    envelope: &mut Envelope,
-    certain: bool,
-) -> Reading {
-    let mut record = Record::new();
-    let decoded = action::decode(frame, config.limits.max_depth, &mut record);
-    let is_other = match decoded {
-        Ok(()) => record.span(Field::JsonRpc).is_some(),
-        Err(_) => !action::is_of_no_other(frame.bytes()),
-    };
-    if is_other && state.only.is_none() {
-        return Reading::Other;
+    record: &Record,
+    is_broken: bool,
+) -> Option<Dialect> {
+    if state.only.is_some() {
+        return state.only;
     }
-    let stream = action::ActionRef::new(frame, &record).raw(Field::Stream);
-    let asked = match stream == Some("true") {
+    let is_other = match is_broken {
+        false => record.span(Field::JsonRpc).is_some(),
+        true => !action::is_of_no_other(frame.bytes()),
+    };
+    let stream = action::ActionRef::new(frame, record).raw(Field::Stream);
+    (!is_other).then_some(match stream == Some("true") {
         true => Dialect::ActionStream,
         false => Dialect::Action,
+    })
+}
+
+/// Says what a frame is that was read as an action into `record`; `message` is the same as a tool call.
+/// `certain` says that nothing else would answer it.
+#[inline]
+pub(super) fn judge(
+    config: &Config,
+    decoded: Result<(), DecodeError>,
+    record: &Record,
+    message: &MessageRef<'_>,
+    certain: bool,
+) -> Reading {
+    let refused = |kind, why: Cow<'static, str>| Reading::Refused {
+        refusal: Refusal::new(kind, why),
+        is_bad: true,
     };
-    *envelope = record.as_call(state.only.unwrap_or(asked));
     let has = |field| record.span(field).is_some();
     let looks_like_one =
         || has(Field::Action) || has(Field::Params) || has(Field::Metadata) || has(Field::Tool);
     match (decoded, record.kind()) {
-        (Ok(()), Kind::Request) => match checked(config, frame, envelope) {
+        (Ok(()), Kind::Request) => match checked(config, message) {
             Ok(version) => Reading::Request(version),
             Err(refusal) => Reading::Refused {
                 refusal,
@@ -126,32 +140,21 @@ pub(super) fn read(
         (Ok(()), Kind::Success | Kind::Error | Kind::Partial) if certain => Reading::Answer,
         (Ok(()), Kind::Invalid) if certain || looks_like_one() => {
             let fault = record.fault().unwrap_or(Fault::NotAnObject);
-            Reading::Refused {
-                refusal: Refusal::new(fault.error_type(), fault.message()),
-                is_bad: true,
-            }
+            refused(fault.error_type(), fault.message().into())
         }
-        (Err(error), _) if certain => Reading::Refused {
-            refusal: Refusal::new(ErrorType::InvalidJson, error.to_string()),
-            is_bad: true,
-        },
+        (Err(error), _) if certain => refused(ErrorType::InvalidJson, error.to_string().into()),
         _ => Reading::Other,
     }
 }
 
 /// Checks a request as far as the protocol layer can; returns the agreed version.
-fn checked(
-    config: &Config,
-    frame: Frame<'_>,
-    envelope: &mut Envelope,
-) -> Result<Option<&'static str>, Refusal> {
-    let message = MessageRef::new(frame, envelope);
-    if message.id().is_some_and(|id| id.raw().len() > MAX_ID_BYTES) {
-        *envelope = Envelope::of_request(envelope.dialect(), &[]);
+#[inline]
+fn checked(config: &Config, message: &MessageRef<'_>) -> Result<Option<&'static str>, Refusal> {
+    if has_long_id(message) {
         let why = format!("request_id is longer than {MAX_ID_BYTES} bytes");
         return Err(Refusal::new(ErrorType::Validation, why));
     }
-    let version = agreed(&message)?;
+    let version = agreed(message)?;
     if message.arguments().is_none() && !config.lenient {
         let why = "params is missing: an action without parameters has {}";
         return Err(Refusal {
@@ -160,6 +163,11 @@ fn checked(
         });
     }
     Ok(version)
+}
+
+/// Whether the id is too long to be repeated in an answer.
+pub(super) fn has_long_id(message: &MessageRef<'_>) -> bool {
+    message.id().is_some_and(|id| id.raw().len() > MAX_ID_BYTES)
 }
 
 /// Reads the head of a frame that breaks off into `envelope`, if it is an action that this side has to

@@ -1,20 +1,7 @@
-//! Loom models of every interleaving of simultaneous events on one slot.
+//! Loom models of simultaneous events on one pending request, and of cancel tokens.
 //!
-//! Loom tries each order of the atomic steps and each value a load may see. It reports a lost
-//! wake-up as a deadlock, an unsynchronised access to a cell as a race, and an outcome that is
+//! Loom tries each order of the steps. It reports a lost wake-up as a deadlock, and an outcome that is
 //! never dropped as a leak.
-//!
-//! The models by pair of events on one slot. `leaves` is a waiter that cancels or is dropped;
-//! `reuse` is a registration that may get the slot while the event is in progress:
-//!
-//! ```text
-//!             answer  expire  lose  leaves  register  reuse
-//!   answer      2       2      2      1        3        1     1 one_event, two_…
-//!   expire              2      2      1        3        1     2 two_… (with the waiter: triples)
-//!   lose                       2     1,5       3        1     3 registering_races
-//!   leaves                            5        4        4     4 popped_and_pushed, two_threads
-//!   register                                   4        4     5 two_that_leave
-//! ```
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p mcpbolt --lib
 //! --no-default-features --release correlate::tests::loom`.
@@ -129,7 +116,7 @@ fn explore(threads: usize, model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// A table of `slots` slots that are already allocated, because loom does not model `OnceLock`.
+/// A table of `slots` slots that are already allocated.
 fn table(slots: usize) -> Arc<Table> {
     let table = PendingRequests::new(slots);
     let keys: Vec<_> = (0..slots).map(|_| table.register().unwrap()).collect();
@@ -299,31 +286,6 @@ fn two_threads_register_and_leave_without_sharing_a_slot() {
 }
 
 #[test]
-fn a_slot_popped_and_pushed_back_meanwhile_is_noticed() {
-    explore(2, || {
-        let table = table(2);
-        let other = thread::spawn({
-            let table = table.clone();
-            move || {
-                let (a, b) = (table.register(), table.register());
-                // The first slot is pushed back, the second stays in use: a pop that still holds
-                // the old top must not make the second's successor the new top.
-                assert!(a.is_ok_and(|a| table.cancel(a)));
-                b.ok()
-            }
-        });
-        let mine = table.register().ok();
-        let mut keys: Vec<_> = mine.into_iter().chain(other.join().unwrap()).collect();
-        while keys.len() < 2 {
-            keys.push(table.register().unwrap());
-        }
-        assert_eq!(table.register(), Err(Unregistered::Full));
-        assert!(keys.iter().all(|&key| table.cancel(key)), "{keys:?}");
-        assert!((0..2).all(|_| table.register().is_ok()));
-    });
-}
-
-#[test]
 fn a_waiter_that_changes_its_waker_while_the_answer_comes_is_woken() {
     explore(2, || {
         let table = table(1);
@@ -335,52 +297,6 @@ fn a_waiter_that_changes_its_waker_while_the_answer_comes_is_woken() {
         });
         assert_eq!(wait(&table, key).as_deref(), Some(&Outcome::Answer));
         assert_eq!(other.join().unwrap(), Some(Outcome::Answer));
-    });
-}
-
-#[test]
-fn polling_from_two_threads_is_a_mistake_but_gives_one_of_them_the_outcome() {
-    explore(3, || {
-        let table = table(1);
-        let key = table.register().unwrap();
-        assert!(table.complete(key, Arc::new(Outcome::Answer)).is_ok());
-        let other = thread::spawn({
-            let table = table.clone();
-            move || poll(&table, key, Waker::noop()).map(|got| got.is_some())
-        });
-        let mine = poll(&table, key, Waker::noop()).map(|got| got.is_some());
-        let mut both = [mine, other.join().unwrap()];
-        both.sort();
-        assert_eq!(both, [Poll::Ready(false), Poll::Ready(true)]);
-    });
-}
-
-#[test]
-fn cancelling_from_elsewhere_during_a_poll_and_an_answer_frees_the_slot_once() {
-    explore(3, || {
-        let table = table(1);
-        let key = table.register().unwrap();
-        let cancel = thread::spawn({
-            let table = table.clone();
-            move || table.cancel(key)
-        });
-        let answer = thread::spawn({
-            let table = table.clone();
-            move || Event::Answer.happen(&table, key).is_some()
-        });
-        let got = poll(&table, key, Waker::noop());
-        let (cancelled, answered) = (cancel.join().unwrap(), answer.join().unwrap());
-        assert!(cancelled != answered, "one outcome");
-        let got = match got {
-            // The poll may have come before the answer; it then neither took nor cancelled it.
-            Poll::Pending => poll(&table, key, Waker::noop()),
-            ready => ready,
-        };
-        assert!(!cancelled || matches!(got, Poll::Ready(None)));
-        assert!(
-            table.register().is_ok() && table.register().is_err(),
-            "free, and once"
-        );
     });
 }
 

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cancel;
-mod incoming;
+mod in_flight;
 #[cfg(loom)]
 mod loom;
 mod outgoing;
 #[cfg(not(loom))]
 mod stress;
 mod support;
+mod timers;
 mod twin;
-mod wheel;

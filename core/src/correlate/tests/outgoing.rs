@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use super::super::key::{MAX_GENERATION, MAX_SLOTS};
-use super::super::{OwnedOutgoing, PendingRequests, RequestKey, Unregistered};
+use super::super::key::MAX_SLOTS;
+use super::super::{PendingRequests, RequestKey, Unregistered};
 use super::support::Woken;
 
 fn poll<T>(table: &PendingRequests<T>, key: RequestKey) -> Poll<Option<T>> {
@@ -195,31 +195,6 @@ impl std::task::Wake for Unpark {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
-}
-
-#[test]
-fn a_slot_whose_generations_are_used_up_is_retired() {
-    use super::super::slab::Slot;
-    let slot = Slot::<()>::at_generation(MAX_GENERATION);
-    assert_eq!(slot.register(), Some(MAX_GENERATION));
-    assert!(slot.cancel(MAX_GENERATION, || panic!("must not be used again")));
-    assert_eq!(slot.register(), None);
-}
-
-#[test]
-fn the_single_owner_table_hands_each_waiter_out_once() {
-    let mut table = OwnedOutgoing::new(2);
-    let (a, b) = (table.register("a").unwrap(), table.register("b").unwrap());
-    assert_eq!(table.register("c"), Err(Unregistered::Full));
-    assert_eq!(table.settle(a), Some("a"));
-    assert_eq!(table.settle(a), None);
-    *table.waiter_mut(b).unwrap() = "B";
-    let c = table.register("c").unwrap();
-    assert_eq!(table.settle(a), None, "an earlier use of the slot");
-    let mut left = Vec::new();
-    table.close(|key, waiter| left.push((key, waiter)));
-    assert_eq!(left, [(c, "c"), (b, "B")]);
-    assert_eq!(table.register("d"), Err(Unregistered::Closed));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! A safe reference model of the outgoing table, and a property test that compares the two.
+//! A reference model of the table of pending requests, and a property test that compares the two.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use super::super::{OwnedOutgoing, PendingRequests, RequestKey, Unregistered};
+use super::super::{PendingRequests, RequestKey, Unregistered};
 use super::support::{Random, Woken, rounds};
 
 /// The behaviour of [`PendingRequests`], behind one lock.
@@ -106,7 +106,7 @@ impl<T> Twin<T> {
 }
 
 #[test]
-fn the_lock_free_table_does_what_its_safe_twin_does() {
+fn the_table_does_what_its_model_does() {
     let mut random = Random::new();
     for round in 0..rounds(400) {
         let max = 1 + random.below(100);
@@ -148,37 +148,6 @@ fn the_lock_free_table_does_what_its_safe_twin_does() {
                     theirs.0.count(),
                     "woken otherwise at {step}"
                 );
-            }
-        }
-    }
-}
-
-#[test]
-fn the_single_owner_table_does_what_the_shared_one_does() {
-    let mut random = Random::new();
-    for _ in 0..rounds(400) {
-        let max = 1 + random.below(100);
-        let shared = PendingRequests::new(max);
-        let mut owned = OwnedOutgoing::new(max);
-        let mut keys = vec![RequestKey::from_wire(1 + random.next() % 999).unwrap()];
-        for step in 0..1 + random.below(600) as u64 {
-            let key = *random.pick(&keys).unwrap();
-            match random.below(100) {
-                0..55 => {
-                    let made = shared.register();
-                    assert_eq!(owned.register(step), made, "the same ids in the same order");
-                    keys.extend(made);
-                }
-                55..98 => assert_eq!(owned.settle(key).is_some(), shared.cancel(key)),
-                98 => assert_eq!(owned.pending_count(), shared.pending_count()),
-                _ if step > 400 => {
-                    let mut settled = Vec::new();
-                    owned.close(|key, _| settled.push(key));
-                    assert_eq!(settled.len(), shared.pending_count());
-                    assert!(settled.iter().all(|&key| shared.cancel(key)));
-                    shared.close(|| ());
-                }
-                _ => {}
             }
         }
     }
