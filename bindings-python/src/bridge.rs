@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Disposition, Handle, IncomingRequest, Operation, Source, StreamId,
+    Answer, Batch, Call, CallKey, Disposition, Handle, IncomingRequest, Operation, RequestSource,
+    StreamId,
 };
 use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::{Era, ErrorKind, Method};
@@ -25,7 +26,7 @@ pub struct Bridge {
     session: Arc<Session>,
     view: View<Targets>,
     /// Who sends the requests, and the tag that the workers know that source by.
-    source: Source,
+    source: RequestSource,
     tag: Tag,
     _ending: Option<Ending>,
 }
@@ -36,7 +37,7 @@ impl Bridge {
         Self {
             view: View::of(&hub.served.live),
             session: Session::new(hub.clone(), handle),
-            source: Source::Unknown,
+            source: RequestSource::Unknown,
             tag: NOBODY,
             _ending: None,
         }
@@ -86,13 +87,13 @@ impl Executor for Bridge {
         }
     }
 
-    fn sent_from(&mut self, source: &Source) {
+    fn sent_from(&mut self, source: &RequestSource) {
         if self.source == *source {
             return;
         }
         self.source.clone_from(source);
         self.tag = match source {
-            Source::Unknown => NOBODY,
+            RequestSource::Unknown => NOBODY,
             source => self.session.hub.workers.tag(source),
         };
     }

@@ -203,7 +203,7 @@ impl Client {
 
     /// Checks that the server declared the capability at `path` (R-CAP-03).
     fn declares(&self, path: &[&str], name: &'static str) -> Result<(), RequestError> {
-        // A server that was never asked (Opening::Stateless) may offer anything.
+        // A server that was never asked (OpeningMode::Stateless) may offer anything.
         let declared = self.handle.peer().is_none_or(|peer| {
             let value = reader::find_path(&peer.capabilities, path);
             peer.capabilities.is_empty() || value.is_some_and(|value| value != "false")

@@ -7,7 +7,6 @@ use super::call::Disposition;
 use super::config::Config;
 use super::interceptor::Interceptor;
 use super::keys::Member;
-#[cfg(feature = "server")]
 use super::principal::Principal;
 use super::reply::{Closing, Encoder, Frame};
 use super::result_writer::ResultWriter;
@@ -80,14 +79,12 @@ impl Answer<'_> {
     }
 
     /// Who sent the request, if the request itself carried proof of it.
-    #[cfg(feature = "server")]
     pub(crate) fn principal(&self) -> Option<&Principal> {
         self.interceptor.as_ref()?.principal()
     }
 
     /// Whether the stream carries this one exchange, as over HTTP, so that the transport can report how
     /// the request was answered (HTTP status).
-    #[cfg(feature = "server")]
     pub(crate) fn is_exchange(&self) -> bool {
         self.to.wire.framing == crate::frame::Framing::Whole
     }
@@ -118,7 +115,6 @@ impl Answer<'_> {
     }
 
     /// Answers an action with `data`, a JSON object. For actions only.
-    #[cfg(feature = "server")]
     pub(crate) fn action_data(self, data: &str) -> Disposition {
         self.write(|encoder, out| encoder.action_data(out, data))
     }

@@ -171,7 +171,6 @@ impl Budget {
     }
 
     /// Whether `more` bytes may be kept beyond their request.
-    #[cfg(any(feature = "server", test))]
     fn may_keep(&self, more: usize) -> bool {
         let kept = self.kept.load(Relaxed).saturating_add(more);
         kept <= self.max_held() / crate::limits::KEPT_SHARE
@@ -209,7 +208,6 @@ impl Budget {
     }
 
     /// Wraps the pieces of one message, as [`counted`](Self::counted) does.
-    #[cfg(feature = "http")]
     pub(crate) fn counted_all<T>(self: &Arc<Self>, pieces: T) -> T
     where
         T: IntoIterator<Item = Bytes> + FromIterator<Bytes> + std::ops::Deref<Target = [Bytes]>,
@@ -253,7 +251,6 @@ impl Held {
     }
 
     /// Bytes held.
-    #[cfg(any(feature = "server", feature = "net", test))]
     pub fn bytes(&self) -> usize {
         self.share.bytes
     }
@@ -266,7 +263,6 @@ impl Held {
 
     /// Sets the share to this many bytes in transit if there is room for the increase; returns whether
     /// it did.
-    #[cfg(any(feature = "net", test))]
     pub fn try_carry(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.share.bytes);
         let fits = more == 0 || self.budget.has_room(bytes, more);
@@ -278,7 +274,6 @@ impl Held {
 
     /// Sets the share to this many bytes that leave the reserve and what may be kept to others,
     /// however few they are.
-    #[cfg(feature = "http")]
     pub fn occupy(&mut self, bytes: usize) {
         let large = bytes;
         self.budget.change(
@@ -298,7 +293,6 @@ impl Held {
 
     /// Sets the share to this many bytes kept if there is room for the increase; returns whether it
     /// did.
-    #[cfg(any(feature = "server", test))]
     pub fn try_keep(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.share.bytes);
         let fits = more == 0 || self.budget.may_keep(more);

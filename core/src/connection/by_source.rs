@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use super::source::Source;
+use super::source::RequestSource;
 
 /// How many sources may be known before those without a connection are first removed.
 const FEW: usize = 64;
@@ -11,7 +11,7 @@ const FEW: usize = 64;
 /// One value per source, shared by the source's connections. It lives as long as one of them holds it.
 #[derive(Debug)]
 pub struct BySource<T> {
-    values: HashMap<Source, Weak<T>>,
+    values: HashMap<RequestSource, Weak<T>>,
     /// How many sources may be known before those without a connection are removed again.
     enough: usize,
 }
@@ -27,7 +27,11 @@ impl<T> Default for BySource<T> {
 
 impl<T> BySource<T> {
     /// Returns the value of `source`; makes it if no connection holds one.
-    pub fn get_or_insert_with(&mut self, source: &Source, make: impl FnOnce() -> T) -> Arc<T> {
+    pub fn get_or_insert_with(
+        &mut self,
+        source: &RequestSource,
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
         if let Some(value) = self.values.get(source).and_then(Weak::upgrade) {
             return value;
         }
@@ -48,7 +52,7 @@ mod tests {
     #[test]
     fn connections_of_one_source_share_a_value_which_goes_with_them() {
         let mut all = BySource::default();
-        let source = |n| Source::of_address([10, 0, 0, n].into());
+        let source = |n| RequestSource::of_address([10, 0, 0, n].into());
         let one = all.get_or_insert_with(&source(1), || 1);
         let same = all.get_or_insert_with(&source(1), || 2);
         let other = all.get_or_insert_with(&source(2), || 3);

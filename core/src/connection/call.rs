@@ -7,7 +7,6 @@ use bytes::Bytes;
 use super::interceptor::Interceptor;
 use super::keys::CallKey;
 use super::operation::Operation;
-#[cfg(feature = "server")]
 use super::principal::Principal;
 use crate::correlate::CancelToken;
 use crate::mcp::{Era, LogLevel, Method, Revision};
@@ -71,13 +70,11 @@ impl ReplyTo {
     }
 
     /// Who sent the request, if the request itself carried proof of it.
-    #[cfg(feature = "server")]
     pub fn principal(&self) -> Option<&Principal> {
         self.interceptor.as_ref()?.principal()
     }
 
     /// The token with which the peer requested progress.
-    #[cfg(feature = "server")]
     pub(crate) fn progress_token(&self) -> Option<RequestId<'_>> {
         self.progress_token.as_ref().map(OwnedId::as_ref)
     }
@@ -177,18 +174,15 @@ impl Batch {
     }
 
     /// Removes and returns the requests with that operation.
-    #[cfg(feature = "server")]
     pub(crate) fn take(&mut self, operation: Operation) -> Vec<Call> {
         self.take_those(|record| record.operation == operation)
     }
 
     /// Removes and returns one request.
-    #[cfg(feature = "server")]
     pub(crate) fn take_one(&mut self, key: CallKey) -> Option<Call> {
         self.take_those(|record| record.key == key).pop()
     }
 
-    #[cfg(feature = "server")]
     fn take_those(&mut self, is_one: impl Fn(&Record) -> bool) -> Vec<Call> {
         if !self.records.iter().any(&is_one) {
             return Vec::new();

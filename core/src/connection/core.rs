@@ -233,7 +233,6 @@ impl Core {
                     exchange.batches.begin(key.incoming, batch.members);
                 }
             }
-            #[cfg(feature = "server")]
             Submission::Release { key, retry } => {
                 let exchange = streams.exchange(key.stream);
                 let live = exchange.is_some_and(|it| it.incoming.get(key.incoming).is_some());
@@ -565,7 +564,6 @@ impl Core {
     }
 
     /// Updates the budget with what this connection holds now.
-    #[cfg(feature = "net")]
     pub fn count(&mut self, streams: &Streams) {
         let mut sums = Sums::default();
         streams.iter().for_each(|(_, stream)| sums.add(stream));
@@ -609,7 +607,6 @@ impl Core {
     }
 
     /// Whether nothing is left of what the connection of a server has served.
-    #[cfg(feature = "http")]
     pub fn is_blank(&self) -> bool {
         let shared = self.shared();
         self.config.side == crate::mcp::Side::Server
@@ -626,7 +623,6 @@ impl Core {
     }
 
     /// Prepares a blank connection for another peer.
-    #[cfg(feature = "http")]
     pub fn reset(&mut self, now: Instant) {
         self.incoming.load.release();
         self.incoming.load.reset_rate(now);

@@ -1,6 +1,8 @@
 //! Access to a connection from other threads: the table of pending requests and the submission queue.
 //! Cloning a handle increments one reference count. No method waits for the driver.
 
+use std::future::{Future, poll_fn};
+use std::iter::once;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,10 +17,10 @@ use super::params;
 use super::principal::Principal;
 use super::queue::{FrameKind, LateAnswer, Request, Submission};
 use super::replies::Replies;
-use super::response::{Connecting, Response};
+use super::response::Response;
 use super::scratch;
 use super::shared::Shared;
-use super::source::Source;
+use super::source::RequestSource;
 use super::submitted_frame::{Place, is_long};
 use crate::correlate::{RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
@@ -50,7 +52,7 @@ impl Handle {
 
     /// The source that limits count against: the principal if known, else the source that the transport
     /// set.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> RequestSource {
         self.shared.source().or_principal(self.verified())
     }
 
@@ -60,13 +62,11 @@ impl Handle {
     }
 
     /// How many times the driver has taken submissions.
-    #[cfg(feature = "server")]
     pub(crate) fn taken(&self) -> u64 {
         self.shared.queue.taken()
     }
 
     /// Whether both handles belong to the same connection.
-    #[cfg(feature = "server")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -113,8 +113,11 @@ impl Handle {
     }
 
     /// Waits until the connection is open; resolves to its revision, or to the reason why it failed.
-    pub fn opened(&self) -> Connecting<'_> {
-        Connecting::new(&self.shared)
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub fn opened(&self) -> impl Future<Output = Result<Revision, RequestError>> + Unpin + Send {
+        poll_fn(|cx| self.shared.poll_open(cx))
     }
 
     /// Sends a request. `params` is a JSON object; the `_meta` members that the revision requires are
@@ -237,7 +240,6 @@ impl Handle {
     }
 
     /// Ends the stream of a call early; its client may reconnect for the rest after `retry`.
-    #[cfg(feature = "server")]
     pub(crate) fn release(&self, key: CallKey, retry: Duration) {
         self.submit(Submission::Release { key, retry });
     }
@@ -272,7 +274,6 @@ impl Handle {
     }
 
     /// Number of handles of this connection, this one included.
-    #[cfg(feature = "http")]
     pub(super) fn count(&self) -> usize {
         let count = Arc::strong_count(&self.shared);
         // Makes visible what was done through handles that have been dropped since.
@@ -291,7 +292,8 @@ impl Handle {
             return self.submit(submission(Place::Own(frame.into())));
         }
         let submission = submission(Place::Next(frame.len()));
-        self.shared.submit_frame(&frame, submission);
+        self.shared
+            .submit_frames(&frame, once(submission), |wake| wake.wake());
         scratch::put(frame);
     }
 

@@ -102,7 +102,7 @@ impl Incoming {
         &mut self,
         (stream, exchange): (StreamId, &mut Exchange),
         started: &mut Started,
-        arrival: Arrival<'_>,
+        arrival: &Arrival<'_>,
         now: Instant,
         host: &mut dyn Host,
     ) {
@@ -118,19 +118,19 @@ impl Incoming {
         &mut self,
         (stream, exchange): (StreamId, &mut Exchange),
         started: &mut Started,
-        arrival: Arrival<'_>,
+        arrival: &Arrival<'_>,
         now: Instant,
         host: &mut dyn Host,
     ) {
         let Arrival { request, asked, .. } = arrival;
-        let answer = exchange.answer(self.config(), asked);
-        let Disposition::Deferred(operation) = host.request(request, answer) else {
+        let answer = exchange.answer(self.config(), *asked);
+        let Disposition::Deferred(operation) = host.request(*request, answer) else {
             return;
         };
         let cancel = CancelToken::new();
-        let entry = Entry::new(cancel.clone(), Completion::of(&asked, now));
-        let Ok(incoming) = insert(exchange, &arrival, entry) else {
-            return refuse(exchange.answer(self.config(), asked));
+        let entry = Entry::new(cancel.clone(), Completion::of(asked, now));
+        let Ok(incoming) = insert(exchange, arrival, entry) else {
+            return refuse(exchange.answer(self.config(), *asked));
         };
         self.load.begin();
         let message = request.message;
@@ -149,7 +149,7 @@ impl Incoming {
     }
 
     #[cold]
-    fn postpone(&mut self, exchange: &mut Exchange, arrival: Arrival<'_>, now: Instant) {
+    fn postpone(&mut self, exchange: &mut Exchange, arrival: &Arrival<'_>, now: Instant) {
         let IncomingRequest {
             message,
             method,
@@ -167,7 +167,7 @@ impl Incoming {
             method,
             revision,
         }));
-        match insert(exchange, &arrival, entry) {
+        match insert(exchange, arrival, entry) {
             Ok(key) => exchange.waiting.push(key, cost),
             Err(_) => refuse(exchange.answer(self.config(), asked)),
         }

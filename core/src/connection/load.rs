@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::budget::Share;
 use super::config::Config;
 use super::rate_limiter::RateLimiter;
-use super::source::Source;
+use super::source::RequestSource;
 use super::source_counts::SourceCount;
 use super::stream::{Exchange, Stream};
 
@@ -73,7 +73,6 @@ impl Load {
     }
 
     /// Whether no request of the peer is in flight.
-    #[cfg(feature = "http")]
     pub fn is_idle(&self) -> bool {
         self.in_flight == 0
     }
@@ -154,7 +153,7 @@ impl Load {
     }
 
     /// Counts the requests of this connection against `source`; returns whether that changes anything.
-    pub fn set_source(&mut self, source: &Source) -> bool {
+    pub fn set_source(&mut self, source: &RequestSource) -> bool {
         if self.source.as_ref().is_some_and(|own| own.is_of(source)) {
             return false;
         }

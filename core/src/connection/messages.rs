@@ -157,7 +157,7 @@ impl<'a> Pass<'a> {
                 answer.result(|result| initialize::discovered(config, revision, result));
                 return;
             }
-            _ if self.is_refused(exchange, asked) => return,
+            _ if self.is_refused(exchange, &asked) => return,
             _ => {}
         }
         let request = IncomingRequest {
@@ -171,16 +171,16 @@ impl<'a> Pass<'a> {
     /// Refuses a request while the connection drains, or if the peer sends requests faster than
     /// allowed; returns whether it did.
     #[inline]
-    fn is_refused(&mut self, exchange: &mut Exchange, asked: Asked<'_>) -> bool {
+    fn is_refused(&mut self, exchange: &mut Exchange, asked: &Asked<'_>) -> bool {
         let core = &mut *self.core;
         if core.drain.is_running() {
-            let answer = exchange.answer(&core.config, asked);
+            let answer = exchange.answer(&core.config, *asked);
             answer.error(ErrorKind::ShuttingDown, "shutting down", None);
             return true;
         }
         let is_too_fast = core.incoming.load.is_too_fast(core.clock);
         if is_too_fast {
-            incoming::refuse(exchange.answer(&core.config, asked));
+            incoming::refuse(exchange.answer(&core.config, *asked));
         }
         is_too_fast
     }
@@ -200,7 +200,7 @@ impl<'a> Pass<'a> {
         };
         let (core, to) = (&mut *self.core, (self.stream, exchange));
         core.incoming
-            .admit(to, &mut self.started, arrival, core.clock, self.host);
+            .admit(to, &mut self.started, &arrival, core.clock, self.host);
     }
 
     /// Handles `initialize`; returns whether it is answered. If not, the host answers it.
@@ -358,7 +358,7 @@ impl<'a> Pass<'a> {
         version: Option<&'static str>,
     ) {
         let asked = asked_in_actions(&message, version, None);
-        if self.is_refused(exchange, asked) {
+        if self.is_refused(exchange, &asked) {
         } else if actions::batch::is_one(&message) {
             self.begin_actions(exchange, message, asked);
         } else {
@@ -450,7 +450,7 @@ impl<'a> Pass<'a> {
             let to = (self.stream, exchange);
             return core
                 .incoming
-                .start(to, &mut self.started, arrival, core.clock, self.host);
+                .start(to, &mut self.started, &arrival, core.clock, self.host);
         }
         if message.kind() == Kind::Request {
             return self.request(exchange, message, Some(member));

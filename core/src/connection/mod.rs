@@ -14,6 +14,11 @@
 //! cancellation, in one place: when it looks up the request in the table of requests in flight
 //! (R-CAN-11).
 
+#![cfg_attr(
+    not(all(feature = "server", feature = "client", feature = "http")),
+    allow(dead_code, unused_imports, reason = "some parts serve one room above")
+)]
+
 mod actions;
 mod answer;
 mod batches;
@@ -72,9 +77,7 @@ use std::time::{Duration, Instant};
 pub(crate) use self::actions::references::References;
 pub use self::answer::Answer;
 pub use self::budget::Budget;
-#[cfg(any(feature = "server", feature = "net"))]
 pub(crate) use self::budget::Held;
-#[cfg(feature = "http")]
 pub(crate) use self::by_source::BySource;
 pub use self::call::{Batch, Call, Disposition, IncomingRequest, ReplyTo};
 pub use self::config::{Config, OpeningMode};
@@ -85,24 +88,19 @@ pub use self::interceptor::{Interceptor, Verdict};
 pub use self::keys::{CallKey, StreamId};
 pub use self::operation::Operation;
 pub use self::options::{ActOptions, PartialFn, PeerInfo, Progress, ProgressFn, RequestOptions};
-#[cfg(feature = "client")]
 pub(crate) use self::peer_error::read_error;
 pub use self::polled::{ConnectionEvent, Polled};
 pub use self::principal::{Principal, PrincipalKind};
-#[cfg(feature = "server")]
 pub(crate) use self::rate_limiter::RateLimiter;
 pub use self::replies::Replies;
-pub use self::response::{Connecting, Response};
+pub use self::response::Response;
 pub use self::result_writer::ResultWriter;
-#[cfg(feature = "server")]
 pub(crate) use self::result_writer::object as answer_object;
-#[cfg(feature = "server")]
 pub(crate) use self::rpc_batch::BATCH;
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
-pub use self::source::Source;
+pub use self::source::RequestSource;
 pub use self::trace::{Direction, Trace, redact};
-#[cfg(feature = "server")]
 pub(crate) use self::trace::{is_secret, mask_with};
 pub use crate::frame::Framing;
 
@@ -154,7 +152,7 @@ impl Connection {
 
     /// Sets the source that the requests of this connection count against. One source gets at most
     /// three quarters of the requests in flight that the [`Budget`] allows.
-    pub fn set_source(&mut self, source: &Source) {
+    pub fn set_source(&mut self, source: &RequestSource) {
         if self.core.incoming.load.set_source(source) {
             self.core.shared().set_source(source);
         }
@@ -217,13 +215,11 @@ impl Connection {
     }
 
     /// The budget that this connection counts against.
-    #[cfg(feature = "http")]
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.core.config.budget
     }
 
     /// Subtracts from the budget the output that the driver has written since the last turn.
-    #[cfg(feature = "net")]
     pub(crate) fn recount(&mut self) {
         if !self.is_closed() {
             self.core.count(&self.streams);
@@ -402,7 +398,6 @@ impl Connection {
     }
 
     /// Number of [`Handle`]s.
-    #[cfg(feature = "http")]
     pub(crate) fn handles(&self) -> usize {
         self.core.handle.count()
     }
@@ -412,7 +407,6 @@ impl Connection {
     /// request. Returns whether it was reset: not if anything is left of what it has served. The caller
     /// must have checked, with [`handles`](Self::handles), that only the driver and the host hold a
     /// [`Handle`].
-    #[cfg(feature = "http")]
     pub(crate) fn reset(&mut self, framing: Framing, now: Instant) -> bool {
         if !self.core.is_blank() || self.streams.are_many() {
             return false;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::keys::CallKey;
-#[cfg(feature = "server")]
 use crate::message::RequestId;
 
 /// One notification of progress on a request of this side.
@@ -22,7 +21,6 @@ pub struct Progress<'a> {
 impl Progress<'_> {
     /// Returns the params of a progress notification for a request that is no longer in flight; `meta`
     /// is the notification's `_meta`, a JSON object.
-    #[cfg(feature = "server")]
     pub(crate) fn to_params(self, token: RequestId<'_>, meta: &str) -> String {
         let mut params = serde_json::json!({ "progress": self.progress });
         if let Some(total) = self.total {

@@ -160,7 +160,6 @@ impl Principal {
     }
 
     /// A principal named by the program becomes the owner of an API key; any other stays as it is.
-    #[cfg(feature = "server")]
     pub(crate) fn keyed(self) -> Self {
         match self.kind {
             PrincipalKind::Named => Self {
@@ -172,7 +171,6 @@ impl Principal {
     }
 
     /// Whether both are the same principal with the same scopes.
-    #[cfg(feature = "http")]
     pub(crate) fn has_same_grant(&self, other: &Self) -> bool {
         self == other && self.scopes == other.scopes
     }

@@ -54,7 +54,6 @@ pub(crate) enum Submission {
         answer: LateAnswer,
     },
     /// End the stream of a call early; its client may reconnect for the rest after `retry`.
-    #[cfg(feature = "server")]
     Release { key: CallKey, retry: Duration },
     /// Close the connection.
     Close,
@@ -132,37 +131,19 @@ impl Queue {
     /// whether the queue was empty: then the driver has not been woken yet.
     #[inline]
     pub fn push(&self, frames: &[u8], submissions: impl IntoIterator<Item = Submission>) -> bool {
-        self.add(frames, |into| {
-            let mut bytes = 0;
-            into.extend(submissions.into_iter().inspect(|each| bytes += each.len()));
-            bytes
-        })
-    }
-
-    /// Appends one submission; see [`push`](Self::push).
-    #[inline]
-    pub fn push_one(&self, frame: &[u8], submission: Submission) -> bool {
-        self.add(frame, |into| {
-            let bytes = submission.len();
-            into.push(submission);
-            bytes
-        })
-    }
-
-    /// Appends what `add` adds; `add` returns how many bytes that holds.
-    #[inline]
-    fn add(&self, frames: &[u8], add: impl FnOnce(&mut Vec<Submission>) -> usize) -> bool {
         let mut waiting = self.lock();
         if waiting.closed {
             return false;
         }
-        let first = waiting.batch.submissions.is_empty();
+        let is_first = waiting.batch.submissions.is_empty();
         waiting.batch.bytes.extend_from_slice(frames);
-        let added = add(&mut waiting.batch.submissions);
+        let mut added = 0;
+        let counted = submissions.into_iter().inspect(|each| added += each.len());
+        waiting.batch.submissions.extend(counted);
         waiting.bytes += added;
         // Only written under the lock.
         self.bytes.store(self.bytes() + added, Relaxed);
-        first
+        is_first
     }
 
     /// Takes everything queued, in exchange for `batch`, which the driver has processed. Returns
@@ -180,7 +161,6 @@ impl Queue {
     /// How many times the driver has taken submissions. While the count is unchanged, everything
     /// submitted since is still queued, and when the driver takes it, it sees everything that the
     /// reader of the count did before.
-    #[cfg(feature = "server")]
     pub fn taken(&self) -> u64 {
         self.lock().taken
     }

@@ -37,7 +37,6 @@ impl RateLimiter {
     }
 
     /// Tokens missing to a full bucket, in thousandths.
-    #[cfg(feature = "server")]
     pub fn missing(&self, now: Instant) -> u128 {
         let passed = now.saturating_duration_since(self.since);
         let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);

@@ -145,7 +145,6 @@ impl Replies {
 
     /// Sends a notification on behalf of a call that is not answered yet; `params` is a JSON object. If
     /// the peer has stopped reading and the output is at its cap, the connection ends instead.
-    #[cfg(feature = "server")]
     pub(crate) fn notification(&mut self, to: &ReplyTo, method: Method, params: &str) {
         self.notify(to, method.name(), Some(params));
     }

@@ -128,7 +128,6 @@ impl Encoder<'_> {
     }
 
     /// Answers an action with `data`, a JSON object, which nothing changes.
-    #[cfg(feature = "server")]
     pub fn action_data(&self, out: &mut Vec<u8>, data: &str) -> bool {
         if let Some(interceptor) = self.interceptor {
             // It only records the answer.

@@ -1,53 +1,15 @@
-//! The futures that callers await: for a connection to open, and for the answer to a request.
+//! The future of the answer to a request.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::queue::Submission;
 use super::shared::Shared;
 use crate::correlate::RequestKey;
 use crate::error::RequestError;
-use crate::mcp::Revision;
 use crate::message::Message;
-
-/// Future that completes when the connection is open or has failed. See [`Handle::opened`](super::Handle::opened).
-///
-/// # Cancel safety
-/// May be dropped at any time.
-#[derive(Debug)]
-pub struct Connecting<'a> {
-    shared: &'a Shared,
-}
-
-impl<'a> Connecting<'a> {
-    pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared }
-    }
-}
-
-impl Future for Connecting<'_> {
-    type Output = Result<Revision, RequestError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = self.shared;
-        let mut openers = shared
-            .openers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(reason) = shared.closed.get() {
-            return Poll::Ready(Err(RequestError::Closed(reason.clone())));
-        }
-        if let Some(revision) = shared.revision() {
-            return Poll::Ready(Ok(revision));
-        }
-        if !openers.iter().any(|waker| waker.will_wake(cx.waker())) {
-            openers.push(cx.waker().clone());
-        }
-        Poll::Pending
-    }
-}
 
 /// Future of the answer to one request. See
 /// [`Handle::request`](super::Handle::request).

@@ -109,7 +109,6 @@ impl ResultWriter<'_> {
     }
 
     /// Writes members that the engine encoded itself: they are copied unchanged.
-    #[cfg(feature = "server")]
     pub(crate) fn encoded(&mut self, members: &str) {
         if self.begin_members(members) {
             self.out.extend_from_slice(members.as_bytes());
@@ -225,7 +224,6 @@ pub(super) fn append(
 }
 
 /// Encodes a result as a separate object, to answer with later; without this side's name.
-#[cfg(feature = "server")]
 pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_>)) -> String {
     let mut out = Vec::new();
     append(&mut out, revision, None, None, write);

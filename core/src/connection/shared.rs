@@ -1,15 +1,16 @@
 //! The state shared by the driver of a connection and its handles.
 
+use std::iter::once;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use super::config::Config;
 use super::options::PeerInfo;
 use super::params;
 use super::principal::Principal;
 use super::queue::{Queue, Submission};
-use super::source::Source;
+use super::source::RequestSource;
 use crate::correlate::PendingRequests;
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
@@ -46,13 +47,13 @@ pub(crate) struct Shared {
     pub closed: OnceLock<ConnectionError>,
     /// Why the connection is shutting down; set while no new request is accepted.
     draining: OnceLock<ConnectionError>,
-    pub openers: Mutex<Vec<Waker>>,
+    openers: Mutex<Vec<Waker>>,
     pub strays: AtomicU64,
     log_level: AtomicU8,
     /// The peer as the transport has verified it.
     pub principal: OnceLock<Principal>,
     /// The source that limits count against, as far as the transport knows it.
-    source: Mutex<Source>,
+    source: Mutex<RequestSource>,
 }
 
 impl Shared {
@@ -76,12 +77,12 @@ impl Shared {
         }
     }
 
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> RequestSource {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
         source.clone()
     }
 
-    pub fn set_source(&self, source: &Source) {
+    pub fn set_source(&self, source: &RequestSource) {
         let mut own = self.source.lock().unwrap_or_else(PoisonError::into_inner);
         own.clone_from(source);
     }
@@ -108,19 +109,7 @@ impl Shared {
     }
 
     pub fn submit(&self, submission: Submission) {
-        self.submit_frame(&[], submission);
-    }
-
-    /// Submits one task; `frame` is its frame if that is [`Place::Next`](super::submitted_frame::Place). Wakes
-    /// the driver if the queue was empty.
-    #[inline]
-    pub fn submit_frame(&self, frame: &[u8], submission: Submission) {
-        if self.closed.get().is_none()
-            && self.queue.push_one(frame, submission)
-            && let Some(wake) = self.wake.get()
-        {
-            wake.wake();
-        }
+        self.submit_frames(&[], once(submission), |wake| wake.wake());
     }
 
     /// Submits tasks whose frames lie one after another in `frames`. Wakes the driver if the queue was
@@ -177,6 +166,22 @@ impl Shared {
         }
         self.revision.store(revision as u8, Ordering::Release);
         self.wake_openers();
+    }
+
+    /// Whether the connection is open, or why it has ended; until then, the task of `cx` is woken when
+    /// that changes.
+    pub(crate) fn poll_open(&self, cx: &Context<'_>) -> Poll<Result<Revision, RequestError>> {
+        let mut openers = self.openers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reason) = self.closed.get() {
+            return Poll::Ready(Err(RequestError::Closed(reason.clone())));
+        }
+        if let Some(revision) = self.revision() {
+            return Poll::Ready(Ok(revision));
+        }
+        if !openers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            openers.push(cx.waker().clone());
+        }
+        Poll::Pending
     }
 
     /// Refuses requests from now on. Only the first reason counts.

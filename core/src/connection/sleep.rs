@@ -2,13 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::handle::Handle;
 use super::queue::Submission;
-use super::timers::{Alarm, Sleeper};
+use super::timers::Alarm;
+use crate::correlate::{CancelToken, Cancelled};
 
 /// Future that completes after a while. See [`Handle::sleep`].
 ///
@@ -18,15 +18,8 @@ use super::timers::{Alarm, Sleeper};
 pub struct Sleep {
     handle: Handle,
     duration: Duration,
-    sleeper: Option<Arc<Sleeper>>,
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(sleeper) = &self.sleeper {
-            sleeper.watch(None);
-        }
-    }
+    /// Completes when the driver drops the alarm; `None` before the first poll.
+    end: Option<Cancelled>,
 }
 
 impl Handle {
@@ -36,7 +29,7 @@ impl Handle {
         Sleep {
             handle: self.clone(),
             duration,
-            sleeper: None,
+            end: None,
         }
     }
 }
@@ -45,17 +38,17 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let begin = self.sleeper.is_none();
-        let sleeper = self.sleeper.get_or_insert_default().clone();
-        if self.handle.is_closed() || sleeper.watch(Some(cx.waker().clone())) {
+        if self.handle.is_closed() {
             return Poll::Ready(());
         }
-        if begin {
-            self.handle.submit(Submission::Sleep {
-                alarm: Alarm(sleeper),
-                duration: self.duration,
-            });
-        }
-        Poll::Pending
+        let this = &mut *self;
+        let end = this.end.get_or_insert_with(|| {
+            let token = CancelToken::new();
+            let end = token.cancelled();
+            let (alarm, duration) = (Alarm(token), this.duration);
+            this.handle.submit(Submission::Sleep { alarm, duration });
+            end
+        });
+        Pin::new(end).poll(cx)
     }
 }

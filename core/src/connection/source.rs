@@ -9,7 +9,7 @@ use super::principal::Principal;
 ///
 /// A peer stays the same source however many connections or sessions it opens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Source {
+pub enum RequestSource {
     /// No way to tell this peer from others: stdin and stdout, a Unix socket, or a host that does not
     /// know addresses.
     #[default]
@@ -20,7 +20,7 @@ pub enum Source {
     Principal(Arc<str>),
 }
 
-impl Source {
+impl RequestSource {
     /// The source for an address without a verified principal.
     pub fn of_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
@@ -39,13 +39,13 @@ impl Source {
     }
 }
 
-impl From<&Principal> for Source {
+impl From<&Principal> for RequestSource {
     fn from(principal: &Principal) -> Self {
         Self::Principal(principal.shared_text())
     }
 }
 
-impl From<IpAddr> for Source {
+impl From<IpAddr> for RequestSource {
     fn from(address: IpAddr) -> Self {
         Self::of_address(address)
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn an_address_counts_as_its_network() {
-        let source = |address: &str| Source::of_address(address.parse().unwrap());
+        let source = |address: &str| RequestSource::of_address(address.parse().unwrap());
         assert_eq!(source("2001:db8:1:2::1"), source("2001:db8:1:2:ffff::9"));
         assert_ne!(source("2001:db8:1:2::1"), source("2001:db8:1:3::1"));
         assert_eq!(source("::ffff:10.0.0.1"), source("10.0.0.1"));
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_principal_is_no_address() {
         let alice = Principal::new("10.0.0.1");
-        let at = Source::of_address("10.0.0.1".parse().unwrap());
+        let at = RequestSource::of_address("10.0.0.1".parse().unwrap());
         assert_ne!(at.clone().or_principal(Some(&alice)), at);
         assert_eq!(at.clone().or_principal(None), at);
     }

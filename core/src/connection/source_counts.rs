@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::by_source::BySource;
-use super::source::Source;
+use super::source::RequestSource;
 
 /// How many requests each source has in flight.
 #[derive(Debug, Default)]
@@ -13,14 +13,14 @@ pub(super) struct SourceCounts(Mutex<BySource<AtomicUsize>>);
 /// One connection's part in the count of its source.
 #[derive(Debug)]
 pub(super) struct SourceCount {
-    source: Source,
+    source: RequestSource,
     requests: Arc<AtomicUsize>,
 }
 
 impl SourceCounts {
     /// The count of a source; `None` for an unknown source, whose peers cannot be told apart.
-    pub fn of(&self, source: &Source) -> Option<SourceCount> {
-        if *source == Source::Unknown {
+    pub fn of(&self, source: &RequestSource) -> Option<SourceCount> {
+        if *source == RequestSource::Unknown {
             return None;
         }
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +31,7 @@ impl SourceCounts {
 }
 
 impl SourceCount {
-    pub fn is_of(&self, source: &Source) -> bool {
+    pub fn is_of(&self, source: &RequestSource) -> bool {
         self.source == *source
     }
 
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn connections_of_one_source_share_a_count() {
         let counts = SourceCounts::default();
-        let source = |n| Source::of_address([10, 0, 0, n].into());
+        let source = |n| RequestSource::of_address([10, 0, 0, n].into());
         let (one, same) = (
             counts.of(&source(1)).unwrap(),
             counts.of(&source(1)).unwrap(),
@@ -69,6 +69,6 @@ mod tests {
             (one.requests(), same.requests(), other.requests()),
             (3, 3, 0)
         );
-        assert!(counts.of(&Source::Unknown).is_none());
+        assert!(counts.of(&RequestSource::Unknown).is_none());
     }
 }

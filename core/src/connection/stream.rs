@@ -175,7 +175,6 @@ impl Stream {
     }
 
     /// Resets the stream if nothing waits on it in either direction; returns whether it was reset.
-    #[cfg(feature = "http")]
     pub fn reset(&mut self, framing: Framing, config: &Config) -> bool {
         let Self { reading, exchange } = self;
         let blank = exchange.incoming.is_empty()

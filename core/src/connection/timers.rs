@@ -1,10 +1,7 @@
 //! The timers of a connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Waker;
-
 use super::keys::CallKey;
-use crate::correlate::{RequestKey, TimerQueue};
+use crate::correlate::{CancelToken, RequestKey, TimerQueue};
 
 /// All timers of a connection.
 pub(super) type Timers = TimerQueue<Timer>;
@@ -37,38 +34,10 @@ pub(crate) enum Timer {
 /// The driver's half of a sleep. Dropping it ends the sleep, whether the timer fired or the connection
 /// was dropped.
 #[derive(Debug)]
-pub(crate) struct Alarm(pub Arc<Sleeper>);
-
-/// What a sleep and its alarm share.
-#[derive(Debug, Default)]
-pub(crate) struct Sleeper(Mutex<SleepState>);
-
-#[derive(Debug, Default)]
-struct SleepState {
-    over: bool,
-    waker: Option<Waker>,
-}
-
-impl Sleeper {
-    /// Replaces the waker; returns whether the sleep is over.
-    pub fn watch(&self, waker: Option<Waker>) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut state.waker, waker);
-        let over = state.over;
-        drop(state);
-        drop(old);
-        over
-    }
-}
+pub(crate) struct Alarm(pub CancelToken);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.over = true;
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.0.cancel(None);
     }
 }

@@ -91,7 +91,6 @@ pub(super) fn mask(json: &str) -> String {
 }
 
 /// Masks secrets like `mask`, and replaces each string by what `text` returns for it.
-#[cfg(feature = "server")]
 pub(crate) fn mask_with(json: &str, text: impl Fn(&str) -> String) -> String {
     let mut out = Vec::with_capacity(json.len());
     value(&mut out, json.trim_ascii(), 0, &|out, token| {

@@ -54,16 +54,6 @@ enum Request<T> {
     Done(T),
 }
 
-impl<T> Request<T> {
-    /// Wakes the waiter of a request that was pending.
-    #[inline]
-    fn wake(self) {
-        if let Self::Pending(Some(waker)) = self {
-            waker.wake();
-        }
-    }
-}
-
 impl<T> PendingRequests<T> {
     /// An empty table for at most `max_pending` simultaneous requests (and at most 2^20 − 1).
     /// Allocates nothing yet.
@@ -105,13 +95,19 @@ impl<T> PendingRequests<T> {
     #[inline]
     pub fn complete(&self, key: RequestKey, outcome: T) -> Result<(), T> {
         let mut table = self.lock();
-        let Some(request @ Request::Pending(_)) = table.requests.get_mut(key) else {
+        let Some(request) = table.requests.get_mut(key) else {
             return Err(outcome);
         };
-        let before = std::mem::replace(request, Request::Done(outcome));
+        let Request::Pending(waker) = request else {
+            return Err(outcome);
+        };
+        let waker = waker.take();
+        *request = Request::Done(outcome);
         table.pending -= 1;
         drop(table);
-        before.wake();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
         Ok(())
     }
 
@@ -163,13 +159,15 @@ impl<T> PendingRequests<T> {
         let mut table = self.lock();
         table.is_closed = true;
         table.pending = 0;
-        let pending = table.requests.values_mut();
-        let settled: Vec<_> = pending
-            .filter(|request| matches!(request, Request::Pending(_)))
-            .map(|request| std::mem::replace(request, Request::Done(outcome())))
-            .collect();
+        let mut wakers = Vec::new();
+        for request in table.requests.values_mut() {
+            if let Request::Pending(waker) = request {
+                wakers.extend(waker.take());
+                *request = Request::Done(outcome());
+            }
+        }
         drop(table);
-        settled.into_iter().for_each(Request::wake);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// The number of requests without an outcome.

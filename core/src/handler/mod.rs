@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use self::error::HandlerError;
 pub use self::head::Head;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, IncomingRequest, Operation, Source, StreamId,
+    Answer, Batch, CallKey, Disposition, IncomingRequest, Operation, RequestSource, StreamId,
 };
 use crate::mcp::Method;
 use crate::message::MessageRef;
@@ -53,7 +53,7 @@ pub trait Executor {
 
     /// Announces the peer behind the connection, as far as the transport knows. Called before the
     /// first request, and again when the connection serves another peer.
-    fn sent_from(&mut self, source: &Source) {
+    fn sent_from(&mut self, source: &RequestSource) {
         let _ = source;
     }
 
@@ -138,7 +138,7 @@ pub trait Spawner: Send + Sync {
     }
 
     /// Spawns jobs of one source, which should get no more than its share of the threads.
-    fn spawn_batch_of(&self, source: &Source, jobs: Jobs) {
+    fn spawn_batch_of(&self, source: &RequestSource, jobs: Jobs) {
         let _ = source;
         self.spawn_batch(jobs);
     }

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use crate::connection::Source;
+use crate::connection::RequestSource;
 use crate::limits::may_have_more;
 
 /// How many unfinished entries are checked for one whose source holds enough, so that a new entry costs
@@ -62,7 +62,7 @@ struct Entry<V> {
 }
 
 struct Holder<K> {
-    source: Source,
+    source: RequestSource,
     /// The entries at each stage, the oldest first.
     stages: [BTreeSet<(Instant, K)>; Stage::ALL.len()],
 }
@@ -85,7 +85,7 @@ pub struct Shares<K, V> {
     spared: Duration,
     entries: HashMap<K, Entry<V>>,
     /// The numbers of sources that hold entries. Numbers are reused.
-    sources: HashMap<Source, usize>,
+    sources: HashMap<RequestSource, usize>,
     /// Indexed by number. A holder whose number is free has no entries.
     holders: Vec<Holder<K>>,
     free: Vec<usize>,
@@ -136,7 +136,7 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         self.entries.values().map(|entry| &entry.value)
     }
 
-    fn count(&self, source: &Source) -> usize {
+    fn count(&self, source: &RequestSource) -> usize {
         let holder = self.sources.get(source);
         holder.map_or(0, |holder| self.held_by(*holder))
     }
@@ -146,21 +146,21 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     }
 
     /// Whether one more entry of that source fits without another giving way.
-    pub fn has_room(&self, source: &Source) -> bool {
+    pub fn has_room(&self, source: &RequestSource) -> bool {
         let (total, own) = (self.entries.len(), self.count(source));
         // Peers that cannot be told apart have no share of their own.
         match source {
-            Source::Unknown => total < self.all,
+            RequestSource::Unknown => total < self.all,
             _ => own < self.each && may_have_more(own, total, self.all),
         }
     }
 
     /// The entry that gives way to one more of that source, with its stage and the time of that stage;
     /// `None` if no entry may.
-    pub fn yields(&self, source: &Source, now: Instant) -> Option<(Stage, Instant, K)> {
+    pub fn yields(&self, source: &RequestSource, now: Instant) -> Option<(Stage, Instant, K)> {
         let own = self.count(source);
         let of_own = || self.first_of(*self.sources.get(source)?, now);
-        if own >= self.each && *source != Source::Unknown {
+        if own >= self.each && *source != RequestSource::Unknown {
             return of_own();
         }
         let mut oldest = self.unfinished.iter().take(LOOKS);
@@ -196,7 +196,13 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         now.saturating_duration_since(since) < self.spared
     }
 
-    pub fn insert(&mut self, key: K, source: Source, (stage, since): (Stage, Instant), value: V) {
+    pub fn insert(
+        &mut self,
+        key: K,
+        source: RequestSource,
+        (stage, since): (Stage, Instant),
+        value: V,
+    ) {
         let holder = self.number(source);
         let entry = Entry {
             holder,
@@ -236,7 +242,7 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     }
 
     /// The number of a source; a new one if the source holds nothing.
-    fn number(&mut self, source: Source) -> usize {
+    fn number(&mut self, source: RequestSource) -> usize {
         if let Some(number) = self.sources.get(&source) {
             return *number;
         }
@@ -294,8 +300,8 @@ mod tests {
 
     use super::*;
 
-    fn source(n: u8) -> Source {
-        Source::of_address([127, 0, 0, n].into())
+    fn source(n: u8) -> RequestSource {
+        RequestSource::of_address([127, 0, 0, n].into())
     }
 
     struct Table(Shares<u32, ()>, Instant, u32);
@@ -447,11 +453,12 @@ mod tests {
         assert_eq!((taken(&mut bounded, 1), taken(&mut bounded, 2)), (10, 10));
         let mut one = Table::new(100, None);
         for n in 0..100 {
-            let room = one.0.has_room(&Source::Unknown);
+            let room = one.0.has_room(&RequestSource::Unknown);
             assert!(room, "{n}: nobody else is there");
-            one.0.insert(n, Source::Unknown, (Stage::Used, one.1), ());
+            one.0
+                .insert(n, RequestSource::Unknown, (Stage::Used, one.1), ());
         }
-        assert!(!one.0.has_room(&Source::Unknown));
+        assert!(!one.0.has_room(&RequestSource::Unknown));
     }
 
     /// Numbers of sources are reused, and then refer to the new source only.

@@ -58,7 +58,7 @@ pub use self::verifier::{ApiKeys, Credentials};
 use self::audit::Sink;
 use self::per_client::{Quotas, Rates};
 use self::verifier::Verifier;
-use crate::connection::{Principal, Source};
+use crate::connection::{Principal, RequestSource};
 use crate::limits::{Quota, Rate, WRONG_CREDENTIALS};
 use crate::mcp::{ErrorKind, Method};
 
@@ -105,7 +105,7 @@ impl Policy {
         self
     }
 
-    /// Limits how often each client sends requests. A client is a [`Source`]: its principal if known,
+    /// Limits how often each client sends requests. A client is a [`RequestSource`]: its principal if known,
     /// else its address, however many connections and sessions it opens. Clients without an address
     /// (stdin, Unix sockets) count as one client.
     ///
@@ -294,7 +294,7 @@ impl Policy {
     ///
     /// # Errors
     /// If the client is above its rate: how long until it may send another request.
-    pub(crate) fn take(&self, client: &Source, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&self, client: &RequestSource, now: Instant) -> Result<(), Duration> {
         self.rates
             .as_ref()
             .map_or(Ok(()), |rates| rates.take(client, now))
@@ -304,11 +304,11 @@ impl Policy {
     ///
     /// # Errors
     /// If there were too many: how long until `from` is told again that they are wrong.
-    pub(crate) fn count_wrong(&self, from: &Source, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn count_wrong(&self, from: &RequestSource, now: Instant) -> Result<(), Duration> {
         let own = || Rates::new(self.rates.as_ref().map_or(WRONG_CREDENTIALS, Rates::limit));
         match from {
             // Peers that cannot be told apart must not lock each other out.
-            Source::Unknown => Ok(()),
+            RequestSource::Unknown => Ok(()),
             from => self.wrong.get_or_init(own).take(from, now),
         }
     }
@@ -318,11 +318,16 @@ impl Policy {
     /// # Errors
     /// As [`count_wrong`](Self::count_wrong).
     #[cfg(feature = "http")]
-    pub(crate) fn refused(&self, from: &Source, why: &str, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn refused(
+        &self,
+        from: &RequestSource,
+        why: &str,
+        now: Instant,
+    ) -> Result<(), Duration> {
         let taken = self.count_wrong(from, now);
         if self.audits() {
             let why = match from {
-                Source::Address(from) => format!("from {from}: {why}"),
+                RequestSource::Address(from) => format!("from {from}: {why}"),
                 _ => why.to_owned(),
             };
             let (outcome, code) = match taken {
@@ -354,7 +359,11 @@ impl Policy {
     ///
     /// # Errors
     /// If the quota is used up: the quota, and how long until the next period.
-    pub(crate) fn take_call(&self, client: &Source, now: Instant) -> Result<(), (Quota, Duration)> {
+    pub(crate) fn take_call(
+        &self,
+        client: &RequestSource,
+        now: Instant,
+    ) -> Result<(), (Quota, Duration)> {
         self.quotas.as_ref().map_or(Ok(()), |quotas| {
             let taken = quotas.take(client, now);
             taken.map_err(|wait| (quotas.limit(), wait))

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection::{RateLimiter, Source};
+use crate::connection::{RateLimiter, RequestSource};
 use crate::limits::{MAX_RATED_CLIENTS, Quota, Rate};
 
 /// Counts what one client has used of a limit.
@@ -93,7 +93,7 @@ pub(super) type Quotas = PerClient<Period>;
 /// weight are forgotten.
 pub(super) struct PerClient<C: Counter> {
     limit: C::Limit,
-    clients: Mutex<HashMap<Source, C>>,
+    clients: Mutex<HashMap<RequestSource, C>>,
 }
 
 impl<C: Counter> PerClient<C> {
@@ -112,7 +112,7 @@ impl<C: Counter> PerClient<C> {
     ///
     /// # Errors
     /// If the limit is reached: how long until the client may send another request.
-    pub fn take(&self, client: &Source, now: Instant) -> Result<(), Duration> {
+    pub fn take(&self, client: &RequestSource, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.len() >= MAX_RATED_CLIENTS && !clients.contains_key(client) {
             self.make_room(&mut clients, now);
@@ -123,7 +123,7 @@ impl<C: Counter> PerClient<C> {
     }
 
     /// Makes room for many clients at once, so that not every new client costs a search.
-    fn make_room(&self, clients: &mut HashMap<Source, C>, now: Instant) {
+    fn make_room(&self, clients: &mut HashMap<RequestSource, C>, now: Instant) {
         let weight = |counter: &C| counter.weight(self.limit, now);
         clients.retain(|_, counter| weight(counter) > 0);
         let enough = MAX_RATED_CLIENTS - MAX_RATED_CLIENTS / 8;
@@ -152,8 +152,8 @@ impl<C: Counter> fmt::Debug for PerClient<C> {
 mod tests {
     use super::*;
 
-    fn client(n: usize) -> Source {
-        Source::Principal(n.to_string().into())
+    fn client(n: usize) -> RequestSource {
+        RequestSource::Principal(n.to_string().into())
     }
 
     const RATE: Rate = Rate {

@@ -11,7 +11,8 @@ use super::host::ServerHost;
 use super::operations::{missing, unknown_tool};
 use super::registry::Registry;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, IncomingRequest, Interceptor, Principal, Source, is_secret,
+    Answer, Batch, CallKey, Disposition, IncomingRequest, Interceptor, Principal, RequestSource,
+    is_secret,
 };
 use crate::handler::Executor;
 use crate::json::reader;
@@ -237,7 +238,7 @@ impl<E: Executor> ServerHost<E> {
     }
 
     /// The source that the client's requests are counted by.
-    fn client(&self, answer: &Answer<'_>) -> Source {
+    fn client(&self, answer: &Answer<'_>) -> RequestSource {
         self.from.clone().or_principal(answer.principal())
     }
 

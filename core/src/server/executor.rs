@@ -15,7 +15,8 @@ use super::rounds::Attended;
 use super::state_signer::StateSigner;
 use super::tasks::Ended;
 use crate::connection::{
-    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, ResultWriter, Source,
+    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestSource,
+    ResultWriter,
 };
 use crate::handler::guarded::{Made, Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Spawner};
@@ -29,7 +30,7 @@ pub struct HandlerExecutor {
     handle: Handle,
     timers: Option<Handle>,
     spawner: Arc<dyn Spawner>,
-    source: Source,
+    source: RequestSource,
 }
 
 impl HandlerExecutor {
@@ -41,7 +42,7 @@ impl HandlerExecutor {
             handle,
             timers: None,
             spawner,
-            source: Source::Unknown,
+            source: RequestSource::Unknown,
         }
     }
 
@@ -61,7 +62,7 @@ impl std::fmt::Debug for HandlerExecutor {
 }
 
 impl Executor for HandlerExecutor {
-    fn sent_from(&mut self, source: &Source) {
+    fn sent_from(&mut self, source: &RequestSource) {
         self.source.clone_from(source);
     }
 

@@ -39,7 +39,7 @@ pub struct ServerHost<E> {
     executor: E,
     initialized: bool,
     /// The origin of the connection, as far as the transport knows it.
-    pub(super) from: crate::connection::Source,
+    pub(super) from: crate::connection::RequestSource,
     /// The sender of the current message, where the transport knows it per message.
     pub(super) current: Option<Principal>,
     /// The callers of requests that are deferred but not yet dispatched, by the digest of their
@@ -57,7 +57,7 @@ impl<E: Executor> ServerHost<E> {
             handle,
             executor,
             initialized: false,
-            from: crate::connection::Source::Unknown,
+            from: crate::connection::RequestSource::Unknown,
             current: None,
             proven: Vec::new(),
         }
@@ -112,7 +112,7 @@ impl<E: Executor> ServerHost<E> {
     /// Sets the origin of the connection, by which its rates, quotas and share of the workers
     /// count.
     #[cfg(feature = "http")]
-    pub(crate) fn sent_from(&mut self, source: crate::connection::Source) {
+    pub(crate) fn sent_from(&mut self, source: crate::connection::RequestSource) {
         self.executor.sent_from(&source);
         self.from = source;
     }

@@ -6,7 +6,7 @@ use super::builder::Server;
 use super::executor::HandlerExecutor;
 use super::host::ServerHost;
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Disposition, Handle, IncomingRequest, Operation, Source,
+    Answer, Batch, CallKey, Config, Disposition, Handle, IncomingRequest, Operation, RequestSource,
     StreamId,
 };
 use crate::handler::{Executor, Head, Spawner};
@@ -87,7 +87,7 @@ impl Executor for AnyExecutor {
         (**self).carried(stream, head);
     }
 
-    fn sent_from(&mut self, source: &Source) {
+    fn sent_from(&mut self, source: &RequestSource) {
         (**self).sent_from(source);
     }
 

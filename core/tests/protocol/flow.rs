@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use mcpbolt::connection::{
     Answer, Batch, Budget, CallKey, Config, Connection, Disposition, Host, IncomingRequest,
-    OpeningMode, Operation, Progress, RequestOptions, Response, Source,
+    OpeningMode, Operation, Progress, RequestOptions, RequestSource, Response,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::limits::{COPY_OUT_BYTES, Limits, SHRINK_AFTER, TotalLimits, WAITING_REQUEST_BYTES};
@@ -447,7 +447,7 @@ fn a_source_leaves_room_in_the_budget_for_others() {
     let from = |last| {
         let mut end = open(config.clone());
         end.connection
-            .set_source(&Source::of_address([10, 0, 0, last].into()));
+            .set_source(&RequestSource::of_address([10, 0, 0, last].into()));
         end
     };
     let (mut a, mut same, mut other) = (from(1), from(1), from(2));
@@ -483,7 +483,7 @@ fn many_sources_leave_room_in_the_budget_for_one_more() {
     for last in 1..=20 {
         let mut end = open(config.clone());
         end.connection
-            .set_source(&Source::of_address([10, 0, 0, last].into()));
+            .set_source(&RequestSource::of_address([10, 0, 0, last].into()));
         for id in 0..100 {
             end.receive(call(&id.to_string()).as_bytes(), now);
         }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::trim::trim;
 use super::turns::{Fair, Flow, Turns};
-use crate::connection::Source;
+use crate::connection::RequestSource;
 use crate::correlate::{CancelToken, Cancelled};
 use crate::io::http::{Network, is_trusted};
 use crate::io::shares::{Shares, Stage};
@@ -48,7 +48,7 @@ pub type Place = Arc<Held>;
 pub struct Held {
     number: usize,
     peer: Option<SocketAddr>,
-    source: Source,
+    source: RequestSource,
     established: AtomicBool,
     gives_way: CancelToken,
     flow: Arc<Flow>,
@@ -82,7 +82,7 @@ impl Places {
         let Self(table) = self;
         let address = peer.map(|peer| peer.ip());
         let own = address.filter(|own: &IpAddr| !is_trusted(&table.proxies, *own));
-        let source = own.map_or(Source::Unknown, Source::of_address);
+        let source = own.map_or(RequestSource::Unknown, RequestSource::of_address);
         let mut held = table.held();
         if !held.has_room(&source) && !give_way(&mut held, &source) {
             return None;
@@ -106,7 +106,7 @@ impl Places {
 
     /// Closes a connection that is not established, when the system has run out of descriptors.
     pub fn make_room(&self) {
-        give_way(&mut self.0.held(), &Source::Unknown);
+        give_way(&mut self.0.held(), &RequestSource::Unknown);
     }
 
     /// Returns memory to the system after many connections have ended.
@@ -157,7 +157,7 @@ impl Table {
 
 /// Lets a connection that is not established give way to one of `source`. Returns whether there was
 /// one.
-fn give_way(held: &mut Shares<usize, CancelToken>, source: &Source) -> bool {
+fn give_way(held: &mut Shares<usize, CancelToken>, source: &RequestSource) -> bool {
     match held.yields(source, Instant::now()) {
         Some((Stage::Unfinished, _, number)) => {
             if let Some(gives_way) = held.remove(&number) {
@@ -176,7 +176,7 @@ impl Held {
     }
 
     /// The source of the connection, according to its address.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &RequestSource {
         &self.source
     }
 

@@ -10,7 +10,7 @@ use super::drive::{Terms, drive};
 use super::metrics::{Metrics, count};
 use super::places::Place;
 use super::websocket::WebSocket;
-use crate::connection::{Config, Connection, Framing, Source};
+use crate::connection::{Config, Connection, Framing, RequestSource};
 use crate::correlate::CancelToken;
 use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, Principal};
@@ -25,7 +25,7 @@ pub struct Accepted {
     pub actions: bool,
     pub principal: Option<Principal>,
     /// The source of the connection.
-    pub source: Source,
+    pub source: RequestSource,
 }
 
 /// Serves connections of one stream each, with these options.

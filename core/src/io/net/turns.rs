@@ -12,7 +12,7 @@
 //! as SLICE is used up.
 //!
 //! Every task of a connection is wrapped in [`Fair`], which measures how long its polls take and charges
-//! it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
+//! it to the connection and to its [`RequestSource`]. Of the tasks that wait, the next one belongs to the
 //! source that has used least, and of its connections to the one that has used least. What was used
 //! counts half after each second. A new connection begins as if it had used [`NEWCOMER`], a new source
 //! [`STRANGER`]: a connection in use comes before one that somebody opens anew all the time.
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use pin_project_lite::pin_project;
 
 use super::least_used::{LeastUsed, Meter, Metered};
-use crate::connection::{BySource, Source};
+use crate::connection::{BySource, RequestSource};
 
 /// How long the tasks of a round run.
 const SLICE: Duration = Duration::from_millis(1);
@@ -150,7 +150,7 @@ impl Turns {
     }
 
     /// Another connection of that source.
-    pub fn flow(self: &Arc<Self>, source: &Source) -> Arc<Flow> {
+    pub fn flow(self: &Arc<Self>, source: &RequestSource) -> Arc<Flow> {
         let now = self.half_lives(Instant::now());
         let stranger = || Group {
             meter: Meter::new(nanos(STRANGER), now),
@@ -458,8 +458,8 @@ mod tests {
 
     use super::*;
 
-    fn source(last: u8) -> Source {
-        Source::of_address([127, 0, 0, last].into())
+    fn source(last: u8) -> RequestSource {
+        RequestSource::of_address([127, 0, 0, last].into())
     }
 
     /// Keeps the thread for so long.

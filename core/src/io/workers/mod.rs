@@ -45,7 +45,7 @@ pub(super) use self::lead::Mailbox;
 use self::queue::{NOBODY, Queue, Tag, Taken, Work};
 use self::watch::Watch;
 use super::wake::{WakeUps, gather};
-use crate::connection::Source;
+use crate::connection::RequestSource;
 use crate::handler::{Job, Jobs, Spawner};
 use crate::limits::{later, may_have_more};
 
@@ -217,9 +217,9 @@ impl Spawner for Workers {
         self.pool.push([Work::new(NOBODY, jobs)]);
     }
 
-    fn spawn_batch_of(&self, source: &Source, jobs: Jobs) {
+    fn spawn_batch_of(&self, source: &RequestSource, jobs: Jobs) {
         let of = match source {
-            Source::Unknown => NOBODY,
+            RequestSource::Unknown => NOBODY,
             // Sources with equal hashes share one limit.
             source => self.pool.tags.hash_one(source).max(NOBODY + 1),
         };

@@ -222,7 +222,7 @@ fn quick_jobs_keep_to_one_thread() {
 fn clients_whose_calls_block_leave_threads_to_others() {
     for (clients, threads, most) in [(1, 8, 6), (2, 8, 7), (5, 20, 19)] {
         let workers = pool(threads);
-        let source = |n| Source::of_address([127, 0, 0, n].into());
+        let source = |n| RequestSource::of_address([127, 0, 0, n].into());
         let release = Arc::new((Mutex::new(false), Condvar::new()));
         let began = Arc::new(AtomicUsize::new(0));
         for client in 1..=clients {

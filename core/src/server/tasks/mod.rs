@@ -20,7 +20,7 @@ pub use self::call::TaskCall;
 pub(super) use self::requests::{Rule, declares, missing_extension};
 pub(super) use self::task::Task;
 use self::task::{Outcome, State};
-use crate::connection::{Budget, Handle, Held, Source};
+use crate::connection::{Budget, Handle, Held, RequestSource};
 use crate::correlate::CancelToken;
 use crate::limits::{
     MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER, TASK_POLL_INTERVAL,
@@ -92,9 +92,9 @@ pub(super) struct Asker<'a> {
 
 impl Asker<'_> {
     /// The owner whose share of the tasks counts.
-    fn source(&self) -> Source {
+    fn source(&self) -> RequestSource {
         match self.principal {
-            Some(principal) => Source::Principal(principal.into()),
+            Some(principal) => RequestSource::Principal(principal.into()),
             None => self.handle.source(),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::connection::{Call, Handle, Held, ReplyTo, Source};
+use crate::connection::{Call, Handle, Held, ReplyTo, RequestSource};
 use crate::correlate::CancelToken;
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm, TaskStatus};
@@ -25,7 +25,7 @@ pub(in crate::server) struct Task {
     /// The owning principal, if it was verified.
     pub principal: Option<Box<str>>,
     /// The owner whose share of the tasks counts.
-    pub source: Source,
+    pub source: RequestSource,
     /// The cancellation token of the call.
     pub cancel: CancelToken,
     pub ends: Instant,

@@ -10,7 +10,7 @@ use hyper::http::request::Parts;
 use super::forwarded::{self, Network};
 use super::peer::{PeerAddress, PeerCertificate};
 use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
-use crate::connection::{Principal, Source};
+use crate::connection::{Principal, RequestSource};
 use crate::io::Auth;
 use crate::limits::whole_seconds;
 use crate::policy::{Credentials, Policy};
@@ -46,9 +46,13 @@ pub fn identify(
 }
 
 /// The source of a request by its address, if that is known.
-pub fn source(trusted: &[Network], headers: &HeaderMap, peer: Option<PeerAddress>) -> Source {
+pub fn source(
+    trusted: &[Network],
+    headers: &HeaderMap,
+    peer: Option<PeerAddress>,
+) -> RequestSource {
     let address = peer.map(|peer| forwarded::client(trusted, peer.0.ip(), headers));
-    address.map_or(Source::Unknown, Source::of_address)
+    address.map_or(RequestSource::Unknown, RequestSource::of_address)
 }
 
 /// Whether a header with credentials has more than one value. A proxy in front may have checked another one

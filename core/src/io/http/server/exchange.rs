@@ -16,7 +16,7 @@ use crate::buffer::Input;
 use crate::connection::Principal;
 use crate::connection::{
     Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
-    IncomingRequest, Source, Stray, StreamId,
+    IncomingRequest, RequestSource, Stray, StreamId,
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
@@ -129,7 +129,7 @@ impl Exchange {
     }
 
     /// Sets the source of the request.
-    pub fn sent_from(&mut self, source: Source) {
+    pub fn sent_from(&mut self, source: RequestSource) {
         self.connection.set_source(&source);
         self.host.inner.sent_from(source);
     }

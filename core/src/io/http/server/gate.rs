@@ -30,7 +30,7 @@ use super::origin;
 use super::peer::PeerAddress;
 use super::refusal::{HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, WRONG_METHOD};
 use super::response::refused;
-use crate::connection::{Principal, Source};
+use crate::connection::{Principal, RequestSource};
 use crate::handler::Head;
 use crate::policy::Policy;
 
@@ -82,7 +82,7 @@ impl Admitted {
     }
 
     /// The source that the limits count the request for: its principal, or else its address.
-    pub fn source(&self, trusted: &[Network]) -> Source {
+    pub fn source(&self, trusted: &[Network]) -> RequestSource {
         credentials::source(trusted, self.headers(), self.peer).or_principal(self.principal())
     }
 

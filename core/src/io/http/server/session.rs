@@ -19,7 +19,7 @@ use super::message_log::{Logs, MessageLog, Which};
 use super::session_bell::SessionBell;
 use super::sse::StreamPosition;
 use crate::buffer::Input;
-use crate::connection::{Config, Connection, Framing, Held, Principal, Source, StreamId};
+use crate::connection::{Config, Connection, Framing, Held, Principal, RequestSource, StreamId};
 use crate::error::ConnectionError;
 use crate::handler::Head;
 use crate::io::http::message_bytes::{MessageBytes, messages};
@@ -95,7 +95,7 @@ impl HttpSession {
         id: Arc<str>,
         hosting: &dyn Hosting,
         config: &Arc<Config>,
-        (principal, source): (Option<Principal>, Source),
+        (principal, source): (Option<Principal>, RequestSource),
         replay_bytes: usize,
     ) -> Self {
         let now = Instant::now();

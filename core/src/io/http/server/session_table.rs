@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::session::HttpSession;
-use crate::connection::{Principal, Source};
+use crate::connection::{Principal, RequestSource};
 use crate::error::ConnectionError;
 use crate::io::net::metrics::{Metrics, count};
 use crate::io::shares::{Shares, Stage};
@@ -26,7 +26,7 @@ pub struct SessionTable {
 
 /// Removes and returns the session that gives way to a new one of `source`; `None` if all sessions that
 /// were checked are in use.
-fn take_unused(live: &mut Live, source: &Source) -> Option<Arc<HttpSession>> {
+fn take_unused(live: &mut Live, source: &RequestSource) -> Option<Arc<HttpSession>> {
     let (is_large, now) = (live.len() > LOOKS, Instant::now());
     for _ in 0..LOOKS {
         let (found, known, name) = live.yields(source, now)?;
@@ -65,7 +65,7 @@ impl SessionTable {
 
     /// Inserts a session. Returns `false` when its source has used up its share, or all sessions are in
     /// use.
-    pub fn insert(&self, session: Arc<HttpSession>, source: Source) -> bool {
+    pub fn insert(&self, session: Arc<HttpSession>, source: RequestSource) -> bool {
         let mut live = self.live();
         let mut unused = None;
         if !live.has_room(&source) {
