@@ -113,7 +113,8 @@ impl Endpoint {
         self.reception.stop();
     }
 
-    /// Answers one request.
+    /// Answers one request. The peer's address is an argument, since an extension of the request would cost an
+    /// allocation.
     pub async fn respond<B: Body>(
         &self,
         request: Request<B>,

@@ -41,10 +41,6 @@ pub enum Which {
     Owed,
 }
 
-impl Which {
-    pub const ALL: [Self; 3] = [Self::Read, Self::Unread, Self::Owed];
-}
-
 impl MessageLog {
     pub fn of(stream: StreamId) -> Self {
         Self {
@@ -190,81 +186,12 @@ fn len(message: &MessageBytes) -> usize {
     size_of::<MessageBytes>() + message.iter().map(Bytes::len).sum::<usize>()
 }
 
-/// The logs of a session, sorted by number. A `Vec`, since an idle session has one log, and the first
-/// node of a `BTreeMap` would have room for eleven.
-pub struct Logs(Vec<(u64, MessageLog)>);
-
-impl Logs {
-    pub fn of(number: u64, log: MessageLog) -> Self {
-        Self(vec![(number, log)])
-    }
-
-    /// Adds a log under a number that is greater than all existing ones.
-    pub fn push(&mut self, number: u64, log: MessageLog) {
-        if self.0.len() == self.0.capacity() {
-            self.0.reserve_exact(self.0.len().max(1));
-        }
-        self.0.push((number, log));
-    }
-
-    fn place(&self, number: u64) -> Option<usize> {
-        self.0.binary_search_by_key(&number, |(own, _)| *own).ok()
-    }
-
-    pub fn get(&self, number: u64) -> Option<&MessageLog> {
-        self.0.get(self.place(number)?).map(|(_, log)| log)
-    }
-
-    pub fn get_mut(&mut self, number: u64) -> Option<&mut MessageLog> {
-        let place = self.place(number)?;
-        self.0.get_mut(place).map(|(_, log)| log)
-    }
-
-    pub fn values(&self) -> impl Iterator<Item = &MessageLog> {
-        self.0.iter().map(|(_, log)| log)
-    }
-
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut MessageLog> {
-        self.0.iter_mut().map(|(_, log)| log)
-    }
-
-    pub fn remove(&mut self, number: u64) {
-        if let Some(place) = self.place(number) {
-            self.0.remove(place);
-        }
-    }
-
-    pub fn retain(&mut self, mut stays: impl FnMut(&mut MessageLog) -> bool) {
-        self.0.retain_mut(|(_, log)| stays(log));
-        // Gives memory back when few logs are left of many.
-        if self.0.capacity() / 8 > self.0.len() {
-            self.0.shrink_to(self.0.len() * 2);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn text(text: &'static str) -> MessageBytes {
         MessageBytes::from_iter([Bytes::from_static(text.as_bytes())])
-    }
-
-    #[test]
-    fn logs_are_found_by_number_and_take_no_more_room_than_they_need() {
-        let mut logs = Logs::of(0, MessageLog::of(StreamId::FIRST));
-        (1..=100).for_each(|n| logs.push(n * 3, MessageLog::of(StreamId::FIRST)));
-        for number in 0..=301 {
-            let is_one = number % 3 == 0 && number <= 300;
-            assert_eq!(logs.get(number).is_some(), is_one, "{number}");
-            assert_eq!(logs.get_mut(number).is_some(), is_one, "{number}");
-        }
-        logs.get_mut(6).unwrap().resumable = true;
-        logs.retain(|log| log.resumable);
-        assert_eq!(logs.values().count(), 1);
-        assert!(logs.get(6).is_some() && logs.get(0).is_none());
-        assert!(logs.0.capacity() <= 8, "room for {}", logs.0.capacity());
     }
 
     /// R-SSE-05, R-SSE-10.

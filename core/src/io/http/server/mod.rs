@@ -22,7 +22,7 @@
 //! | `header_check` | checks the headers of a request against its body |
 //! | `sessions`, `session_table` | the requests of sessions; the table of sessions |
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
-//! | `message_log`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
+//! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `actions` | requests that are actions |
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
 //! | `action_streams` | streams of actions, kept for clients that reconnect |
@@ -64,6 +64,7 @@ mod serve;
 mod service;
 mod session;
 mod session_bell;
+mod session_logs;
 mod session_reader;
 mod session_table;
 mod sessions;

@@ -22,6 +22,7 @@ use tokio::time::sleep;
 
 use super::body::HttpBody;
 use super::detach::Detach;
+use super::endpoint::Endpoint;
 use super::options::HttpOptions;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::service::HttpService;
@@ -75,7 +76,8 @@ impl HttpServer {
         options: HttpOptions,
     ) -> io::Result<Self> {
         let service = HttpService::new(server, options)?;
-        let reach = Reach::of(service.has_verifier(), service.options());
+        let endpoint = service.endpoint();
+        let reach = Reach::of(endpoint.has_verifier(), endpoint.options());
         let listener = listen(address, reach).await?;
         Ok(Self::on(listener, service))
     }
@@ -84,7 +86,7 @@ impl HttpServer {
     /// reached, so [`HttpOptions::anonymous`] is not checked.
     pub fn on(listener: TcpListener, service: HttpService) -> Self {
         let own = ServeOptions::default();
-        let proxies = &service.options().trusted_proxies;
+        let proxies = &service.endpoint().options().trusted_proxies;
         Self {
             listener,
             places: Places::new(own.max_connections, own.max_connections_per_peer, proxies),
@@ -102,7 +104,11 @@ impl HttpServer {
     /// Limits the number of connections at a time, and of connections from one address: see
     /// [`ServeOptions::max_connections`] and [`ServeOptions::max_connections_per_peer`].
     pub fn max_connections(mut self, all: usize, each: Option<usize>) -> Self {
-        self.places = Places::new(all, each, &self.service.options().trusted_proxies);
+        self.places = Places::new(
+            all,
+            each,
+            &self.service.endpoint().options().trusted_proxies,
+        );
         self
     }
 
@@ -113,7 +119,7 @@ impl HttpServer {
     /// [`Unsupported`](io::ErrorKind::Unsupported) without the feature `tls`.
     #[cfg(feature = "tls")]
     pub fn behind_tls(mut self, options: &TlsOptions) -> io::Result<Self> {
-        let allowed = self.service.options().header_timeout;
+        let allowed = self.service.endpoint().options().header_timeout;
         self.tls = Some(Acceptor::new(options, allowed)?);
         Ok(self)
     }
@@ -139,14 +145,14 @@ impl HttpServer {
     /// Serves until the future `stop` completes, then accepts no new connections and answers requests
     /// in flight within the grace period.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let service = self.service;
+        let endpoint = self.service.endpoint().clone();
         let stopping = CancelToken::new();
-        let http = Arc::new(http(service.options()));
+        let http = Arc::new(http(endpoint.options()));
         let begin = |stream: TcpStream, place: Place| {
             let connection = Connection {
                 http: http.clone(),
                 stopping: stopping.clone(),
-                service: service.clone(),
+                endpoint: endpoint.clone(),
                 place: place.clone(),
             };
             #[cfg(feature = "tls")]
@@ -166,11 +172,11 @@ impl HttpServer {
             };
             tokio::spawn(place.task(until(place.gives_way(), served)));
         };
-        let stall = service.options().limits.stall_timeout;
+        let stall = endpoint.options().limits.stall_timeout;
         fill(&self.places, self.listener, stall, stop, begin).await;
         stopping.cancel(None);
-        service.stop();
-        let grace = service.options().grace;
+        endpoint.stop();
+        let grace = endpoint.options().grace;
         // The final messages of requests that the grace period has ended are still sent.
         self.places.emptied(grace.saturating_add(ABRUPT)).await;
         self.places.close_all();
@@ -211,7 +217,7 @@ struct Connection {
     http: Arc<auto::Builder<FairExecutor>>,
     /// Cancelled when the server stops: the connection then ends after its current responses.
     stopping: CancelToken,
-    service: HttpService,
+    endpoint: Arc<Endpoint>,
     place: Place,
 }
 
@@ -243,10 +249,10 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let metrics = self.service.metrics().clone();
+        let metrics = self.endpoint.metrics().clone();
         let _state = metrics.occupied(CONNECTION_BYTES);
         let requests = Arc::new(Requests {
-            service: self.service,
+            endpoint: self.endpoint,
             peer: self.place.peer().map(PeerAddress),
             place: self.place,
             certificate,
@@ -263,7 +269,7 @@ impl Connection {
         let mut connection = pin!(connection);
         let mut stopping = Some(self.stopping.cancelled());
         // hyper starts its header timer only once it knows the HTTP version.
-        let mut opening = pin!(sleep(requests.service.options().header_timeout));
+        let mut opening = pin!(sleep(requests.endpoint.options().header_timeout));
         poll_fn(|cx| {
             if let Some(stop) = &mut stopping
                 && pin!(stop).poll(cx).is_ready()
@@ -286,7 +292,7 @@ impl Connection {
 
 /// What the requests of one connection share.
 struct Requests<S> {
-    service: HttpService,
+    endpoint: Arc<Endpoint>,
     place: Place,
     peer: Option<PeerAddress>,
     certificate: Option<PeerCertificate>,
@@ -307,7 +313,7 @@ impl<S> Requests<S> {
         }
         let detaches = request.version() == Version::HTTP_11 && request.method() == Method::GET;
         let has_body = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
-        let mut response = self.service.respond_to(request, self.peer).await;
+        let mut response = self.endpoint.respond(request, self.peer).await;
         if response.status().is_success() {
             self.place.establish();
         }

@@ -13,7 +13,6 @@ use hyper::{Request, Response};
 use super::body::HttpBody;
 use super::endpoint::Endpoint;
 use super::options::HttpOptions;
-use super::peer::PeerAddress;
 use crate::io::net::metrics::Metrics;
 use crate::io::workers::{Workers, WorkersConfig};
 use crate::server::{Hosting, Server};
@@ -74,13 +73,8 @@ impl HttpService {
         self.endpoint.metrics()
     }
 
-    /// Whether clients must send credentials.
-    pub(super) fn has_verifier(&self) -> bool {
-        self.endpoint.has_verifier()
-    }
-
-    pub(super) fn options(&self) -> &HttpOptions {
-        self.endpoint.options()
+    pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
     }
 
     /// Ends open streams gracefully within the grace period. Call it when the program that carries the
@@ -96,16 +90,6 @@ impl HttpService {
     /// a session runs on, for a client that reconnects (R-CAN-06).
     pub async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
         let peer = request.extensions().get().copied();
-        self.endpoint.respond(request, peer).await
-    }
-
-    /// As [`respond`](Self::respond), but takes the address of the peer as an argument instead of from the
-    /// extensions, which would cost an allocation for each request.
-    pub(super) async fn respond_to<B: Body>(
-        &self,
-        request: Request<B>,
-        peer: Option<PeerAddress>,
-    ) -> Response<HttpBody> {
         self.endpoint.respond(request, peer).await
     }
 }

@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::message_log::{Logs, MessageLog, Which};
+use super::message_log::MessageLog;
 use super::session_bell::SessionBell;
+use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
 use super::sse::StreamPosition;
 use crate::buffer::Input;
 use crate::connection::{Config, Connection, Framing, Held, Principal, RequestSource, StreamId};
@@ -25,15 +26,9 @@ use crate::handler::Head;
 use crate::io::http::message_bytes::{MessageBytes, messages};
 use crate::io::shares::Stage;
 use crate::io::wait::Alarm;
-use crate::limits::{UNCOUNTED_BYTES, later};
+use crate::limits::later;
 use crate::mcp::Revision;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
-
-/// The number of the log for messages that belong to no request.
-pub const SESSION_LOG: u64 = 0;
-/// The memory that a session takes without its logs, approximately, in bytes: with the stream that its
-/// client reads.
-const SESSION_BYTES: usize = 10 << 10;
 
 pub struct HttpSession {
     id: Arc<str>,
@@ -49,16 +44,7 @@ pub struct HttpSession {
 struct State {
     connection: Connection,
     host: ServerHost<AnyExecutor>,
-    logs: Logs,
-    /// The number of the next log, and of the next reader.
-    next: u64,
-    replay_bytes: usize,
-    /// Bytes in all logs.
-    kept: usize,
-    /// Accounts for `kept` and for the session itself in the memory budget.
-    held: Held,
-    /// Maximum of bytes kept of the last unread messages, which clients may reconnect for.
-    owed_bytes: usize,
+    logs: SessionLogs,
     /// When a client last used the session.
     used: Instant,
     /// When the session's task next checks the timers.
@@ -83,13 +69,6 @@ pub enum PostAnswer {
     Stream,
 }
 
-/// One reader of one log.
-#[derive(Clone, Copy, Debug)]
-pub struct LogReader {
-    pub stream: u64,
-    reader: u64,
-}
-
 impl HttpSession {
     pub fn new(
         id: Arc<str>,
@@ -109,8 +88,7 @@ impl HttpSession {
         let mut host = hosting.host(connection.handle(), None);
         connection.set_source(&source);
         host.sent_from(source);
-        let mut held = Held::of(&config.budget);
-        held.keep(with_logs(0));
+        let (held, owed_bytes) = (Held::of(&config.budget), config.limits.output_cap_bytes);
         Self {
             id,
             principal,
@@ -120,12 +98,7 @@ impl HttpSession {
             state: Mutex::new(State {
                 host,
                 connection,
-                logs: Logs::of(SESSION_LOG, MessageLog::of(first)),
-                next: SESSION_LOG + 1,
-                replay_bytes,
-                kept: 0,
-                held,
-                owed_bytes: config.limits.output_cap_bytes,
+                logs: SessionLogs::new(first, replay_bytes, owed_bytes, held),
                 used: now,
                 armed: None,
             }),
@@ -194,7 +167,7 @@ impl HttpSession {
         }
         let now = Instant::now();
         state.used = now;
-        let reader = state.number();
+        let reader = state.logs.number();
         let is_rung = self.bell.lead(reader, cx);
         let State {
             connection, host, ..
@@ -210,10 +183,10 @@ impl HttpSession {
         if is_rung {
             connection.handle_submissions(now, host);
         }
-        let stream = state.open(stream, reader);
+        let reader = state.logs.open(stream, reader);
         state.distribute(now);
         self.rouse(&mut state);
-        Some(LogReader { stream, reader })
+        Some(reader)
     }
 
     /// Waits for the answer to a POST. While it waits, this task handles what handlers submit. An answer
@@ -223,8 +196,8 @@ impl HttpSession {
         let mut state = self.state();
         let mut answer = state.take_answer(reader);
         if answer.is_none() {
-            if self.bell.lead(reader.reader, cx) {
-                if let Some(log) = state.log_of(reader) {
+            if self.bell.lead(reader.number, cx) {
+                if let Some(log) = state.logs.of(reader) {
                     // This task is awake.
                     log.unwatch();
                 }
@@ -233,12 +206,12 @@ impl HttpSession {
             answer = state.take_answer(reader);
         }
         let Some(answer) = answer else {
-            if let Some(log) = state.log_of(reader) {
+            if let Some(log) = state.logs.of(reader) {
                 log.watch(cx.waker());
             }
             return Poll::Pending;
         };
-        if self.bell.step_down(reader.reader) {
+        if self.bell.step_down(reader.number) {
             self.turn(&mut state);
         }
         Poll::Ready(answer)
@@ -289,10 +262,9 @@ impl HttpSession {
 
     /// Whether somebody reads the standing log.
     pub fn is_listened_to(&self) -> bool {
-        self.state()
-            .logs
-            .get(SESSION_LOG)
-            .is_some_and(MessageLog::is_read)
+        let mut state = self.state();
+        let log = state.logs.get_mut(SESSION_LOG);
+        log.is_some_and(|log| log.is_read())
     }
 
     /// Marks the log as resumable: from now on a client may reconnect to it.
@@ -309,18 +281,18 @@ impl HttpSession {
         cx: &Context<'_>,
     ) -> Poll<(StreamPosition, LogEvent)> {
         let mut state = self.state();
-        let mut next = state.log_of(reading).and_then(MessageLog::next);
+        let mut next = state.logs.of(reading).and_then(MessageLog::next);
         if next.is_none() {
             state.take_from_engine(reading.stream);
             self.rouse(&mut state);
-            next = state.log_of(reading).and_then(MessageLog::next);
+            next = state.logs.of(reading).and_then(MessageLog::next);
         }
         let stream = reading.stream;
         if let Some((read, message)) = next {
             let message = state.connection.budget().counted_all(message);
             return Poll::Ready((StreamPosition { stream, read }, LogEvent::Message(message)));
         }
-        let Some(log) = state.log_of(reading) else {
+        let Some(log) = state.logs.of(reading) else {
             return Poll::Ready((StreamPosition { stream, read: 0 }, LogEvent::End));
         };
         let read = log.read();
@@ -343,8 +315,8 @@ impl HttpSession {
     /// Detaches a reader.
     pub fn leave(&self, reader: LogReader) {
         let mut state = self.state();
-        let is_rung = self.bell.step_down(reader.reader);
-        if let Some(log) = state.log_of(reader) {
+        let is_rung = self.bell.step_down(reader.number);
+        if let Some(log) = state.logs.of(reader) {
             log.leave();
             state.used = Instant::now();
             self.turn(&mut state);
@@ -415,29 +387,15 @@ impl HttpSession {
 
 impl State {
     fn idle_since(&self, stage: Stage) -> Option<Instant> {
-        let is_read = || !stage.is_unfinished() && self.logs.values().any(MessageLog::is_read);
+        let is_read = || !stage.is_unfinished() && self.logs.iter().any(MessageLog::is_read);
         let busy = self.connection.in_flight() > 0 || is_read();
         (!busy).then_some(self.used)
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next - 1
-    }
-
-    /// Opens a log for a stream, with its first reader, and returns its number.
-    fn open(&mut self, stream: StreamId, reader: u64) -> u64 {
-        let number = self.number();
-        let mut log = MessageLog::of(stream);
-        log.begin(reader, None);
-        self.logs.push(number, log);
-        number
     }
 
     /// Finds out how a POST is answered; `None` if there is nothing yet. If one message is the whole
     /// answer, takes it out and forgets the log.
     fn take_answer(&mut self, reader: LogReader) -> Option<PostAnswer> {
-        let Some(log) = self.log_of(reader) else {
+        let Some(log) = self.logs.of(reader) else {
             return Some(PostAnswer::None);
         };
         let (is_over, is_released) = (log.stream.is_none(), log.released.is_some());
@@ -450,8 +408,6 @@ impl State {
             }
             Some(_) => return Some(PostAnswer::Stream),
         };
-        self.kept -= log.bytes();
-        self.held.keep(with_logs(self.kept));
         self.logs.remove(reader.stream);
         self.used = Instant::now();
         Some(match answer {
@@ -463,16 +419,8 @@ impl State {
     }
 
     fn read(&mut self, stream: u64, behind: Option<u64>) -> Option<LogReader> {
-        let reader = self.number();
         self.used = Instant::now();
-        let log = self.logs.get_mut(stream)?;
-        log.begin(reader, behind)
-            .then_some(LogReader { stream, reader })
-    }
-
-    fn log_of(&mut self, LogReader { stream, reader }: LogReader) -> Option<&mut MessageLog> {
-        let log = self.logs.get_mut(stream);
-        log.filter(|log| log.is_read_by(reader))
+        self.logs.read(stream, behind)
     }
 
     fn turn(&mut self, now: Instant) {
@@ -497,16 +445,15 @@ impl State {
             connection,
             host,
             logs,
-            kept,
             ..
         } = self;
         let closed = connection.is_closed();
         let mut any = false;
         let released = connection.take_released();
-        for log in logs.values_mut() {
+        for log in logs.iter_mut() {
             let Some(stream) = log.stream else { continue };
             let over = closed || stream != StreamId::FIRST && connection.is_answered(stream);
-            let moved = (over || log.has_room()) && fill(log, connection, stream, kept);
+            let moved = (over || log.has_room()) && fill(log, connection, stream);
             any |= moved;
             if over {
                 log.stream = None;
@@ -524,7 +471,7 @@ impl State {
         if any {
             connection.recount();
         }
-        self.forget();
+        self.logs.forget();
     }
 
     /// Moves more output to a log whose reader has read everything.
@@ -533,8 +480,8 @@ impl State {
         let Some((log, stream)) = log.and_then(|log| log.stream.map(|stream| (log, stream))) else {
             return;
         };
-        if fill(log, &mut self.connection, stream, &mut self.kept) {
-            self.held.keep(with_logs(self.kept));
+        if fill(log, &mut self.connection, stream) {
+            self.logs.count();
             self.connection.recount();
             let now = Instant::now();
             if self.connection.poll_timeout().is_some_and(|due| due <= now) {
@@ -543,47 +490,6 @@ impl State {
             }
         }
     }
-
-    /// Forgets kept messages beyond the limit: first those that were read, then those that nobody reads
-    /// (R-SSE-10). Frees more than needed, so that not every new message causes another pass.
-    fn forget(&mut self) {
-        self.logs.retain(|log| {
-            let over = log.is_over();
-            if over {
-                self.kept -= log.bytes();
-            }
-            !over
-        });
-        if self.kept > self.replay_bytes {
-            let enough = self.replay_bytes / 8 * 7;
-            self.shed(Which::Read, enough);
-            self.shed(Which::Unread, enough);
-            self.shed(Which::Owed, self.owed_bytes);
-        }
-        if !self.held.try_keep(with_logs(self.kept)) {
-            // The memory budget of all connections is exceeded: nothing is kept for clients that may
-            // reconnect.
-            Which::ALL.into_iter().for_each(|which| self.shed(which, 0));
-            self.held.keep(with_logs(self.kept));
-        }
-    }
-
-    /// Forgets the oldest messages of that kind until no more than `enough` bytes are kept.
-    fn shed(&mut self, which: Which, enough: usize) {
-        for log in self.logs.values_mut() {
-            while self.kept > enough
-                && let Some(len) = log.forget(which)
-            {
-                self.kept -= len;
-            }
-        }
-    }
-}
-
-/// What the budget counts for a session with that many bytes in its logs. Rounds up, so that the
-/// accounting changes only now and then.
-fn with_logs(bytes: usize) -> usize {
-    SESSION_BYTES + bytes.next_multiple_of(UNCOUNTED_BYTES)
 }
 
 /// Whether a message is a notification: the engine writes `method` directly after the version if there
@@ -594,22 +500,14 @@ fn is_notification(message: &MessageBytes) -> bool {
 }
 
 /// Moves the output of a stream to its log. Returns whether there was any.
-fn fill(
-    log: &mut MessageLog,
-    connection: &mut Connection,
-    stream: StreamId,
-    kept: &mut usize,
-) -> bool {
+fn fill(log: &mut MessageLog, connection: &mut Connection, stream: StreamId) -> bool {
     let output = connection.output(stream);
-    if output.is_empty() {
-        return false;
+    let any = !output.is_empty();
+    if any {
+        let messages = messages(output.take());
+        messages.into_iter().for_each(|message| log.push(message));
     }
-    *kept -= log.bytes();
-    messages(output.take())
-        .into_iter()
-        .for_each(|message| log.push(message));
-    *kept += log.bytes();
-    true
+    any
 }
 
 impl Drop for HttpSession {

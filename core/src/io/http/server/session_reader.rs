@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::session::{HttpSession, LogEvent, LogReader};
+use super::session::{HttpSession, LogEvent};
+use super::session_logs::LogReader;
 use super::sse::{SseEncoder, SseSource, StreamPosition};
 use crate::error::ConnectionError;
 

@@ -14,7 +14,8 @@ use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
 };
 use super::response::{self, Answer};
-use super::session::{HttpSession, PostAnswer, SESSION_LOG};
+use super::session::{HttpSession, PostAnswer};
+use super::session_logs::SESSION_LOG;
 use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
 use super::sse::StreamPosition;
