@@ -153,7 +153,7 @@ impl Endpoint {
             (RequestKind::EventStream, Some(sessions)) => sessions.open_stream(&request),
             (RequestKind::EndOfSession, Some(sessions)) => sessions.end(&request),
             (RequestKind::EventStream | RequestKind::EndOfSession, None) => Err(WRONG_METHOD),
-            (RequestKind::ActionStream, _) => return self.actions.get(request).await,
+            (RequestKind::ActionStream, _) => return Box::pin(self.actions.get(request)).await,
             (RequestKind::WebSocket, _) => {
                 websocket::upgrade(request, &self.options.trusted_proxies, &self.reception)
             }
@@ -176,14 +176,17 @@ impl Endpoint {
             None => self.spoken.by_body(request.headers(), &body)?,
         };
         match (route, &self.sessions, session) {
-            (Route::Action, ..) => Ok(self.actions.post(request, body).await),
+            // What is rare is boxed, so that the futures of other requests are smaller.
+            (Route::Action, ..) => Ok(Box::pin(self.actions.post(request, body)).await),
             (Route::Session, Some(sessions), Some(session)) => {
                 sessions.post(&session, &request, body).await
             }
             (Route::LegacySession, Some(sessions), Some(session)) => {
                 sessions.post_legacy(&session, &request, &body)
             }
-            (Route::Initialize, Some(sessions), _) => sessions.begin(&request, body).await,
+            (Route::Initialize, Some(sessions), _) => {
+                Box::pin(sessions.begin(&request, body)).await
+            }
             _ => self.exchanges.serve(request, body).await,
         }
     }

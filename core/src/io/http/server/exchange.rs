@@ -76,9 +76,8 @@ impl Host for Checked {
         self.inner.closed(reason);
     }
 
-    fn stray(&mut self, what: Stray, frame: &[u8]) {
+    fn stray(&mut self, _: Stray, _: &[u8]) {
         self.stray = true;
-        self.inner.stray(what, frame);
     }
 }
 

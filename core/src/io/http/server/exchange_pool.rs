@@ -1,4 +1,5 @@
-//! A pool of finished exchanges, for reuse.
+//! A pool of finished exchanges, for reuse. To create and drop an exchange costs about twice the
+//! instructions of a reset, and some ten allocations.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
