@@ -1,7 +1,7 @@
 //! Calls of the action dialect, and their outcomes.
 
 use mcpbolt::action::ErrorType;
-use mcpbolt::client::{ActionAnswer, ActionError, ActionFailure};
+use mcpbolt::client::{ActionAnswer, ActionCallError, ActionFailure};
 use mcpbolt::error::RequestError;
 use mcpbolt::settings::{ActionSettings, Milliseconds};
 use napi_derive::napi;
@@ -64,7 +64,7 @@ pub fn action_results(data: String) -> String {
         metadata: String::new(),
         partials: Vec::new(),
     };
-    let one = |result: std::result::Result<String, ActionError>| match result {
+    let one = |result: std::result::Result<String, ActionCallError>| match result {
         Ok(data) => format!("{{\"data\":{data}}}"),
         Err(error) => failed(&ActionFailure::Answered(error)),
     };

@@ -74,11 +74,11 @@ impl Link {
         match asking {
             Ok(mut asking) => {
                 if flags & MAY_BE_TASK != 0 {
-                    asking.hand_over();
+                    asking.return_task();
                 }
                 let way = match Method::parse(&method) {
                     Some(Method::ListTools) => Way::Listing(self.client()?.clone(), asking),
-                    _ => Way::Asking(asking),
+                    _ => Way::Request(asking),
                 };
                 self.requests.wait(number, way, &self.inbox);
                 Ok(number)

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use mcpbolt::client::{Asking, Client};
+use mcpbolt::client::{PendingRequest, Client};
 use mcpbolt::connection::{ProgressFn, Response};
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
@@ -58,9 +58,9 @@ enum Request {
 
 /// The source of an answer.
 pub enum Way {
-    Asking(Asking),
+    Request(PendingRequest),
     /// A page of the list of tools, which leaves out tools that this client may not call.
-    Listing(Client, Asking),
+    Listing(Client, PendingRequest),
     /// A request of another library's server to its client.
     Peer(Response),
     Task(Task),
@@ -69,10 +69,10 @@ pub enum Way {
 impl Way {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         match self {
-            Self::Asking(asking) => Pin::new(asking).poll(cx).map_ok(Answer::Message),
+            Self::Request(asking) => Pin::new(asking).poll(cx).map_ok(Answer::Message),
             Self::Listing(client, asking) => Pin::new(asking).poll(cx).map_ok(|message| {
                 let page = message.as_ref().result().unwrap_or("{}");
-                match client.seen_tools(page) {
+                match client.usable_tools(page) {
                     Cow::Borrowed(_) => Answer::Message(message),
                     Cow::Owned(page) => Answer::Json(page),
                 }
@@ -172,7 +172,7 @@ impl Requests {
         };
         match (way.poll(&mut Context::from_waker(waker)), way) {
             (Poll::Pending, _) => None,
-            (Poll::Ready(outcome), Way::Asking(_) | Way::Listing(..) | Way::Peer(_)) => {
+            (Poll::Ready(outcome), Way::Request(_) | Way::Listing(..) | Way::Peer(_)) => {
                 self.forget(number);
                 Some(outcome)
             }
@@ -194,7 +194,7 @@ impl Requests {
     /// Cancels a request, and tells the peer.
     pub fn cancel(&mut self, number: u32, reason: Option<&str>) {
         match self.waiting.remove(&number) {
-            Some(Request::Waiting(Way::Asking(asking) | Way::Listing(_, asking), _)) => {
+            Some(Request::Waiting(Way::Request(asking) | Way::Listing(_, asking), _)) => {
                 asking.cancel(reason);
             }
             Some(Request::Waiting(Way::Peer(response), _)) => response.cancel(reason),

@@ -119,7 +119,7 @@ pub fn hand_on(
         };
     }
     let elicit = |asked: Arc<Asked>| {
-        move |elicitation: Elicitation, context: client::Context| {
+        move |elicitation: Elicitation, context: client::ClientContext| {
             let what = match elicitation {
                 Elicitation::Url { .. } => "elicit_url",
                 _ => "elicit",

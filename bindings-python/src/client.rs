@@ -138,7 +138,7 @@ impl Link {
             let (options, progress) = options.unwrap_or_default().of_request(number, inbox)?;
             let asking = self.client.request(method, params.as_deref(), options);
             let asking = asking.map_err(|error| exception(py, &error))?;
-            Ok((Operation::Asking(asking), progress))
+            Ok((Operation::Request(asking), progress))
         })
     }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcpbolt::client::Asking;
+use mcpbolt::client::PendingRequest;
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 #[expect(clippy::large_enum_variant, reason = "the small one is rare")]
 pub enum Operation {
     /// A request, the most frequent operation.
-    Asking(Asking),
+    Request(PendingRequest),
     /// Anything else.
     Other(Pin<Box<dyn Future<Output = Result<Outcome, RequestError>> + Send>>),
 }
@@ -41,7 +41,7 @@ impl Operation {
 
     /// Cancels the operation; the server is notified.
     pub fn cancel(self, reason: Option<&str>) {
-        if let Self::Asking(asking) = self {
+        if let Self::Request(asking) = self {
             asking.cancel(reason);
         }
     }
@@ -52,7 +52,7 @@ impl Future for Operation {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
-            Self::Asking(asking) => Pin::new(asking)
+            Self::Request(asking) => Pin::new(asking)
                 .poll(cx)
                 .map(|outcome| outcome.map(Outcome::Answer)),
             Self::Other(future) => future.as_mut().poll(cx),

@@ -16,7 +16,7 @@
 
 use std::error::Error;
 
-use mcpbolt::client::{ActionError, ActionFailure, Client, block_on};
+use mcpbolt::client::{ActionCallError, ActionFailure, Client, block_on};
 use mcpbolt::connection::OpeningMode;
 use mcpbolt::io::{ConnectOptions, ServeOptions, StdioOptions, serve_stdio};
 use mcpbolt::server::schemars::JsonSchema;
@@ -113,8 +113,8 @@ fn server() -> Result<Server, Box<dyn Error>> {
     Ok(server.build()?)
 }
 
-fn show(error: &ActionError) {
-    let ActionError {
+fn show(error: &ActionCallError) {
+    let ActionCallError {
         spelling,
         message,
         code,

@@ -1,19 +1,20 @@
 //! The client builder: identity, capabilities and handlers for server requests.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
-use super::Client;
-use super::context::Context;
-use super::handlers::Handlers;
-use super::host::ClientHost;
+use super::client::Client;
+use super::context::ClientContext;
+use super::core::ClientCore;
+use super::handlers::{Handlers, boxed};
+use super::host::{ClientHost, Hooks};
 use super::notice::Notice;
 use crate::connection::{Config, Handle, OpeningMode, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::Limits;
 use crate::mcp::{
-    Elicitation, Elicited, Profile, Revision, Revisions, Root, Sampled, Sampling, extension,
+    Elicitation, Elicited, Profile, Revision, Revisions, Root, Sampled, Sampling, Side, extension,
 };
 
 /// Builds a client. See [`Client::builder`].
@@ -26,30 +27,8 @@ pub struct ClientBuilder {
     hooks: Hooks,
 }
 
-/// The program's callbacks.
-#[derive(Default)]
-pub(super) struct Hooks {
-    /// Receives the method and the params of each notification from the server.
-    pub notice: Option<Report>,
-    pub opened: Option<Hook>,
-    pub closed: Option<Hook>,
-}
-
-type Report = Box<dyn FnMut(&str, Option<&str>) + Send>;
-type Hook = Box<dyn FnMut(&Client) + Send>;
-
-impl std::fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hooks")
-            .field("notice", &self.notice.is_some())
-            .field("opened", &self.opened.is_some())
-            .field("closed", &self.closed.is_some())
-            .finish()
-    }
-}
-
 impl ClientBuilder {
-    pub(super) fn new(name: &str, version: &str) -> Self {
+    fn new(name: &str, version: &str) -> Self {
         Self {
             config: Client::config(name, version),
             handlers: Handlers::default(),
@@ -96,38 +75,40 @@ impl ClientBuilder {
     /// of its answer the server gets; it should ask the user (R-SMP-09).
     pub fn on_sampling<F>(
         mut self,
-        handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
+        handler: impl Fn(Sampling, ClientContext) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Sampled, HandlerError>> + Send + 'static,
     {
-        self.handlers.set_sampling(false, handler);
+        self.handlers.sampling = Some(boxed(handler));
+        self.handlers.sampling_tools = false;
         self
     }
 
     /// Lets servers use the client's model, which may also call the server's tools (from 2025-11-25
     /// on).
     pub fn on_sampling_with_tools<F>(
-        mut self,
-        handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
+        self,
+        handler: impl Fn(Sampling, ClientContext) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Sampled, HandlerError>> + Send + 'static,
     {
-        self.handlers.set_sampling(true, handler);
-        self
+        let mut builder = self.on_sampling(handler);
+        builder.handlers.sampling_tools = true;
+        builder
     }
 
     /// Lets servers show the user a form (from 2025-06-18 on). Accepted content is checked against
     /// the form before it is sent (R-ELI-06).
     pub fn on_form<F>(
         mut self,
-        handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
+        handler: impl Fn(Elicitation, ClientContext) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
     {
-        self.handlers.set_forms(handler);
+        self.handlers.forms = Some(boxed(handler));
         self
     }
 
@@ -135,25 +116,27 @@ impl ClientBuilder {
     /// whole URL, ask for consent and open the page outside this program's reach (R-ELI-09).
     pub fn on_page<F>(
         mut self,
-        handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
+        handler: impl Fn(Elicitation, ClientContext) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
     {
-        self.handlers.set_pages(handler);
+        self.handlers.pages = Some(boxed(handler));
         self
     }
 
     /// Offers servers these roots; [`Client::set_roots`] replaces them later.
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
-        self.handlers.set_roots(roots.into_iter().collect());
+        self.handlers.roots = Some(RwLock::new(roots.into_iter().collect()));
         self
     }
 
     /// Declares an extension with these settings, a JSON object (2026-07-28). The server uses the
     /// extension only if it declares it, too, as [`Client::capabilities`] shows (R-EXT-03).
     pub fn extension(mut self, id: &str, settings: &str) -> Self {
-        self.handlers.add_extension(id, settings);
+        self.handlers
+            .extensions
+            .insert(id.to_owned(), settings.to_owned());
         self
     }
 
@@ -220,8 +203,7 @@ impl ClientBuilder {
     /// When a root is not a `file://` URI or contains `..` (R-ROO-01), or an extension's name has
     /// no prefix or its settings are no JSON object (R-CAP-06).
     pub fn prepare(mut self) -> Result<(Config, Prepared), RequestError> {
-        self.handlers.check_roots()?;
-        self.handlers.check_extensions()?;
+        self.handlers.check()?;
         self.config.capabilities =
             Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
         let prepared = Prepared {
@@ -229,7 +211,7 @@ impl ClientBuilder {
             checks: self.checks,
             hooks: self.hooks,
             #[cfg(feature = "http-client")]
-            mirrors: false,
+            has_headers: false,
         };
         Ok((self.config, prepared))
     }
@@ -242,29 +224,80 @@ pub struct Prepared {
     checks: bool,
     hooks: Hooks,
     #[cfg(feature = "http-client")]
-    mirrors: bool,
+    has_headers: bool,
 }
 
 impl Prepared {
     /// Enables argument headers, for a transport that has headers.
     #[cfg(feature = "http-client")]
     pub(crate) fn with_header_arguments(self) -> Self {
-        let mirrors = true;
-        Self { mirrors, ..self }
+        let has_headers = true;
+        Self {
+            has_headers,
+            ..self
+        }
     }
 
     /// Returns the client on the connection of `handle`, and the host that serves server requests;
     /// its handlers run on `spawner`.
     pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
-        let client = Client {
+        let core = ClientCore {
             checks: self.checks,
             streams: Some(Arc::default()),
             cache: Some(Arc::default()),
             #[cfg(feature = "http-client")]
-            mirrored: self.mirrors.then(Arc::default),
-            ..Client::with(handle, self.handlers)
+            header_arguments: self.has_headers.then(Arc::default),
+            ..ClientCore::new(handle, self.handlers)
         };
+        let client = Client { core };
         let host = ClientHost::serving(client.clone(), spawner, self.hooks);
         (client, host)
+    }
+}
+
+impl Client {
+    /// Creates a client on an open connection. Wait for [`Handle::opened`] first, or use
+    /// [`open`](Self::open).
+    pub fn new(handle: Handle) -> Self {
+        let core = ClientCore::new(handle, Arc::<Handlers>::default());
+        Self { core }
+    }
+
+    /// Starts a builder for a client with this name and version, and with handlers for server
+    /// requests.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "server", feature = "stdio"))] {
+    /// use mcpbolt::client::{Client, block_on};
+    /// use mcpbolt::mcp::Sampled;
+    /// # use mcpbolt::server::Server;
+    /// # let server = Server::builder("test", "1").build()?;
+    ///
+    /// let client = Client::builder("chat", "1.0.0")
+    ///     .on_sampling(|sampling, _| async move {
+    ///         let asked = sampling.messages.len();
+    ///         Ok(Sampled::text("a-model", format!("an answer to {asked} messages")))
+    ///     })
+    ///     .connect(&server); // or `.spawn(ChildCommand::new("path/to/server"))`
+    /// let client = block_on(client)?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(name: &str, version: &str) -> ClientBuilder {
+        ClientBuilder::new(name, version)
+    }
+
+    /// The default configuration of a client: name, version, every revision, no capabilities.
+    pub fn config(name: &str, version: &str) -> Config {
+        Config::new(Side::Client, name, version)
+    }
+
+    /// Waits until the connection is open and creates a client on it.
+    ///
+    /// # Errors
+    /// Why the connection could not be opened.
+    pub async fn open(handle: Handle) -> Result<Self, RequestError> {
+        handle.opened().await?;
+        Ok(Self::new(handle))
     }
 }

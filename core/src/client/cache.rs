@@ -4,28 +4,34 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::experimental::Advice;
 use crate::json::{number, reader};
 use crate::limits::{MAX_CACHED_BYTES, MAX_CACHED_PAGES};
 use crate::mcp::Method;
 
 /// Shared by the clones of a client whose host forwards change notifications.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    lists: Mutex<HashMap<Method, Pages>>,
+pub(super) struct ListCache {
+    lists: Mutex<HashMap<Method, CachedList>>,
+}
+
+/// A server's advice on caching its lists: for how long, and how many pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Advice {
+    pub ttl: Duration,
+    pub pages: usize,
 }
 
 /// The pages of one list.
 #[derive(Debug, Default)]
-struct Pages {
+struct CachedList {
     /// Number of invalidations; an answer to an older request is not stored.
     changes: u64,
     /// Pages by cursor, each with its expiry (R-CCH-03, R-CCH-06).
     kept: HashMap<Option<String>, (Instant, Box<str>)>,
 }
 
-impl Cache {
-    fn lists(&self) -> MutexGuard<'_, HashMap<Method, Pages>> {
+impl ListCache {
+    fn lists(&self) -> MutexGuard<'_, HashMap<Method, CachedList>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn no_more_pages_are_kept_than_may_be() {
-        let cache = Cache::default();
+        let cache = ListCache::default();
         let keep = |cursor: &str, page: &str| {
             cache.keep(Method::ListTools, Some(cursor), page, (0, None));
         };
@@ -129,9 +135,9 @@ mod tests {
 
     #[test]
     fn expired_pages_take_no_room() {
-        let cache = Cache::default();
+        let cache = ListCache::default();
         let expired = |n: usize| (Some(n.to_string()), (Instant::now(), Box::from("{}")));
-        let pages = Pages {
+        let pages = CachedList {
             changes: 0,
             kept: (0..MAX_CACHED_PAGES).map(expired).collect(),
         };

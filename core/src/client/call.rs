@@ -9,21 +9,20 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::asking::Asking;
-use super::known::OutputSchema;
+use super::core::{ClientCore, parse, result};
+use super::known_tools::{OutputSchema, check_answer};
+use super::pending::PendingRequest;
 use super::results::CallToolResult;
-use super::{Client, parse};
 use crate::connection::{Progress, RequestOptions};
 use crate::error::RequestError;
 use crate::json::string;
 use crate::mcp::{Method, TaskSupport};
-use crate::message::Message;
 
 /// A tool call, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
 #[must_use = "a call is sent when it is awaited"]
 pub struct CallTool {
-    pub(super) client: Client,
+    pub(super) client: ClientCore,
     params: Result<String, RequestError>,
     options: RequestOptions,
     pub(super) schema: Option<Arc<OutputSchema>>,
@@ -33,21 +32,17 @@ pub struct CallTool {
 }
 
 impl CallTool {
-    pub(super) fn new(
-        client: &Client,
-        offered: Result<(), RequestError>,
-        schema: Option<Arc<OutputSchema>>,
-        name: &str,
-        arguments: &impl Serialize,
-    ) -> Self {
-        let params = offered.and_then(|()| params(name, arguments));
+    pub(super) fn new(client: &ClientCore, name: &str, arguments: &impl Serialize) -> Self {
+        let (schema, support) = client.tools.of(name);
         Self {
             client: client.clone(),
-            support: client.known.task_support(name),
-            ttl: None,
-            params,
+            params: client
+                .require("tools")
+                .and_then(|()| params(name, arguments)),
             options: RequestOptions::default(),
             schema,
+            support,
+            ttl: None,
         }
     }
 
@@ -87,23 +82,21 @@ impl CallTool {
     /// piece is the result; the others arrive as notifications, at
     /// [`on_raw_notice`](super::ClientBuilder::on_raw_notice).
     pub fn in_pieces(mut self) -> Self {
-        if let Ok(params) = &mut self.params {
-            params.pop();
-            params.push_str(",\"_experimental\":{\"stream\":true}}");
-        }
+        self.add_param("\"_experimental\":{\"stream\":true}");
         self
     }
 
     /// Asks for a task (2025-11-25).
     pub(super) fn ask_for_task(&mut self) {
+        let ttl = self.ttl.map(|ttl| format!("\"ttl\":{}", ttl.as_millis()));
+        self.add_param(&format!("\"task\":{{{}}}", ttl.unwrap_or_default()));
+    }
+
+    /// Adds a member to the params, which have others.
+    fn add_param(&mut self, member: &str) {
         if let Ok(params) = &mut self.params {
             params.pop();
-            match self.ttl {
-                Some(ttl) => {
-                    params.push_str(&format!(",\"task\":{{\"ttl\":{}}}}}", ttl.as_millis()))
-                }
-                None => params.push_str(",\"task\":{}}"),
-            }
+            params.extend([",", member, "}"]);
         }
     }
 
@@ -119,15 +112,15 @@ impl CallTool {
     /// # Errors
     /// When it cannot be sent: the connection has ended, too many calls wait, the arguments are no
     /// JSON object, or the tool's output schema is not valid.
-    pub fn send(self) -> Result<Calling, RequestError> {
+    pub fn send(self) -> Result<PendingCall, RequestError> {
         let params = self.params?;
         if let Some(schema) = &self.schema {
             schema.is_usable()?;
         }
         let name = Method::CallTool.name();
-        let asking = self.client.request(name, Some(&params), self.options)?;
+        let request = PendingRequest::send(&self.client, name, Some(&params), self.options)?;
         let schema = self.schema;
-        Ok(Calling { asking, schema })
+        Ok(PendingCall { request, schema })
     }
 
     /// Sends the call and blocks this thread until the result arrives.
@@ -144,56 +137,35 @@ impl IntoFuture for CallTool {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let answer = self.answer().await?;
-            parse(answer.as_ref().result().unwrap_or("{}"))
-        })
+        Box::pin(async move { parse(result(&self.answer().await?)) })
     }
 }
 
-/// A sent call: an [`Asking`] whose answer is parsed.
+/// A sent call: a [`PendingRequest`] whose answer is parsed.
 ///
 /// # Cancel safety
 /// Dropping it cancels the call and notifies the server.
 #[derive(Debug)]
-pub struct Calling {
-    asking: Asking,
+pub struct PendingCall {
+    pub(super) request: PendingRequest,
     schema: Option<Arc<OutputSchema>>,
 }
 
-impl Calling {
+impl PendingCall {
     /// Cancels the call and tells the server why.
     pub fn cancel(self, reason: Option<&str>) {
-        self.asking.cancel(reason);
-    }
-
-    pub(super) fn into_asking(self) -> Asking {
-        self.asking
+        self.request.cancel(reason);
     }
 }
 
-impl Future for Calling {
+impl Future for PendingCall {
     type Output = Result<CallToolResult, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let message = std::task::ready!(Pin::new(&mut self.asking).poll(cx))?;
-        Poll::Ready(read(&message, self.schema.as_deref()))
+        let message = std::task::ready!(Pin::new(&mut self.request).poll(cx))?;
+        check_answer(&message, self.schema.as_deref())?;
+        Poll::Ready(parse(result(&message)))
     }
-}
-
-/// Checks and parses the answer to a call.
-pub(super) fn read(
-    answer: &Message,
-    schema: Option<&OutputSchema>,
-) -> Result<CallToolResult, RequestError> {
-    check(answer, schema)?;
-    parse(answer.as_ref().result().unwrap_or("{}"))
-}
-
-/// Checks the answer to a call against the tool's output schema.
-pub(super) fn check(answer: &Message, schema: Option<&OutputSchema>) -> Result<(), RequestError> {
-    let result = answer.as_ref().result().unwrap_or("{}");
-    schema.map_or(Ok(()), |schema| schema.check(result))
 }
 
 fn params(name: &str, arguments: &impl Serialize) -> Result<String, RequestError> {

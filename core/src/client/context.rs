@@ -1,18 +1,18 @@
 //! The context of a server request, as the client's handler sees it.
 
-use super::Client;
+use super::client::Client;
 use crate::correlate::CancelToken;
 use crate::mcp::Revision;
 
 /// A running request of the server. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub struct ClientContext {
     client: Client,
     revision: Revision,
     cancel: CancelToken,
 }
 
-impl Context {
+impl ClientContext {
     pub(super) fn new(client: Client, revision: Revision, cancel: CancelToken) -> Self {
         Self {
             client,

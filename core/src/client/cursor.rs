@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::Client;
 use crate::error::RequestError;
 use crate::json::reader;
 
@@ -16,7 +15,7 @@ const MAX_MESSAGES: usize = 4;
 
 /// The position in a list.
 #[derive(Debug)]
-pub(super) struct Cursor {
+pub(super) struct ListCursor {
     /// The cursor of the next page, raw JSON; `None` for the first.
     next: Option<String>,
     /// Digests of the cursors followed so far.
@@ -25,13 +24,9 @@ pub(super) struct Cursor {
     left: usize,
 }
 
-impl Cursor {
-    /// Starts at the first page of a list of this client's server.
-    pub fn first(client: &Client) -> Self {
-        Self::within(client.handle().config().limits.max_message_bytes)
-    }
-
-    fn within(longest: usize) -> Self {
+impl ListCursor {
+    /// Starts at the first page of a list whose messages have at most `longest` bytes.
+    pub fn first(longest: usize) -> Self {
         Self {
             next: None,
             followed: HashSet::new(),
@@ -84,21 +79,21 @@ mod tests {
     /// R-PAG-03, R-PAG-07, R-PAG-08.
     #[test]
     fn a_list_has_an_end() {
-        let mut list = Cursor::within(16 << 20);
+        let mut list = ListCursor::first(16 << 20);
         for next in ["\"a\"", "\"\"", "\"b\""] {
             assert_eq!(list.follow(&page(next)), Ok(true));
             assert_eq!(list.raw(), Some(next));
         }
         // A cycle of any length.
         assert!(list.follow(&page("\"a\"")).is_err());
-        assert_eq!(Cursor::within(16 << 20).follow(&page("null")), Ok(false));
-        assert_eq!(Cursor::within(16 << 20).follow("{}"), Ok(false));
+        assert_eq!(ListCursor::first(16 << 20).follow(&page("null")), Ok(false));
+        assert_eq!(ListCursor::first(16 << 20).follow("{}"), Ok(false));
 
-        let mut list = Cursor::within(16 << 20);
+        let mut list = ListCursor::first(16 << 20);
         let ended = (0..).find(|i| list.follow(&page(&format!("\"{i}\""))).is_err());
         assert_eq!(ended, Some(MAX_PAGES - 1));
 
-        let mut list = Cursor::within(16 << 20);
+        let mut list = ListCursor::first(16 << 20);
         let large = " ".repeat(1 << 20);
         let ended = (0..).find(|i| list.follow(&(page(&format!("\"{i}\"")) + &large)).is_err());
         assert_eq!(ended, Some(63));

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::context::Context;
+use super::client::Client;
+use super::context::ClientContext;
+use super::core::{ClientCore, Responder};
+use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
@@ -13,21 +16,24 @@ use crate::mcp::{
 };
 use crate::schema::Schema;
 
-type Ask<P, R> = Box<dyn Fn(P, Context) -> Made<Result<R, HandlerError>> + Send + Sync>;
+type Handler<P, R> = Box<dyn Fn(P, ClientContext) -> Made<Result<R, HandlerError>> + Send + Sync>;
 
 /// The handlers of a client; running requests share them.
 #[derive(Default)]
 pub(super) struct Handlers {
-    sampling: Option<Ask<Sampling, Sampled>>,
-    sampling_tools: bool,
-    forms: Option<Ask<Elicitation, Elicited>>,
-    pages: Option<Ask<Elicitation, Elicited>>,
-    roots: Option<RwLock<Arc<[Root]>>>,
+    pub sampling: Option<Handler<Sampling, Sampled>>,
+    /// Whether the model may call the server's tools.
+    pub sampling_tools: bool,
+    pub forms: Option<Handler<Elicitation, Elicited>>,
+    pub pages: Option<Handler<Elicitation, Elicited>>,
+    pub roots: Option<RwLock<Arc<[Root]>>>,
     /// Settings by id.
-    extensions: BTreeMap<String, String>,
+    pub extensions: BTreeMap<String, String>,
 }
 
-fn ask<P, R, F>(handler: impl Fn(P, Context) -> F + Send + Sync + 'static) -> Ask<P, R>
+pub(super) fn boxed<P, R, F>(
+    handler: impl Fn(P, ClientContext) -> F + Send + Sync + 'static,
+) -> Handler<P, R>
 where
     F: Future<Output = Result<R, HandlerError>> + Send + 'static,
 {
@@ -35,45 +41,13 @@ where
 }
 
 impl Handlers {
-    pub fn set_sampling<F>(
-        &mut self,
-        tools: bool,
-        handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
-    ) where
-        F: Future<Output = Result<Sampled, HandlerError>> + Send + 'static,
-    {
-        self.sampling = Some(ask(handler));
-        self.sampling_tools = tools;
-    }
-
-    pub fn set_forms<F>(
-        &mut self,
-        handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
-    ) where
-        F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
-    {
-        self.forms = Some(ask(handler));
-    }
-
-    pub fn set_pages<F>(
-        &mut self,
-        handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
-    ) where
-        F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
-    {
-        self.pages = Some(ask(handler));
-    }
-
-    pub fn add_extension(&mut self, id: &str, settings: &str) {
-        self.extensions.insert(id.to_owned(), settings.to_owned());
-    }
-
-    pub fn has_extension(&self, id: &str) -> bool {
-        self.extensions.contains_key(id)
-    }
-
-    /// R-CAP-06
-    pub fn check_extensions(&self) -> Result<(), RequestError> {
+    /// Checks the roots (R-ROO-01) and the extensions (R-CAP-06).
+    ///
+    /// # Errors
+    /// What is wrong with the first of them that is not valid.
+    pub fn check(&self) -> Result<(), RequestError> {
+        let roots = self.current_roots().unwrap_or_default();
+        roots.iter().try_for_each(Root::check)?;
         let is_object = |text: &str| {
             let text = text.trim();
             text.starts_with('{') && crate::json::validate(text.as_bytes(), 64).is_ok()
@@ -87,42 +61,10 @@ impl Handlers {
         }
     }
 
-    pub fn set_roots(&mut self, roots: Vec<Root>) {
-        self.roots = Some(RwLock::new(roots.into()));
-    }
-
-    /// Replaces the roots. Returns whether roots are offered at all.
-    pub fn replace_roots(&self, roots: Vec<Root>) -> bool {
-        let Some(own) = &self.roots else {
-            return false;
-        };
-        *own.write().unwrap_or_else(PoisonError::into_inner) = roots.into();
-        true
-    }
-
-    /// R-ROO-01
-    pub fn check_roots(&self) -> Result<(), RequestError> {
-        let roots = self.current_roots();
-        roots
-            .iter()
-            .flat_map(|roots| &**roots)
-            .try_for_each(Root::check)
-    }
-
     fn current_roots(&self) -> Option<Arc<[Root]>> {
         let roots = self.roots.as_ref()?;
         let roots = roots.read().unwrap_or_else(PoisonError::into_inner);
         Some(roots.clone())
-    }
-
-    /// Returns whether the server may send this request (R-CAP-02).
-    pub fn offers(&self, method: Method) -> bool {
-        match method {
-            Method::CreateMessage => self.sampling.is_some(),
-            Method::Elicit => self.forms.is_some() || self.pages.is_some(),
-            Method::ListRoots => self.roots.is_some(),
-            _ => false,
-        }
     }
 
     /// The capabilities declared in this revision: a JSON object.
@@ -131,27 +73,26 @@ impl Handlers {
         let mut members = Vec::new();
         if self.roots.is_some() {
             members.push(match rules.era {
-                Era::Handshake => "\"roots\":{\"listChanged\":true}",
-                Era::Stateless => "\"roots\":{}",
+                Era::Handshake => r#""roots":{"listChanged":true}"#.to_owned(),
+                Era::Stateless => r#""roots":{}"#.to_owned(),
             });
         }
         if self.sampling.is_some() {
-            members.push(match self.sampling_tools && rules.sampling_tools {
-                true => "\"sampling\":{\"tools\":{}}",
-                false => "\"sampling\":{}",
-            });
+            let tools = match self.sampling_tools && rules.sampling_tools {
+                true => r#""tools":{}"#,
+                false => "",
+            };
+            members.push(format!(r#""sampling":{{{tools}}}"#));
         }
         // R-CAP-04
-        members.extend(match (&self.forms, &self.pages) {
-            (Some(_), Some(_)) if rules.elicitation_modes => {
-                Some("\"elicitation\":{\"form\":{},\"url\":{}}")
-            }
-            (None, Some(_)) if rules.elicitation_modes => Some("\"elicitation\":{\"url\":{}}"),
-            (Some(_), _) if rules.elicitation_modes => Some("\"elicitation\":{\"form\":{}}"),
-            (Some(_), _) if rules.elicitation => Some("\"elicitation\":{}"),
+        let modes = match (&self.forms, &self.pages) {
+            (Some(_), Some(_)) if rules.elicitation_modes => Some(r#""form":{},"url":{}"#),
+            (None, Some(_)) if rules.elicitation_modes => Some(r#""url":{}"#),
+            (Some(_), _) if rules.elicitation_modes => Some(r#""form":{}"#),
+            (Some(_), _) if rules.elicitation => Some(""),
             _ => None,
-        });
-        let mut members: Vec<_> = members.into_iter().map(str::to_owned).collect();
+        };
+        members.extend(modes.map(|modes| format!(r#""elicitation":{{{modes}}}"#)));
         if rules.era == Era::Stateless && !self.extensions.is_empty() {
             let member = |(id, settings): (&String, &String)| format!("\"{id}\":{settings}");
             let all: Vec<_> = self.extensions.iter().map(member).collect();
@@ -160,27 +101,7 @@ impl Handlers {
         format!("{{{}}}", members.join(","))
     }
 
-    /// Answers a server request with a result, a JSON object.
-    pub fn answer(
-        self: Arc<Self>,
-        method: Method,
-        params: String,
-        context: Context,
-    ) -> Made<Result<String, HandlerError>> {
-        Box::pin(async move {
-            match method {
-                Method::CreateMessage => self.sample(&params, context).await,
-                Method::Elicit => self.elicit(&params, context).await,
-                Method::ListRoots => {
-                    let roots = self.current_roots().ok_or_else(not_offered)?;
-                    Ok(format!("{{\"roots\":{}}}", serde_json::to_string(&*roots)?))
-                }
-                _ => Err(not_offered()),
-            }
-        })
-    }
-
-    async fn sample(&self, params: &str, context: Context) -> Result<String, HandlerError> {
+    async fn sample(&self, params: &str, context: ClientContext) -> Result<String, HandlerError> {
         let handler = self.sampling.as_ref().ok_or_else(not_offered)?;
         let sampling: Sampling = serde_json::from_str(params).map_err(HandlerError::invalid)?;
         let revision = context.revision();
@@ -196,7 +117,7 @@ impl Handlers {
         Ok(serde_json::to_string(&sampled)?)
     }
 
-    async fn elicit(&self, params: &str, context: Context) -> Result<String, HandlerError> {
+    async fn elicit(&self, params: &str, context: ClientContext) -> Result<String, HandlerError> {
         let elicitation = Elicitation::parse(params).map_err(HandlerError::invalid)?;
         let (handler, schema) = match &elicitation {
             Elicitation::Form { schema, .. } => (&self.forms, Some(schema.to_string())),
@@ -214,6 +135,50 @@ impl Handlers {
             schema.check(&content).map_err(HandlerError::new)?;
         }
         Ok(elicited.to_json(schema.is_some()).to_string())
+    }
+}
+
+impl Responder for Handlers {
+    fn offers(&self, method: Method) -> bool {
+        match method {
+            Method::CreateMessage => self.sampling.is_some(),
+            Method::Elicit => self.forms.is_some() || self.pages.is_some(),
+            Method::ListRoots => self.roots.is_some(),
+            _ => false,
+        }
+    }
+
+    fn has_extension(&self, id: &str) -> bool {
+        self.extensions.contains_key(id)
+    }
+
+    fn replace_roots(&self, roots: Vec<Root>) -> bool {
+        let Some(own) = &self.roots else {
+            return false;
+        };
+        *own.write().unwrap_or_else(PoisonError::into_inner) = roots.into();
+        true
+    }
+
+    fn answer(
+        self: Arc<Self>,
+        (method, params): (Method, String),
+        client: ClientCore,
+        revision: Revision,
+        cancel: CancelToken,
+    ) -> Made<Result<String, HandlerError>> {
+        let context = ClientContext::new(Client { core: client }, revision, cancel);
+        Box::pin(async move {
+            match method {
+                Method::CreateMessage => self.sample(&params, context).await,
+                Method::Elicit => self.elicit(&params, context).await,
+                Method::ListRoots => {
+                    let roots = self.current_roots().ok_or_else(not_offered)?;
+                    Ok(format!("{{\"roots\":{}}}", serde_json::to_string(&*roots)?))
+                }
+                _ => Err(not_offered()),
+            }
+        })
     }
 }
 

@@ -3,9 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::Client;
-use super::builder::Hooks;
-use super::context::Context;
+use super::client::Client;
 use crate::connection::{
     Answer, Batch, Call, CallKey, Disposition, Host, IncomingRequest, Operation,
 };
@@ -14,6 +12,28 @@ use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{HandlerError, Job, Spawner};
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
+
+/// The program's callbacks.
+#[derive(Default)]
+pub(super) struct Hooks {
+    /// Receives the method and the params of each notification from the server.
+    pub notice: Option<Report>,
+    pub opened: Option<Hook>,
+    pub closed: Option<Hook>,
+}
+
+type Report = Box<dyn FnMut(&str, Option<&str>) + Send>;
+type Hook = Box<dyn FnMut(&Client) + Send>;
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooks")
+            .field("notice", &self.notice.is_some())
+            .field("opened", &self.opened.is_some())
+            .field("closed", &self.closed.is_some())
+            .finish()
+    }
+}
 
 /// The [`Host`] of a client: passes server requests to handlers, refuses those without a handler,
 /// and forwards notifications.
@@ -71,7 +91,7 @@ impl Host for ClientHost {
         let offers = |(client, _): &(Client, _)| {
             request
                 .method
-                .is_some_and(|method| client.handlers().offers(method))
+                .is_some_and(|method| client.core.responder.offers(method))
         };
         if self.serving.as_ref().is_some_and(offers) {
             return Disposition::Deferred(Operation::Own(0));
@@ -99,13 +119,13 @@ impl Host for ClientHost {
         };
         let known = Method::parse(&method);
         if let (Some(known), Some((client, _))) = (known, &self.serving)
-            && let Some(cache) = &client.cache
+            && let Some(cache) = &client.core.cache
         {
             cache.note(known);
         }
         if known == Some(Method::SubscriptionAcknowledged)
             && let Some((client, _)) = &self.serving
-            && let Some(streams) = client.streams()
+            && let Some(streams) = &client.core.streams
         {
             return streams.acknowledge(message.params().unwrap_or("{}"));
         }
@@ -134,9 +154,14 @@ async fn carry_out(client: Client, call: Call) {
         ..
     } = call;
     let params = message.as_ref().params().unwrap_or("{}").to_owned();
-    let context = Context::new(client.clone(), reply.revision(), cancel.clone());
-    let handlers = client.handlers().clone();
-    let make = || handlers.answer(method, params, context);
+    let (core, revision) = (client.core.clone(), reply.revision());
+    let make = || {
+        client
+            .core
+            .responder
+            .clone()
+            .answer((method, params), core, revision, cancel.clone())
+    };
     let outcome = match guarded(cancel.cancelled(), make).await {
         Outcome::Made(outcome) => outcome,
         Outcome::Panicked => Err(HandlerError::new("the handler failed unexpectedly")),

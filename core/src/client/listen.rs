@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
+use std::ops::Not;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 
-use super::Client;
-use crate::connection::{RequestOptions, Response};
+use crate::connection::{Handle, RequestOptions, Response};
 use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::limits::MAX_LISTENS;
@@ -18,15 +19,22 @@ use crate::mcp::{Method, meta};
 
 /// The notifications a client asks for; they arrive at
 /// [`ClientBuilder::on_notice`](super::ClientBuilder::on_notice).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Interests {
     /// Changes of the list of tools.
+    #[serde(rename = "toolsListChanged", skip_serializing_if = "Not::not")]
     pub tools: bool,
     /// Changes of the list of prompts.
+    #[serde(rename = "promptsListChanged", skip_serializing_if = "Not::not")]
     pub prompts: bool,
     /// Changes of the list of resources.
+    #[serde(rename = "resourcesListChanged", skip_serializing_if = "Not::not")]
     pub resources: bool,
     /// Updates of these resources.
+    #[serde(
+        rename = "resourceSubscriptions",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub uris: Vec<String>,
 }
 
@@ -47,7 +55,7 @@ pub struct Listening {
 pub(super) struct Streams {
     /// Whether the server has acknowledged a stream, by the id of its request.
     acknowledged: Mutex<HashMap<u64, Acknowledged>>,
-    /// The streams of [`Client::subscribe`], by URI.
+    /// The streams of [`Client::subscribe`](super::Client::subscribe), by URI.
     by_uri: Mutex<HashMap<String, Listening>>,
 }
 
@@ -90,72 +98,28 @@ impl Streams {
         Poll::Ready(uri)
     }
 
-    fn is_acknowledged(&self, id: u64, cx: &Context<'_>) -> bool {
-        let mut acknowledged = lock(&self.acknowledged);
-        let yes = matches!(acknowledged.get(&id), Some(Acknowledged::Yes));
-        if !yes {
-            acknowledged.insert(id, Acknowledged::Not(cx.waker().clone()));
-        }
-        yes
-    }
-}
-
-impl Client {
-    /// Opens a stream of change notifications. Resolves once the server has acknowledged the
-    /// stream; changes from then on are reported. Interests that the server does not offer are left
-    /// out (R-SUB-03).
-    ///
-    /// ```no_run
-    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
-    /// use mcpbolt::client::Interests;
-    /// let interests = Interests { tools: true, ..Interests::default() };
-    /// let listening = client.listen(interests).await?;
-    /// // … and what is told comes through `on_notice`, until it is dropped.
-    /// # drop(listening); Ok(())
-    /// # }
-    /// ```
+    /// Opens a stream of notifications. Resolves when the server has acknowledged the stream.
     ///
     /// # Errors
-    /// Before 2026-07-28, where servers notify about lists without being asked and about resources
-    /// by [`subscribe`](Self::subscribe); for a client without a builder; when the server refuses.
-    pub async fn listen(&self, interests: Interests) -> Result<Listening, RequestError> {
-        self.knows(Method::Listen, "subscriptions/listen")?;
-        let Some(streams) = &self.streams else {
-            let why = "who listens needs a client made by Client::builder";
-            return Err(RequestError::Misuse(why));
-        };
-        let Interests {
-            tools,
-            prompts,
-            resources,
-            uris,
-        } = interests;
-        let mut filter = json!({});
-        for (name, wanted) in [
-            ("toolsListChanged", tools),
-            ("promptsListChanged", prompts),
-            ("resourcesListChanged", resources),
-        ] {
-            if wanted {
-                filter[name] = true.into();
-            }
-        }
-        if !uris.is_empty() {
-            filter["resourceSubscriptions"] = uris.into();
-        }
-        let params = json!({ "notifications": filter }).to_string();
+    /// When the server refuses.
+    pub async fn open(
+        self: &Arc<Self>,
+        handle: &Handle,
+        interests: Interests,
+    ) -> Result<Listening, RequestError> {
+        let params = json!({ "notifications": interests }).to_string();
         let options = RequestOptions {
             timeout: Some(Duration::MAX),
             ..RequestOptions::default()
         };
         let name = Method::Listen.name();
         let mut listening = Listening {
-            response: self.handle().request(name, Some(&params), options)?,
-            streams: Arc::downgrade(streams),
+            response: handle.request(name, Some(&params), options)?,
+            streams: Arc::downgrade(self),
         };
         let id = listening.response.key().get();
         poll_fn(|cx| {
-            if streams.is_acknowledged(id, cx) {
+            if self.is_acknowledged(id, cx) {
                 return Poll::Ready(Ok(()));
             }
             let ended = |outcome: Result<(), RequestError>| {
@@ -167,34 +131,25 @@ impl Client {
         Ok(listening)
     }
 
-    /// Listens to one resource, until [`forget`](Self::forget).
-    pub(super) async fn listen_to(&self, uri: &str) -> Result<(), RequestError> {
-        let interests = Interests {
-            uris: vec![uri.to_owned()],
-            ..Interests::default()
-        };
-        let listening = self.listen(interests).await?;
-        if let Some(streams) = &self.streams {
-            lock(&streams.by_uri).insert(uri.to_owned(), listening);
-        }
-        Ok(())
+    /// Keeps the stream of a subscribed resource open.
+    pub fn keep(&self, uri: &str, listening: Listening) {
+        let before = lock(&self.by_uri).insert(uri.to_owned(), listening);
+        drop(before);
     }
 
-    /// Resolves to a subscribed resource whose stream has ended.
-    #[cfg(feature = "stdio")]
-    pub(crate) fn poll_unsubscribed(&self, cx: &mut Context<'_>) -> Poll<String> {
-        match &self.streams {
-            Some(streams) => streams.poll_ended(cx),
-            None => Poll::Pending,
-        }
-    }
-
-    pub(super) fn forget(&self, uri: &str) {
-        let gone = self
-            .streams
-            .as_ref()
-            .map(|streams| lock(&streams.by_uri).remove(uri));
+    /// Ends the stream of a subscribed resource.
+    pub fn end(&self, uri: &str) {
+        let gone = lock(&self.by_uri).remove(uri);
         drop(gone);
+    }
+
+    fn is_acknowledged(&self, id: u64, cx: &Context<'_>) -> bool {
+        let mut acknowledged = lock(&self.acknowledged);
+        let yes = matches!(acknowledged.get(&id), Some(Acknowledged::Yes));
+        if !yes {
+            acknowledged.insert(id, Acknowledged::Not(cx.waker().clone()));
+        }
+        yes
     }
 }
 

@@ -1,13 +1,15 @@
 //! Lists, fetched page by page.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::Client;
-use super::cursor::Cursor;
+use super::cache::Advice;
+use super::core::{ClientCore, result};
+use super::cursor::ListCursor;
 use crate::error::RequestError;
-use crate::json::reader;
+use crate::json::{number, reader};
 use crate::mcp::Method;
 use crate::mcp::code::INVALID_PARAMS;
 
@@ -26,30 +28,51 @@ use crate::mcp::code::INVALID_PARAMS;
 /// ```
 #[derive(Debug)]
 pub struct Pages<T> {
-    client: Client,
-    list: List,
-    cursor: Cursor,
+    client: ClientCore,
+    list: &'static List,
+    cursor: ListCursor,
     ended: bool,
     /// Whether a page came from the cache.
     kept: bool,
     items: PhantomData<fn() -> T>,
 }
 
-/// The list to fetch.
-#[derive(Clone, Copy, Debug)]
+/// A list that servers have.
+#[derive(Debug)]
 pub(super) struct List {
-    pub method: Method,
+    method: Method,
     /// The member of the result that holds the items.
-    pub key: &'static str,
-    pub capability: &'static str,
+    key: &'static str,
+    capability: &'static str,
 }
 
+impl List {
+    const fn new(method: Method, key: &'static str, capability: &'static str) -> Self {
+        Self {
+            method,
+            key,
+            capability,
+        }
+    }
+}
+
+pub(super) static TOOLS: List = List::new(Method::ListTools, "tools", "tools");
+pub(super) static RESOURCES: List = List::new(Method::ListResources, "resources", "resources");
+pub(super) static RESOURCE_TEMPLATES: List = List::new(
+    Method::ListResourceTemplates,
+    "resourceTemplates",
+    "resources",
+);
+pub(super) static PROMPTS: List = List::new(Method::ListPrompts, "prompts", "prompts");
+#[cfg(feature = "skills")]
+pub(super) static SKILLS: List = List::new(Method::ListSkills, "skills", "extensions");
+
 impl<T: DeserializeOwned> Pages<T> {
-    pub(super) fn new(client: &Client, list: List) -> Self {
+    pub(super) fn new(client: &ClientCore, list: &'static List) -> Self {
         Self {
             client: client.clone(),
             list,
-            cursor: Cursor::first(client),
+            cursor: client.first_page(),
             ended: false,
             kept: false,
             items: PhantomData,
@@ -110,7 +133,8 @@ impl<T: DeserializeOwned> Pages<T> {
         let (method, cursor) = (self.list.method, self.cursor.raw());
         let revision = self.client.revision();
         let hints = revision.is_some_and(|revision| revision.rules().cache_hints);
-        let advice = self.client.advice().filter(|_| !hints);
+        // R-XST-03: in revisions with cache hints, only the hints count.
+        let advice = advice(&self.client).filter(|_| !hints);
         let cached = self
             .client
             .cache
@@ -123,7 +147,7 @@ impl<T: DeserializeOwned> Pages<T> {
         }
         let params = cursor.map(|cursor| format!("{{\"cursor\":{cursor}}}"));
         let answer = self.client.ask(method, params.as_deref()).await?;
-        let page = answer.as_ref().result().unwrap_or("{}");
+        let page = result(&answer);
         if let (Some(cache), Some(Err(changes))) = (cached, kept) {
             cache.keep(method, cursor, page, (changes, advice));
         }
@@ -131,15 +155,54 @@ impl<T: DeserializeOwned> Pages<T> {
     }
 
     async fn ask(&mut self) -> Result<Vec<T>, RequestError> {
-        self.client.offers(self.list.capability)?;
-        let result = self.result().await?;
-        let result = &*result;
-        let items = reader::find(result, self.list.key).unwrap_or("[]");
-        #[cfg(feature = "http-client")]
-        let items = &*self.client.seen(self.list.method, items);
-        let items = serde_json::from_str(items)
+        self.client.require(self.list.capability)?;
+        let page = self.result().await?;
+        let items = reader::find(&page, self.list.key).unwrap_or("[]");
+        let items = self.client.usable(self.list.method, items);
+        let items = serde_json::from_str(&items)
             .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
-        self.ended = !self.cursor.follow(result)?;
+        self.ended = !self.cursor.follow(&page)?;
         Ok(items)
     }
+}
+
+/// Fetches all pages of a list that has params of its own, given as JSON members. Returns the items in
+/// the member `key` of each page, raw JSON.
+///
+/// # Errors
+/// As [`Pages::next`].
+pub(super) async fn all_items(
+    client: &ClientCore,
+    (method, key): (Method, &str),
+    params: &str,
+) -> Result<Vec<String>, RequestError> {
+    let (mut items, mut cursor) = (Vec::new(), client.first_page());
+    loop {
+        let next = cursor.raw().map(|next| format!("\"cursor\":{next}"));
+        let mut members = vec![params, next.as_deref().unwrap_or_default()];
+        members.retain(|member| !member.is_empty());
+        let params = format!("{{{}}}", members.join(","));
+        let answer = client.ask(method, Some(&params)).await?;
+        let found = reader::find(result(&answer), key).unwrap_or("[]");
+        items.extend(reader::elements(found).map(str::to_owned));
+        if !cursor.follow(result(&answer))? {
+            return Ok(items);
+        }
+    }
+}
+
+/// The server's advice on caching, in the profile that has it.
+fn advice(client: &ClientCore) -> Option<Advice> {
+    if !client.handle.config().profile.overlay().experimental {
+        return None;
+    }
+    let capabilities = &client.handle.peer()?.capabilities;
+    let said = |name| {
+        let number = reader::find_path(capabilities, &["experimental", "caching", name]);
+        number.and_then(number::as_u64)
+    };
+    Some(Advice {
+        ttl: Duration::from_millis(said("ttl")?),
+        pages: said("maxSize").map_or(usize::MAX, |size| size as usize),
+    })
 }

@@ -6,11 +6,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::cursor::Cursor;
-use super::pages::List;
-use super::{Client, Pages, ResourceInfo, parse};
+use super::client::Client;
+use super::core::{member, parse};
+use super::pages::{self, Pages, all_items};
+use super::results::ResourceInfo;
 use crate::error::RequestError;
-use crate::json::reader;
 use crate::mcp::skill::{digest, folder, frontmatter};
 use crate::mcp::{Method, extension};
 
@@ -64,12 +64,7 @@ impl Client {
     /// When the server does not declare the extension; else as [`list_tools`](Self::list_tools).
     pub async fn list_skills(&self) -> Result<Vec<SkillInfo>, RequestError> {
         self.offers_skills(&[])?;
-        let list = List {
-            method: Method::ListSkills,
-            key: "skills",
-            capability: "extensions",
-        };
-        Pages::new(self, list).all().await
+        Pages::new(&self.core, &pages::SKILLS).all().await
     }
 
     /// Fetches the entry of the skill whose manifest has this URI.
@@ -79,8 +74,8 @@ impl Client {
     pub async fn skill(&self, uri: &str) -> Result<SkillInfo, RequestError> {
         self.offers_skills(&[])?;
         let params = serde_json::json!({ "uri": uri }).to_string();
-        let answer = self.ask(Method::GetSkill, Some(&params)).await?;
-        super::member(&answer, "skill")
+        let answer = self.core.ask(Method::GetSkill, Some(&params)).await?;
+        member(&answer, "skill")
     }
 
     /// Reads the manifest of a skill.
@@ -152,25 +147,16 @@ impl Client {
     /// [`list_skills`](Self::list_skills).
     pub async fn read_directory(&self, uri: &str) -> Result<Vec<ResourceInfo>, RequestError> {
         self.offers_skills(&["directoryRead"])?;
-        let uri = Value::from(uri);
-        let mut children = Vec::new();
-        let mut cursor = Cursor::first(self);
-        loop {
-            let more = cursor.raw().map(|cursor| format!(",\"cursor\":{cursor}"));
-            let params = format!("{{\"uri\":{uri}{}}}", more.unwrap_or_default());
-            let answer = self.ask(Method::ReadDirectory, Some(&params)).await?;
-            let result = answer.as_ref().result().unwrap_or("{}");
-            let page: Vec<_> = parse(reader::find(result, "resources").unwrap_or("[]"))?;
-            children.extend(page);
-            if !cursor.follow(result)? {
-                return Ok(children);
-            }
-        }
+        let uri = format!("\"uri\":{}", Value::from(uri));
+        let list = (Method::ReadDirectory, "resources");
+        let children = all_items(&self.core, list, &uri).await?;
+        children.iter().map(|child| parse(child)).collect()
     }
 
     fn offers_skills(&self, path: &[&str]) -> Result<(), RequestError> {
-        self.knows(Method::ListSkills, extension::SKILLS)?;
+        self.core
+            .require_method(Method::ListSkills, extension::SKILLS)?;
         let path = [&["extensions", extension::SKILLS], path].concat();
-        self.declares(&path, extension::SKILLS)
+        self.core.require_at(&path, extension::SKILLS)
     }
 }

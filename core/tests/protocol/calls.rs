@@ -15,7 +15,7 @@ use crate::world::{self, World, secs};
 use crate::{in_each_revision, server};
 
 /// The outcome of a call under way, if there is one.
-fn poll(calling: &mut mcpbolt::client::Calling) -> Option<Result<(), RequestError>> {
+fn poll(calling: &mut mcpbolt::client::PendingCall) -> Option<Result<(), RequestError>> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::Pin::new(calling).poll(&mut context) {
         std::task::Poll::Ready(outcome) => Some(outcome.map(drop)),

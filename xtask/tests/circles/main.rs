@@ -26,7 +26,6 @@ const MOST: usize = 3;
 
 /// Circles that are larger today, by one file of each and the number of its files. They may only shrink.
 const KNOWN: &[(&str, &str, usize)] = &[
-    ("core", "client/call.rs", 14),
     ("core", "server/builder.rs", 17),
 ];
 

@@ -9,7 +9,7 @@ use crate::json::{number, reader};
 
 /// An error that a server answered with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActionError {
+pub struct ActionCallError {
     /// The error type in the server's spelling (R-ACT-31).
     pub spelling: String,
     /// One sentence; empty if the server gives none.
@@ -20,14 +20,11 @@ pub struct ActionError {
     pub code: Option<i64>,
     /// A URL with more information.
     pub help_url: Option<String>,
-    /// Boxed, so that the error stays small.
-    metadata: Option<Box<Metadata>>,
+    #[expect(clippy::box_collection, reason = "keeps the error small")]
+    metadata: Option<Box<String>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Metadata(String);
-
-impl ActionError {
+impl ActionCallError {
     /// Parses the error of an answer, or of an operation in a batch: raw JSON.
     pub(super) fn read(error: &str) -> Self {
         let member = |name| reader::find(error, name);
@@ -44,12 +41,12 @@ impl ActionError {
 
     /// The metadata of the answer: a JSON object.
     pub fn metadata(&self) -> &str {
-        self.metadata.as_ref().map_or("{}", |metadata| &metadata.0)
+        self.metadata.as_ref().map_or("{}", |metadata| metadata)
     }
 
     /// Adds the metadata of the answer.
     pub(crate) fn with_metadata(mut self, metadata: String) -> Self {
-        self.metadata = Some(Box::new(Metadata(metadata)));
+        self.metadata = Some(Box::new(metadata));
         self
     }
 
@@ -64,7 +61,7 @@ impl ActionError {
 #[non_exhaustive]
 pub enum ActionFailure {
     /// The server answered with an error.
-    Answered(ActionError),
+    Answered(ActionCallError),
     /// Nothing was sent: the params do not fit the schema, for this reason.
     Invalid(String),
     /// The data do not fit the schema that the server stated, for this reason.

@@ -11,9 +11,10 @@
 
 mod breaker;
 mod failure;
-mod known;
-mod referred;
+mod references;
 mod retry;
+mod schemas;
+mod state;
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::{Future, IntoFuture};
@@ -23,13 +24,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-pub(super) use self::breaker::Breaker;
 pub use self::breaker::BreakerPolicy;
-pub use self::failure::{ActionError, ActionFailure};
-pub(super) use self::known::Schemas;
+pub use self::failure::{ActionCallError, ActionFailure};
 pub use self::retry::RetryPolicy;
+pub(super) use self::state::ActionState;
+use super::call::block_on;
+use super::client::Client;
+use super::core::ClientCore;
 use super::cursor::MAX_PAGES;
-use super::{Client, block_on};
 use crate::action::{self, ActionRef, Field, Kind, Record};
 use crate::connection::{ActOptions, PartialFn};
 use crate::error::RequestError;
@@ -64,24 +66,17 @@ impl ActionAnswer {
 
     /// The outcomes of a batch, one for each operation that was carried out: its data, raw JSON, or
     /// its error (R-ACT-16).
-    pub fn results(&self) -> Vec<Result<String, ActionError>> {
+    pub fn results(&self) -> Vec<Result<String, ActionCallError>> {
         let results = reader::find(&self.data, "results").unwrap_or("[]");
         let read = |one| match reader::find(one, "error") {
             Some(error) => Err({
                 let metadata = reader::find(one, "metadata").unwrap_or("{}");
-                ActionError::read(error).with_metadata(metadata.to_owned())
+                ActionCallError::read(error).with_metadata(metadata.to_owned())
             }),
             None => Ok(reader::find(one, "data").unwrap_or("null").to_owned()),
         };
         reader::elements(results).map(read).collect()
     }
-}
-
-/// The action state kept for one server.
-#[derive(Debug, Default)]
-pub(super) struct Actions {
-    schemas: Schemas,
-    breaker: Breaker,
 }
 
 impl Client {
@@ -107,17 +102,7 @@ impl Client {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn action(&self, name: &str, params: &impl serde::Serialize) -> ActionCall {
-        let params = serde_json::to_string(params);
-        ActionCall {
-            client: self.clone(),
-            name: name.to_owned(),
-            params: params.map_err(|_| RequestError::Misuse("params cannot be JSON")),
-            options: ActOptions::default(),
-            retry: None,
-            breaker: BreakerPolicy::default(),
-            fallback: None,
-            is_part: false,
-        }
+        ActionCall::new(&self.core, name, params)
     }
 
     /// Calls several actions in order in one request. Stops at the first failure unless `continues`
@@ -168,7 +153,7 @@ impl Client {
                 _ => break,
             }
         }
-        self.actions.schemas.learn(&all);
+        self.core.actions.schemas.learn(&all);
         Ok(all)
     }
 }
@@ -176,7 +161,7 @@ impl Client {
 /// An action call that is not sent yet: await it, or [`wait`](Self::wait).
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ActionCall {
-    client: Client,
+    client: ClientCore,
     name: String,
     params: Result<String, RequestError>,
     options: ActOptions,
@@ -198,6 +183,20 @@ impl std::fmt::Debug for ActionCall {
 }
 
 impl ActionCall {
+    fn new(client: &ClientCore, name: &str, params: &impl serde::Serialize) -> Self {
+        let params = serde_json::to_string(params);
+        Self {
+            client: client.clone(),
+            name: name.to_owned(),
+            params: params.map_err(|_| RequestError::Misuse("params cannot be JSON")),
+            options: ActOptions::default(),
+            retry: None,
+            breaker: BreakerPolicy::default(),
+            fallback: None,
+            is_part: false,
+        }
+    }
+
     /// Sets the tool or namespace that is called.
     pub fn tool(mut self, tool: &str) -> Self {
         self.options.tool = Some(tool.into());
@@ -356,7 +355,7 @@ fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionF
         Kind::Error => {
             let error = answer.raw(Field::Error).unwrap_or("{}");
             let metadata = answer.metadata().unwrap_or("{}").to_owned();
-            let error = ActionError::read(error).with_metadata(metadata);
+            let error = ActionCallError::read(error).with_metadata(metadata);
             Err(ActionFailure::Answered(error))
         }
         _ => Err(bad().into()),

@@ -11,11 +11,10 @@ use serde_json::Value;
 
 pub use self::info::TaskInfo;
 pub use self::start::Started;
-use super::call::check;
-use super::cursor::Cursor;
-use super::known::OutputSchema;
+use super::core::{ClientCore, parse, result};
+use super::known_tools::{OutputSchema, check_answer};
 use super::results::CallToolResult;
-use super::{Client, parse};
+use super::rounds::input_responses;
 use crate::connection::{RequestOptions, read_error};
 use crate::error::RequestError;
 use crate::json::reader;
@@ -46,7 +45,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Task {
-    client: Client,
+    client: ClientCore,
     id: Box<str>,
     schema: Option<Arc<OutputSchema>>,
 }
@@ -61,60 +60,29 @@ fn created(answer: &Message, form: Option<TaskForm>) -> Option<Box<str>> {
     Some(reader::as_str(reader::find(task, "taskId")?)?.into())
 }
 
-impl Client {
-    /// Returns a handle to the task with this id, which may come from an earlier connection if its
-    /// revision lets tasks outlive connections.
-    pub fn task(&self, id: &str) -> Task {
-        Task {
-            client: self.clone(),
-            id: id.into(),
-            schema: None,
-        }
+/// Waits for the final answer of a call whose first answer is a task; returns other answers
+/// unchanged (R-TSX-03).
+pub(super) async fn follow_task(
+    client: &ClientCore,
+    answer: Message,
+) -> Result<Message, RequestError> {
+    let has_tasks = client.responder.has_extension(extension::TASKS);
+    let form = has_tasks.then_some(TaskForm::Extension);
+    let Some(id) = created(&answer, form) else {
+        return Ok(answer);
+    };
+    let task = Task {
+        client: client.clone(),
+        id,
+        schema: None,
+    };
+    let mut followed = Followed(Some(task.clone()));
+    let mut has_ended = false;
+    let answer = task.answer(|state| has_ended = is_terminal(state)).await;
+    if answer.is_ok() || has_ended {
+        followed.0 = None;
     }
-
-    /// Lists the tasks of this client, all pages (2025-11-25).
-    ///
-    /// # Errors
-    /// When the server or the revision has no task list; else as [`list_tools`](Self::list_tools).
-    pub async fn list_tasks(&self) -> Result<Vec<TaskInfo>, RequestError> {
-        self.knows(Method::ListTasks, "tasks/list")?;
-        self.declares(&["tasks", "list"], "tasks.list")?;
-        let mut tasks = Vec::new();
-        let mut cursor = Cursor::first(self);
-        loop {
-            let params = cursor
-                .raw()
-                .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
-            let answer = self.ask(Method::ListTasks, params.as_deref()).await?;
-            let result = answer.as_ref().result().unwrap_or("{}");
-            for task in reader::elements(reader::find(result, "tasks").unwrap_or("[]")) {
-                tasks.push(TaskInfo::parse(task)?);
-            }
-            if !cursor.follow(result)? {
-                return Ok(tasks);
-            }
-        }
-    }
-
-    /// Waits for the final answer of a call whose first answer is a task; returns other answers
-    /// unchanged (R-TSX-03).
-    pub(super) async fn follow_task(&self, answer: Message) -> Result<Message, RequestError> {
-        let form = Some(TaskForm::Extension);
-        let form = form.filter(|_| self.handlers().has_extension(extension::TASKS));
-        match created(&answer, form) {
-            Some(id) => {
-                let mut followed = Followed(Some(self.task(&id)));
-                let task = self.task(&id);
-                let mut has_ended = false;
-                let answer = task.answer(|state| has_ended = is_terminal(state)).await;
-                if answer.is_ok() || has_ended {
-                    followed.0 = None;
-                }
-                answer
-            }
-            None => Ok(answer),
-        }
-    }
+    answer
 }
 
 /// Whether the status in the state of a task is final.
@@ -132,14 +100,14 @@ struct Followed(Option<Task>);
 impl Drop for Followed {
     fn drop(&mut self) {
         let Some(task) = &self.0 else { return };
-        let (handle, name) = (task.client.handle(), Method::CancelTask.name());
+        let (handle, name) = (&task.client.handle, Method::CancelTask.name());
         // Nobody is left to wait for the answer.
         drop(handle.request(name, Some(&task.params("")), RequestOptions::default()));
     }
 }
 
 impl Task {
-    /// The task's id. Store it to find the task again with [`Client::task`].
+    /// The task's id. Store it to find the task again with [`Client::task`](super::Client::task).
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -155,10 +123,9 @@ impl Task {
         more: &str,
         options: RequestOptions,
     ) -> Result<Message, RequestError> {
-        self.client.knows(method, method.name())?;
-        self.client
-            .request(method.name(), Some(&self.params(more)), options)?
-            .await
+        self.client.require_method(method, method.name())?;
+        let params = self.params(more);
+        self.client.ask_with(method, Some(&params), options).await
     }
 
     async fn look(&self) -> Result<Message, RequestError> {
@@ -171,7 +138,7 @@ impl Task {
     /// # Errors
     /// When the server does not know the task, or no longer; else as every request.
     pub async fn info(&self) -> Result<TaskInfo, RequestError> {
-        TaskInfo::parse(self.look().await?.as_ref().result().unwrap_or("{}"))
+        TaskInfo::parse(result(&self.look().await?))
     }
 
     /// Asks the server to cancel the task. The task may still complete first (R-TSX-12).
@@ -190,8 +157,7 @@ impl Task {
     /// The task's error; [`RequestError::Cancelled`] when it was cancelled; else as
     /// [`info`](Self::info).
     pub async fn result(&self) -> Result<CallToolResult, RequestError> {
-        let answer = self.answer(|_| ()).await?;
-        parse(answer.as_ref().result().unwrap_or("{}"))
+        parse(result(&self.answer(|_| ()).await?))
     }
 
     /// Waits for the raw answer that the call would have had, checked but not parsed. `seen` is
@@ -201,7 +167,7 @@ impl Task {
     /// As [`result`](Self::result).
     pub async fn answer(&self, seen: impl FnMut(&str)) -> Result<Message, RequestError> {
         let answer = self.end(seen).await?;
-        check(&answer, self.schema.as_deref())?;
+        check_answer(&answer, self.schema.as_deref())?;
         Ok(answer)
     }
 
@@ -210,7 +176,7 @@ impl Task {
         let mut answered = BTreeSet::new();
         loop {
             let state = self.look().await?;
-            let state = state.as_ref().result().unwrap_or("{}");
+            let state = result(&state);
             let info = TaskInfo::parse(state)?;
             seen(state);
             match info.status {
@@ -230,18 +196,21 @@ impl Task {
                 TaskStatus::Completed => {
                     let result = reader::find(state, "result").unwrap_or("null");
                     let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{result}}}");
-                    let depth = self.client.handle().config().limits.max_depth;
+                    let depth = self.client.handle.config().limits.max_depth;
                     let message = Message::parse(line.as_bytes(), depth);
                     return message
                         .map_err(|_| RequestError::BadAnswer("a task without its result"));
                 }
-                TaskStatus::Failed => return Err(failure(state)),
+                TaskStatus::Failed => {
+                    let error = reader::find(state, "error").unwrap_or("{}");
+                    return Err(RequestError::Peer(read_error(error)));
+                }
                 TaskStatus::InputRequired => self.respond(state, &mut answered).await?,
                 TaskStatus::Working => {}
             }
             // R-TSK-16, R-TSX-16
             let pause = info.poll_interval.unwrap_or(POLL_INTERVAL);
-            self.client.handle().sleep(pause).await;
+            self.client.handle.sleep(pause).await;
         }
     }
 
@@ -251,25 +220,11 @@ impl Task {
         state: &str,
         answered: &mut BTreeSet<String>,
     ) -> Result<(), RequestError> {
-        let asked = reader::find(state, "inputRequests").unwrap_or("{}");
-        let mut responses = Vec::new();
-        for (key, question) in reader::members(asked) {
-            if answered.insert(key.raw().to_owned()) {
-                let response = self.client.respond(question).await?;
-                responses.push(format!("\"{}\":{response}", key.raw()));
-            }
-        }
-        if responses.is_empty() {
+        let is_new = |key: &str| answered.insert(key.to_owned());
+        let Some(responses) = input_responses(&self.client, state, is_new).await? else {
             return Ok(());
-        }
-        let more = format!(",\"inputResponses\":{{{}}}", responses.join(","));
-        let options = RequestOptions::default();
+        };
+        let (more, options) = (format!(",{responses}"), RequestOptions::default());
         self.ask(Method::UpdateTask, &more, options).await.map(drop)
     }
-}
-
-/// The error of a failed task.
-fn failure(state: &str) -> RequestError {
-    let error = reader::find(state, "error").unwrap_or("{}");
-    RequestError::Peer(read_error(error))
 }

@@ -189,6 +189,6 @@ fn a_stream_that_goes_on_and_on_behind_its_answer_is_left() {
     }
 }
 
-fn wait(call: mcpbolt::client::Calling) -> Result<String, RequestError> {
+fn wait(call: mcpbolt::client::PendingCall) -> Result<String, RequestError> {
     mcpbolt::client::block_on(call).map(|result| result.text())
 }

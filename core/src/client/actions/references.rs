@@ -48,7 +48,7 @@ impl ActionCall {
                 retry: Some(self.retry.unwrap_or_default()),
                 breaker: self.breaker,
                 is_part: true,
-                ..self.client.action(GET_DATA, &params)
+                ..Self::new(&self.client, GET_DATA, &params)
             };
             let part = part.await?;
             let text = reader::find(&part.data, "part").and_then(reader::as_str);

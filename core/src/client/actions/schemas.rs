@@ -3,26 +3,26 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::ActionFailure;
+use super::failure::ActionFailure;
 use crate::json::reader;
 use crate::schema::Schema;
 
 /// Compiled schemas by action name.
 #[derive(Debug, Default)]
-pub(in crate::client) struct Schemas(RwLock<HashMap<String, Arc<Known>>>);
+pub(in crate::client) struct ActionSchemas(RwLock<HashMap<String, Arc<KnownAction>>>);
 
 /// A schema that does not compile is `None`: the server itself must check then.
 #[derive(Debug)]
-struct Known {
+struct KnownAction {
     params: Option<Schema>,
     data: Option<Schema>,
 }
 
-impl Schemas {
+impl ActionSchemas {
     pub fn learn(&self, actions: &BTreeMap<String, String>) {
         let compiled = actions.iter().map(|(name, action)| {
             let schema = |member| Schema::new(reader::find(action, member)?).ok();
-            let known = Known {
+            let known = KnownAction {
                 params: schema("params_schema"),
                 data: schema("data_schema"),
             };
@@ -32,7 +32,7 @@ impl Schemas {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = compiled;
     }
 
-    fn of(&self, name: &str) -> Option<Arc<Known>> {
+    fn of(&self, name: &str) -> Option<Arc<KnownAction>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.get(name).cloned()
     }
@@ -40,18 +40,18 @@ impl Schemas {
     /// # Errors
     /// The params do not fit the known schema of the action.
     pub fn check(&self, name: &str, params: &str) -> Result<(), ActionFailure> {
-        let known = self.of(name);
-        let schema = known.as_ref().and_then(|known| known.params.as_ref());
-        let verdict = schema.map_or(Ok(()), |schema| schema.check(params));
-        verdict.map_err(ActionFailure::Invalid)
+        match self.of(name).as_ref().and_then(|it| it.params.as_ref()) {
+            Some(schema) => schema.check(params).map_err(ActionFailure::Invalid),
+            None => Ok(()),
+        }
     }
 
     /// # Errors
     /// The data of the answer do not fit the known schema (R-S14-05).
     pub fn check_data(&self, name: &str, data: &str) -> Result<(), ActionFailure> {
-        let known = self.of(name);
-        let schema = known.as_ref().and_then(|known| known.data.as_ref());
-        let verdict = schema.map_or(Ok(()), |schema| schema.check(data));
-        verdict.map_err(ActionFailure::BadData)
+        match self.of(name).as_ref().and_then(|it| it.data.as_ref()) {
+            Some(schema) => schema.check(data).map_err(ActionFailure::BadData),
+            None => Ok(()),
+        }
     }
 }

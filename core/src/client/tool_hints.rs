@@ -17,7 +17,7 @@ pub enum Trust {
 /// How a tool behaves. Missing or untrusted annotations count as the most dangerous value
 /// (R-ANN-02).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hints {
+pub struct ToolHints {
     /// The tool changes nothing.
     pub read_only: bool,
     /// The tool may destroy something. Always `false` for a read-only tool.
@@ -39,7 +39,7 @@ impl ToolInfo {
     /// assert!(tool.hints(Trust::Untrusted).destructive);
     /// # Ok::<(), serde_json::Error>(())
     /// ```
-    pub fn hints(&self, trust: Trust) -> Hints {
+    pub fn hints(&self, trust: Trust) -> ToolHints {
         let said = match trust {
             Trust::Trusted => self.other.get("annotations"),
             Trust::Untrusted => None,
@@ -49,7 +49,7 @@ impl ToolInfo {
             hint.unwrap_or(default)
         };
         let read_only = hint("readOnlyHint", false);
-        Hints {
+        ToolHints {
             read_only,
             destructive: !read_only && hint("destructiveHint", true),
             idempotent: read_only || hint("idempotentHint", false),
@@ -81,7 +81,7 @@ mod tests {
     /// R-ANN-02, R-TOL-08.
     #[test]
     fn what_is_not_said_or_not_believed_is_the_worst() {
-        let hints = |read_only, destructive, idempotent, open_world| Hints {
+        let hints = |read_only, destructive, idempotent, open_world| ToolHints {
             read_only,
             destructive,
             idempotent,

@@ -1,14 +1,12 @@
-//! The `experimental` capabilities of one profile: results in pieces, batches, and caching advice.
-
-use std::time::Duration;
+//! Several requests as one, an `experimental` capability of one profile.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Client, parse};
+use super::client::Client;
+use super::core::member;
 use crate::connection::RequestOptions;
 use crate::error::RequestError;
-use crate::json::{number, reader};
 
 /// One request of a batch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,13 +33,6 @@ pub struct BatchError {
     pub data: Option<Value>,
 }
 
-/// A server's advice on caching its lists: for how long, and how many pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Advice {
-    pub ttl: Duration,
-    pub pages: usize,
-}
-
 impl Client {
     /// Sends several requests as one (`batch/execute`). Returns one answer per request, in the
     /// order of the requests (R-B3X-01, R-B3X-02).
@@ -52,31 +43,13 @@ impl Client {
         &self,
         requests: &[BatchRequest],
     ) -> Result<Vec<BatchResponse>, RequestError> {
-        self.declares(&["experimental", "batch"], "experimental.batch")?;
+        self.core.require("experimental.batch")?;
         let params = json!({ "requests": requests }).to_string();
         let options = RequestOptions::default();
-        let answer = self
-            .request("batch/execute", Some(&params), options)?
-            .await?;
-        let result = answer.as_ref().result().unwrap_or("{}");
-        let responses: Vec<Value> = parse(reader::find(result, "responses").unwrap_or("[]"))?;
+        let answer = self.request("batch/execute", Some(&params), options)?;
+        let responses: Option<Vec<Value>> = member(&answer.await?, "responses")?;
+        let responses = responses.unwrap_or_default();
         responses.into_iter().map(response).collect()
-    }
-
-    /// R-XST-03: in revisions with cache hints, only the hints count.
-    pub(super) fn advice(&self) -> Option<Advice> {
-        if !self.handle.config().profile.overlay().experimental {
-            return None;
-        }
-        let capabilities = &self.handle.peer()?.capabilities;
-        let said = |name| {
-            let number = reader::find_path(capabilities, &["experimental", "caching", name]);
-            number.and_then(number::as_u64)
-        };
-        Some(Advice {
-            ttl: Duration::from_millis(said("ttl")?),
-            pages: said("maxSize").map_or(usize::MAX, |size| size as usize),
-        })
     }
 }
 

@@ -8,16 +8,17 @@ use super::results::ToolInfo;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::TaskSupport;
+use crate::message::Message;
 use crate::schema::Schema;
 
 /// Shared by the clones of a client. Holds the last list only.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    tools: Mutex<HashMap<String, Tool>>,
+pub(super) struct KnownTools {
+    tools: Mutex<HashMap<String, KnownTool>>,
 }
 
 #[derive(Debug)]
-struct Tool {
+struct KnownTool {
     schema: Option<Arc<OutputSchema>>,
     support: TaskSupport,
 }
@@ -29,7 +30,7 @@ pub(super) struct OutputSchema {
     compiled: OnceLock<Option<Schema>>,
 }
 
-impl Known {
+impl KnownTools {
     /// Replaces everything with a new list.
     pub fn learn(&self, tools: &[ToolInfo]) {
         let known = |tool: &ToolInfo| {
@@ -43,22 +44,31 @@ impl Known {
                 .and_then(|it| it.get("taskSupport"));
             let support = support.and_then(|name| TaskSupport::parse(name.as_str()?));
             let support = support.unwrap_or_default();
-            (tool.name.clone(), Tool { schema, support })
+            (tool.name.clone(), KnownTool { schema, support })
         };
         let tools = tools.iter().map(known).collect();
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
-    pub fn output_schema(&self, tool: &str) -> Option<Arc<OutputSchema>> {
+    /// A tool's output schema and its task support, if the tool was listed.
+    pub fn of(&self, tool: &str) -> (Option<Arc<OutputSchema>>, Option<TaskSupport>) {
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        tools.get(tool)?.schema.clone()
+        let tool = tools.get(tool);
+        let schema = tool.and_then(|tool| tool.schema.clone());
+        (schema, tool.map(|tool| tool.support))
     }
+}
 
-    /// The tool's task support; `None` if the tool was not listed.
-    pub fn task_support(&self, tool: &str) -> Option<TaskSupport> {
-        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(tools.get(tool)?.support)
-    }
+/// Checks the answer to a call against the tool's output schema.
+///
+/// # Errors
+/// As [`OutputSchema::check`].
+pub(super) fn check_answer(
+    answer: &Message,
+    schema: Option<&OutputSchema>,
+) -> Result<(), RequestError> {
+    let result = answer.as_ref().result().unwrap_or("{}");
+    schema.map_or(Ok(()), |schema| schema.check(result))
 }
 
 impl OutputSchema {

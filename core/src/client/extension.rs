@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Client, parse};
+use super::client::Client;
+use super::core::{parse, result};
 use crate::connection::RequestOptions;
 use crate::error::RequestError;
 use crate::mcp::extension;
@@ -13,7 +14,7 @@ impl Client {
     /// declared the extension, too. Only then may either side use it (R-EXT-03).
     pub fn extension(&self, id: &str) -> Option<&str> {
         let peer = self.handle().peer()?;
-        let own = self.handlers().has_extension(id);
+        let own = self.core.responder.has_extension(id);
         extension::declared(&peer.capabilities, id).filter(|_| own)
     }
 
@@ -43,7 +44,7 @@ impl Client {
         }
         let params = serde_json::to_string(params);
         let params = params.map_err(|_| RequestError::Misuse("params must be a JSON object"))?;
-        let asking = self.request(method, Some(&params), RequestOptions::default())?;
-        parse(asking.await?.as_ref().result().unwrap_or("{}"))
+        let pending = self.request(method, Some(&params), RequestOptions::default())?;
+        parse(result(&pending.await?))
     }
 }

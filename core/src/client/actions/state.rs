@@ -1,0 +1,11 @@
+//! What the clones of a client share about a server of the action dialect.
+
+use super::breaker::Breaker;
+use super::schemas::ActionSchemas;
+
+/// The schemas that were fetched, and the circuit breaker.
+#[derive(Debug, Default)]
+pub(in crate::client) struct ActionState {
+    pub schemas: ActionSchemas,
+    pub breaker: Breaker,
+}

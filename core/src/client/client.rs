@@ -1,0 +1,191 @@
+//! Typed calls to a server.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::call::CallTool;
+use super::core::{ClientCore, member, parse, result};
+use super::pending::PendingRequest;
+use super::results::{CompletionTarget, Completions, GetPromptResult, ResourceContents};
+use crate::connection::{Handle, RequestOptions};
+use crate::error::RequestError;
+use crate::mcp::{Method, Revision};
+use crate::message::Message;
+
+/// A connection to a server, with typed MCP methods. Cheap to clone.
+///
+/// With the `stdio` feature, `Client::spawn` starts a server as a child process, and
+/// [`builder`](Self::builder) makes a client that servers can ask things.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(super) core: ClientCore,
+}
+
+impl Client {
+    /// Attaches `wire`, which is dropped with the last clone.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn held_by(mut self, wire: std::sync::Arc<dyn std::any::Any + Send + Sync>) -> Self {
+        self.core.wire = Some(wire);
+        self
+    }
+
+    /// The arguments of a tool that are also sent as headers; `None` before the tool was listed.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn header_arguments(
+        &self,
+        tool: &str,
+    ) -> Option<std::sync::Arc<[crate::mcp::header::HeaderParam]>> {
+        self.core.header_arguments.as_ref()?.of(tool)
+    }
+
+    /// The connection.
+    pub fn handle(&self) -> &Handle {
+        &self.core.handle
+    }
+
+    /// The negotiated protocol revision, once there is one.
+    pub fn revision(&self) -> Option<Revision> {
+        self.core.handle.revision()
+    }
+
+    /// The server's `Implementation`: name, version and more. Null when it sent none.
+    pub fn server_info(&self) -> Value {
+        let peer = self
+            .core
+            .handle
+            .peer()
+            .map_or("", |peer| &peer.implementation);
+        serde_json::from_str(peer).unwrap_or_default()
+    }
+
+    /// The server's capabilities.
+    pub fn capabilities(&self) -> Value {
+        let peer = self
+            .core
+            .handle
+            .peer()
+            .map_or("{}", |peer| &peer.capabilities);
+        serde_json::from_str(peer).unwrap_or_default()
+    }
+
+    /// The instructions with which the server describes itself to the model.
+    pub fn instructions(&self) -> Option<&str> {
+        self.core.handle.peer()?.instructions.as_deref()
+    }
+
+    /// Sends a request with any method. `params` is a JSON object.
+    ///
+    /// # Errors
+    /// When it cannot be sent: the connection has ended, too many requests wait, or the params
+    /// are no JSON object.
+    pub fn request(
+        &self,
+        method: &str,
+        params: Option<&str>,
+        options: RequestOptions,
+    ) -> Result<PendingRequest, RequestError> {
+        PendingRequest::send(&self.core, method, params, options)
+    }
+
+    /// Sends a request that the server may answer with questions, and waits for the complete answer.
+    async fn call(&self, method: Method, params: &Value) -> Result<Message, RequestError> {
+        let options = RequestOptions::default();
+        self.request(method.name(), Some(&params.to_string()), options)?
+            .await
+    }
+
+    /// Calls a tool. `arguments` is a JSON object.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
+    /// use std::time::Duration;
+    /// let arguments = serde_json::json!({"text": "hello"});
+    /// let result = client.call_tool("echo", &arguments).timeout(Duration::from_secs(5)).await?;
+    /// println!("{}", result.text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call_tool(&self, name: &str, arguments: &impl Serialize) -> CallTool {
+        CallTool::new(&self.core, name, arguments)
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, RequestError> {
+        self.core.require("resources")?;
+        let params = json!({ "uri": uri });
+        member(&self.call(Method::ReadResource, &params).await?, "contents")
+    }
+
+    /// Renders a prompt. The values of `arguments` are strings (R-PRM-02).
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<GetPromptResult, RequestError> {
+        self.core.require("prompts")?;
+        let params = json!({ "name": name, "arguments": strings(arguments) });
+        parse(result(&self.call(Method::GetPrompt, &params).await?))
+    }
+
+    /// Asks for the values that an argument of a prompt or resource template may take, given how it
+    /// begins. `context` holds the other arguments that are already filled in; it is not sent in
+    /// revisions before 2025-06-18, which do not have it.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn complete(
+        &self,
+        target: &CompletionTarget<'_>,
+        (argument, value): (&str, &str),
+        context: &[(&str, &str)],
+    ) -> Result<Completions, RequestError> {
+        let rules = self.revision().map(Revision::rules);
+        // Revisions without the capability have no way to declare completion.
+        if rules.is_some_and(|rules| rules.completions) {
+            self.core.require("completions")?;
+        }
+        let mut params = json!({
+            "ref": target,
+            "argument": { "name": argument, "value": value },
+        });
+        if rules.is_some_and(|rules| rules.completion_context) && !context.is_empty() {
+            params["context"] = json!({ "arguments": strings(context) });
+        }
+        if self.handle().config().profile.overlay().names_resources
+            && let Some(uri) = params["ref"].get_mut("uri").map(Value::take)
+        {
+            params["ref"] = json!({"type": "ref/resource", "name": uri});
+        }
+        member(&self.call(Method::Complete, &params).await?, "completion")
+    }
+
+    /// Pings the server. Revisions from 2026-07-28 on have no ping (R-PNG-03); there this sends
+    /// `server/discover`.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn ping(&self) -> Result<(), RequestError> {
+        let method = match self.revision() {
+            Some(_) if self.core.has_method(Method::Ping) => Method::Ping,
+            _ => Method::Discover,
+        };
+        self.core.ask(method, None).await.map(drop)
+    }
+
+    /// Closes the connection.
+    pub fn close(&self) {
+        self.handle().close();
+    }
+}
+
+/// Makes a JSON object of strings.
+fn strings(members: &[(&str, &str)]) -> Map<String, Value> {
+    let member = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).into());
+    members.iter().map(member).collect()
+}
