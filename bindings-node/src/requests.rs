@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use mcpbolt::client::{PendingRequest, Client};
+use mcpbolt::client::{Client, PendingRequest};
 use mcpbolt::connection::{ProgressFn, Response};
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;

@@ -70,15 +70,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_tools_are_header_arguments_than_may_be() {
-        let header_arguments = HeaderArguments::default();
+    fn no_more_tools_are_mirrored_than_may_be() {
+        let known = HeaderArguments::default();
         let tool = |n: usize| {
             format!(
                 r#"{{"name":"{n}","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"A"}}}}}}}}"#
             )
         };
         let page: Vec<_> = (0..MAX_MIRRORED_TOOLS + 10).map(tool).collect();
-        header_arguments.learn(&format!("[{}]", page.join(",")));
-        assert_eq!(header_arguments.tools().len(), MAX_MIRRORED_TOOLS);
+        known.learn(&format!("[{}]", page.join(",")));
+        assert_eq!(known.tools().len(), MAX_MIRRORED_TOOLS);
     }
 }

@@ -49,18 +49,6 @@ impl ClientHost {
         Self::default()
     }
 
-    /// Creates a host without handlers that passes the method and the params, raw JSON, of each
-    /// notification to `report`. Runs on the driver's thread; must not block.
-    pub fn on_notification(report: impl FnMut(&str, Option<&str>) + Send + 'static) -> Self {
-        Self {
-            hooks: Hooks {
-                notice: Some(Box::new(report)),
-                ..Hooks::default()
-            },
-            serving: None,
-        }
-    }
-
     /// Creates the host of a client with handlers.
     pub(super) fn serving(client: Client, spawner: Arc<dyn Spawner>, hooks: Hooks) -> Self {
         Self {
@@ -68,9 +56,7 @@ impl ClientHost {
             serving: Some((client, spawner)),
         }
     }
-}
 
-impl ClientHost {
     fn tell<H: FnMut(&Client)>(&mut self, which: impl FnOnce(&mut Hooks) -> Option<&mut H>) {
         if let Some((client, _)) = &self.serving
             && let Some(hook) = which(&mut self.hooks)

@@ -30,7 +30,7 @@ impl Client {
 
     /// Lists the server's tools, page by page.
     pub fn tool_pages(&self) -> Pages<ToolInfo> {
-        Pages::new(&self.core, &pages::TOOLS)
+        Pages::new(&self.core, pages::TOOLS)
     }
 
     /// Lists the server's resources, all pages.
@@ -51,12 +51,12 @@ impl Client {
 
     /// Lists the server's resources, page by page.
     pub fn resource_pages(&self) -> Pages<ResourceInfo> {
-        Pages::new(&self.core, &pages::RESOURCES)
+        Pages::new(&self.core, pages::RESOURCES)
     }
 
     /// Lists the server's resource templates, page by page.
     pub fn resource_template_pages(&self) -> Pages<ResourceTemplateInfo> {
-        Pages::new(&self.core, &pages::RESOURCE_TEMPLATES)
+        Pages::new(&self.core, pages::RESOURCE_TEMPLATES)
     }
 
     /// Lists the server's prompts, all pages.
@@ -69,7 +69,7 @@ impl Client {
 
     /// Lists the server's prompts, page by page.
     pub fn prompt_pages(&self) -> Pages<PromptInfo> {
-        Pages::new(&self.core, &pages::PROMPTS)
+        Pages::new(&self.core, pages::PROMPTS)
     }
 
     /// Filters the result of a `tools/list` that was [sent by hand](Self::request): removes tools

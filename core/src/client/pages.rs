@@ -29,7 +29,7 @@ use crate::mcp::code::INVALID_PARAMS;
 #[derive(Debug)]
 pub struct Pages<T> {
     client: ClientCore,
-    list: &'static List,
+    list: List,
     cursor: ListCursor,
     ended: bool,
     /// Whether a page came from the cache.
@@ -37,38 +37,23 @@ pub struct Pages<T> {
     items: PhantomData<fn() -> T>,
 }
 
-/// A list that servers have.
-#[derive(Debug)]
-pub(super) struct List {
-    method: Method,
-    /// The member of the result that holds the items.
-    key: &'static str,
-    capability: &'static str,
-}
+/// A list that servers have: its method, the member of the result that holds the items, and the
+/// capability.
+type List = (Method, &'static str, &'static str);
 
-impl List {
-    const fn new(method: Method, key: &'static str, capability: &'static str) -> Self {
-        Self {
-            method,
-            key,
-            capability,
-        }
-    }
-}
-
-pub(super) static TOOLS: List = List::new(Method::ListTools, "tools", "tools");
-pub(super) static RESOURCES: List = List::new(Method::ListResources, "resources", "resources");
-pub(super) static RESOURCE_TEMPLATES: List = List::new(
+pub(super) const TOOLS: List = (Method::ListTools, "tools", "tools");
+pub(super) const RESOURCES: List = (Method::ListResources, "resources", "resources");
+pub(super) const RESOURCE_TEMPLATES: List = (
     Method::ListResourceTemplates,
     "resourceTemplates",
     "resources",
 );
-pub(super) static PROMPTS: List = List::new(Method::ListPrompts, "prompts", "prompts");
+pub(super) const PROMPTS: List = (Method::ListPrompts, "prompts", "prompts");
 #[cfg(feature = "skills")]
-pub(super) static SKILLS: List = List::new(Method::ListSkills, "skills", "extensions");
+pub(super) const SKILLS: List = (Method::ListSkills, "skills", "extensions");
 
 impl<T: DeserializeOwned> Pages<T> {
-    pub(super) fn new(client: &ClientCore, list: &'static List) -> Self {
+    pub(super) fn new(client: &ClientCore, list: List) -> Self {
         Self {
             client: client.clone(),
             list,
@@ -116,7 +101,7 @@ impl<T: DeserializeOwned> Pages<T> {
                 // R-CCH-08: a cached page led to a cursor that the server no longer knows.
                 Err(error) if error.code() == Some(INVALID_PARAMS) && self.kept && !restarted => {
                     if let Some(cache) = &self.client.cache {
-                        cache.forget(self.list.method);
+                        cache.forget(self.list.0);
                     }
                     items.clear();
                     self = Self::new(&self.client, self.list);
@@ -130,7 +115,7 @@ impl<T: DeserializeOwned> Pages<T> {
 
     /// Returns a page from the cache, or else from the server.
     async fn result(&mut self) -> Result<Box<str>, RequestError> {
-        let (method, cursor) = (self.list.method, self.cursor.raw());
+        let (method, cursor) = (self.list.0, self.cursor.raw());
         let revision = self.client.revision();
         let hints = revision.is_some_and(|revision| revision.rules().cache_hints);
         // R-XST-03: in revisions with cache hints, only the hints count.
@@ -155,10 +140,11 @@ impl<T: DeserializeOwned> Pages<T> {
     }
 
     async fn ask(&mut self) -> Result<Vec<T>, RequestError> {
-        self.client.require(self.list.capability)?;
+        let (method, key, capability) = self.list;
+        self.client.require(capability)?;
         let page = self.result().await?;
-        let items = reader::find(&page, self.list.key).unwrap_or("[]");
-        let items = self.client.usable(self.list.method, items);
+        let items = reader::find(&page, key).unwrap_or("[]");
+        let items = self.client.usable(method, items);
         let items = serde_json::from_str(&items)
             .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
         self.ended = !self.cursor.follow(&page)?;

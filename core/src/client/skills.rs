@@ -64,7 +64,7 @@ impl Client {
     /// When the server does not declare the extension; else as [`list_tools`](Self::list_tools).
     pub async fn list_skills(&self) -> Result<Vec<SkillInfo>, RequestError> {
         self.offers_skills(&[])?;
-        Pages::new(&self.core, &pages::SKILLS).all().await
+        Pages::new(&self.core, pages::SKILLS).all().await
     }
 
     /// Fetches the entry of the skill whose manifest has this URI.

@@ -7,8 +7,7 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
 
 use super::carrier::Carrier;
-use super::engine::Engine;
-use super::exchange::{ClientExchange, MessageSink, Resume, joined, no_answer};
+use super::exchange::{Resume, no_answer};
 use super::outgoing::OutgoingMessage;
 use super::requests::FollowUp;
 use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
@@ -34,7 +33,7 @@ async fn exchange(
     id: u64,
     message: OutgoingMessage,
 ) -> Result<(), CarrierError> {
-    let (transport, engine) = (&carrier.transport, &carrier.engine);
+    let transport = &carrier.transport;
     let mut headers = HeaderMap::new();
     let newest = Version::SUPPORTED.last().map(ToString::to_string);
     if let Some(version) = newest.and_then(|version| HeaderValue::try_from(version).ok()) {
@@ -56,8 +55,8 @@ async fn exchange(
         BodyKind::Other => Err(ErrorResponse::read(response).await.error),
         BodyKind::Events => {
             let url = stream_url(transport.url());
-            let max_len = carrier.max_message_bytes();
-            let mut exchange = ClientExchange::new(transport, ToAction { engine, id }, max_len);
+            let mut exchange = carrier.exchange(Some(id), None);
+            exchange.sink.complete = Some(named);
             exchange.resume = Some(Resume {
                 url: &url,
                 headers: resuming,
@@ -81,7 +80,7 @@ async fn receive_json(
     if reader::find(text, "status").is_none() {
         return Err(refused(&response, &String::from_utf8_lossy(&answer)));
     }
-    carrier.engine.deliver(&[named(&answer, id)]).await;
+    carrier.engine.deliver(&[&named(&answer, id)]).await;
     match carrier.engine.awaits(id) {
         true => Err(no_answer("the body holds no answer to the request")),
         false => Ok(()),
@@ -111,26 +110,6 @@ fn broken_off(error: CarrierError, has_position: bool) -> CarrierError {
         fault: CarrierFault::SessionLost,
         why: why.into(),
         ..error
-    }
-}
-
-/// Passes the parts and the answer of one action to the connection.
-struct ToAction<'a> {
-    engine: &'a Engine,
-    id: u64,
-}
-
-impl MessageSink for ToAction<'_> {
-    async fn ready(&self) {}
-
-    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
-        let message = named(&joined(message), self.id);
-        self.engine.deliver(&[message]).await;
-        Ok(())
-    }
-
-    fn is_answered(&self) -> bool {
-        !self.engine.awaits(self.id)
     }
 }
 

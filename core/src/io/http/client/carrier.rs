@@ -133,6 +133,7 @@ impl Carrier {
         let sink = ToConnection {
             engine: &self.engine,
             id,
+            complete: None,
         };
         ClientExchange {
             resume: session.map(|session| Resume {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::exchange::MessageSink;
+use super::exchange::{MessageSink, joined};
 use crate::client::ClientHost;
 use crate::connection::{Connection, Handle, StreamId};
 use crate::error::{CarrierError, ConnectionError, RequestError};
@@ -71,7 +71,7 @@ impl Engine {
 
     /// Delivers one message of the server. Waits while the connection's output is too full to accept
     /// more input.
-    pub async fn deliver(&self, pieces: &[impl AsRef<[u8]>]) {
+    pub async fn deliver(&self, pieces: &[&[u8]]) {
         loop {
             let room = self.room.notified();
             if self.try_deliver(pieces) {
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Delivers the message if possible. Returns whether it was accepted, or the connection is closed.
-    fn try_deliver(&self, pieces: &[impl AsRef<[u8]>]) -> bool {
+    fn try_deliver(&self, pieces: &[&[u8]]) -> bool {
         let State { connection, host } = &mut *self.state();
         if connection.is_closed() {
             return true;
@@ -92,7 +92,6 @@ impl Engine {
         }
         let input = connection.input(StreamId::FIRST);
         for piece in pieces {
-            let piece = piece.as_ref();
             let room = input.spare(piece.len());
             let Some(room) = room.get_mut(..piece.len()) else {
                 return true;
@@ -127,19 +126,24 @@ impl Engine {
     }
 }
 
-/// Passes messages to the connection as they arrived.
+/// Passes messages to the connection.
 pub struct ToConnection<'a> {
     pub engine: &'a Engine,
     /// The request that is to be answered; `None` on a stream of no request.
     pub id: Option<u64>,
+    /// Completes a message that answers the request of that id.
+    pub complete: Option<fn(&[u8], u64) -> Vec<u8>>,
 }
 
 impl MessageSink for ToConnection<'_> {
-    /// [`Engine::deliver`] waits for room.
-    async fn ready(&self) {}
-
-    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
-        self.engine.deliver(message).await;
+    async fn deliver(&mut self, message: &[&[u8]]) -> Result<(), CarrierError> {
+        match (self.complete, self.id) {
+            (Some(complete), Some(id)) => {
+                let message = complete(&joined(message), id);
+                self.engine.deliver(&[&message]).await;
+            }
+            _ => self.engine.deliver(message).await,
+        }
         Ok(())
     }
 

@@ -21,7 +21,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Receives the messages of one exchange.
 pub trait MessageSink {
     /// Waits until the receiver has room for more. Nothing is read before.
-    fn ready(&self) -> impl Future<Output = ()> + Send;
+    fn ready(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 
     /// Takes a message in the pieces in which it arrived; it is not validated.
     ///
@@ -29,7 +31,7 @@ pub trait MessageSink {
     /// When the message fails the exchange.
     fn deliver(
         &mut self,
-        message: &[impl AsRef<[u8]> + Sync],
+        message: &[&[u8]],
     ) -> impl Future<Output = Result<(), CarrierError>> + Send;
 
     /// Whether the request is answered, or nobody waits for its answer any more.
@@ -99,6 +101,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
     async fn receive_json(&mut self, mut response: Response) -> Result<(), CarrierError> {
         self.sink.ready().await;
         let body = read_body(&mut response, self.max_body_bytes).await?;
+        let body: Vec<_> = body.iter().map(|piece| &**piece).collect();
         self.sink.deliver(&body).await?;
         match self.sink.is_answered() {
             true => Ok(()),
@@ -221,15 +224,10 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
 }
 
 /// The pieces of a message as one.
-pub fn joined<P: AsRef<[u8]>>(pieces: &[P]) -> Cow<'_, [u8]> {
+pub fn joined<'a>(pieces: &[&'a [u8]]) -> Cow<'a, [u8]> {
     match pieces {
-        [only] => Cow::Borrowed(only.as_ref()),
-        _ => pieces
-            .iter()
-            .map(AsRef::as_ref)
-            .collect::<Vec<_>>()
-            .concat()
-            .into(),
+        [only] => Cow::Borrowed(only),
+        _ => Cow::Owned(pieces.concat()),
     }
 }
 

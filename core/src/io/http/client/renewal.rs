@@ -128,9 +128,7 @@ struct InitializeResult {
 }
 
 impl MessageSink for InitializeResult {
-    async fn ready(&self) {}
-
-    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
+    async fn deliver(&mut self, message: &[&[u8]]) -> Result<(), CarrierError> {
         if self.answer.is_none() {
             self.answer = checked(&joined(message), self.id);
         }

@@ -27,54 +27,42 @@ pub enum FollowUp {
     TryLegacy(OutgoingMessage, CarrierError),
 }
 
-/// Why a request has no answer.
-enum Unanswered {
-    /// The request fails with this error.
-    Lost(RequestError),
-    /// The driver goes on with this.
-    Later(FollowUp),
-}
-
-impl From<CarrierError> for Unanswered {
-    fn from(error: CarrierError) -> Self {
-        Self::Lost(error.into())
-    }
-}
-
 /// Sends one request; its caller receives the answer or the error.
 pub async fn request(carrier: Arc<Carrier>, message: OutgoingMessage) -> FollowUp {
     let Some(id) = message.id else {
         return FollowUp::Done;
     };
-    match ask(&carrier, id, message).await {
-        Ok(()) => FollowUp::Done,
-        Err(Unanswered::Later(follow_up)) => follow_up,
-        Err(Unanswered::Lost(error)) => {
-            carrier.engine.lose(id, error);
-            FollowUp::Done
-        }
-    }
+    ask(&carrier, id, message).await.unwrap_or_else(|error| {
+        carrier.engine.lose(id, error);
+        FollowUp::Done
+    })
 }
 
-async fn ask(carrier: &Carrier, id: u64, message: OutgoingMessage) -> Result<(), Unanswered> {
+async fn ask(
+    carrier: &Carrier,
+    id: u64,
+    message: OutgoingMessage,
+) -> Result<FollowUp, RequestError> {
     let mut session = carrier.session();
     let url = carrier.transport.url();
     let response = carrier.post(url, &session, &message).await?;
     if !response.status().is_success() {
-        return Err(refused(id, &session, message, response).await);
+        return refused(id, &session, message, response).await;
     }
     if message.method == Some(Method::Initialize) {
         carrier.begin_session(carrier.next_session(response.headers()));
         session = carrier.session();
     }
     let resumes = (!carrier.is_stateless(&message)).then_some(&*session);
-    let received = carrier.exchange(Some(id), resumes).receive(response).await;
-    received.map_err(|mut error| {
-        if error.fault == CarrierFault::Refused && error.status == Some(404) {
-            error.fault = CarrierFault::SessionLost;
+    match carrier.exchange(Some(id), resumes).receive(response).await {
+        Ok(()) => Ok(FollowUp::Done),
+        Err(mut error) => {
+            if error.fault == CarrierFault::Refused && error.status == Some(404) {
+                error.fault = CarrierFault::SessionLost;
+            }
+            Err(error.into())
         }
-        error.into()
-    })
+    }
 }
 
 /// Interprets an error status for a request.
@@ -83,7 +71,7 @@ async fn refused(
     session: &ClientSession,
     message: OutgoingMessage,
     response: Response,
-) -> Unanswered {
+) -> Result<FollowUp, RequestError> {
     let response = ErrorResponse::read(response).await;
     let wants_credentials = response.wants_credentials();
     let ErrorResponse { error, peer, .. } = response;
@@ -92,18 +80,18 @@ async fn refused(
     let unknown_method = is_answer && code == Some(METHOD_NOT_FOUND);
     let status = error.status.unwrap_or_default();
     if status == 404 && session.id.is_some() && !unknown_method && !message.renewed {
-        return Unanswered::Later(FollowUp::RenewSession(session.generation, Some(message)));
+        return Ok(FollowUp::RenewSession(session.generation, Some(message)));
     }
     match (peer, message.method) {
-        _ if wants_credentials => error.into(),
+        _ if wants_credentials => Err(error.into()),
         (Some(_), Some(Method::CallTool)) if code == Some(HEADER_MISMATCH) && !message.relisted => {
-            Unanswered::Later(FollowUp::ListTools(message))
+            Ok(FollowUp::ListTools(message))
         }
-        (Some(peer), _) if is_answer || status == 400 => Unanswered::Lost(RequestError::Peer(peer)),
+        (Some(peer), _) if is_answer || status == 400 => Err(RequestError::Peer(peer)),
         (_, Some(Method::Initialize)) if error.is_incomprehension() => {
-            Unanswered::Later(FollowUp::TryLegacy(message, error))
+            Ok(FollowUp::TryLegacy(message, error))
         }
-        _ => error.into(),
+        _ => Err(error.into()),
     }
 }
 

@@ -310,7 +310,7 @@ impl MessageSink for ToHost<'_> {
     }
 
     /// Invalid JSON fails the request; if it belongs to none, it is reported as [`RelayEvent::Bad`].
-    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
+    async fn deliver(&mut self, message: &[&[u8]]) -> Result<(), CarrierError> {
         match Message::parse(&joined(message), MAX_DEPTH) {
             Ok(message) => self.is_answered |= self.relay.hand_over(self.of, message),
             Err(error) if self.of.is_none() => self.relay.tell(RelayEvent::Bad(error)),
