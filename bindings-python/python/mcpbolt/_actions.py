@@ -106,14 +106,14 @@ class Actions(Connection):
             context=context,
             metadata=metadata,
             timeout=timeout,
-            streamed=streamed or on_partial is not None,
+            streamed=streamed or on_partial is not None or None,
             retry=retry,
             breaker=breaker,
             fallback=fallback,
         )
 
         def begin(future: Future[ActionAnswer]) -> int:
-            return _core.call_action(link, name, json, to_json(wire), on_partial, future)
+            return _core.call_action(link, name, json, to_json(wire) if wire else "{}", on_partial, future)
 
         return await self._made(begin)
 

@@ -53,12 +53,12 @@ async def _looked_at(
     if clean is not None:
         arguments = await run(clean, name, pending.arguments(), pending.context)
         if not isinstance(arguments, dict):
-            raise TypeError(f"what cleans the arguments of {name} gave {arguments!r}, which is no dict")
+            raise TypeError(f"tool {name!r}: its sanitise hook returned {arguments!r}; return a dict of the arguments")
         pending = pending.cleaned(arguments)
     if approve is not None:
         is_approved = await run(approve, name, pending.arguments(), pending.context)
         if not isinstance(is_approved, bool):
-            raise TypeError(f"what approves {name} gave {is_approved!r}, which is no bool")
+            raise TypeError(f"tool {name!r}: its approval hook returned {is_approved!r}; return True or False")
         if not is_approved:
             raise ToolError("the call was not approved")
     return pending

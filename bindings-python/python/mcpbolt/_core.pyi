@@ -73,6 +73,7 @@ __all__ = [
     "to_json",
     "unpack",
     "whole_list",
+    "command",
 ]
 
 __version__: str

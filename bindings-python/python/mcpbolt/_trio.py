@@ -42,7 +42,7 @@ class Loop:
         try:
             self._token.run_sync_soon(_told, function, *arguments)
         except trio.RunFinishedError:
-            pass  # Nobody is left who could be told.
+            pass  # No task is left to tell.
 
     call_soon_threadsafe = call_soon
 
@@ -102,7 +102,7 @@ class Future(Generic[_T]):
         if self.done():
             return False
         self._is_cancelled = True
-        self.set_exception(RequestCancelled("nobody waits any more"))
+        self.set_exception(RequestCancelled("no task waits for the answer any more"))
         return True
 
     def add_done_callback(self, function: Callable[[Any], object]) -> None:
