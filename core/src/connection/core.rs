@@ -14,9 +14,8 @@ use super::incoming::Incoming;
 use super::keys::{CallKey, StreamId};
 use super::liveness::Liveness;
 use super::load::{Load, Sums};
-use super::opening::{Ask, Move, Opening, Step};
-use super::options::RequestOptions;
-use super::params;
+use super::opening::{Move, Opening};
+use super::opening_steps;
 use super::pending::Pending;
 use super::queue::{FrameKind, LateAnswer, Submission};
 use super::reply;
@@ -142,54 +141,12 @@ impl Core {
 
     /// Does what the opening asks for.
     fn open(&mut self, exchange: &mut Exchange, next: Move, host: &mut dyn Host) {
-        match next {
-            Move::Open(revision, peer, ready) => {
-                if let Some(ready) = ready {
-                    exchange.write(|out| encode::notification(out, ready.name(), None));
-                }
-                self.shared().open(revision, peer);
-                host.opened(revision);
-            }
-            Move::Fail(reason) => self.end = Some(reason),
-            Move::Probe(ask, wait) => {
-                let Some(step) = self.step(ask, wait) else {
-                    return;
-                };
-                let envelope = params::envelope(&self.config, ask.revision);
-                let (name, options) = (Method::Discover.name(), RequestOptions::default());
-                let mut frame = Vec::new();
-                let envelope = envelope.as_deref();
-                match params::request(&mut frame, envelope, step.key, name, None, &options) {
-                    Ok(()) => exchange.append(&frame),
-                    Err(why) => self.end = Some(ConnectionError::Handshake(why.to_string().into())),
-                }
-                self.opening = Opening::Probing(step);
-            }
-            Move::Initialize(ask) => {
-                let Some(step) = self.step(ask, self.limits().handshake_timeout) else {
-                    return;
-                };
-                let params = format!(
-                    "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{}}}",
-                    ask.revision,
-                    self.config.capabilities(ask.revision),
-                    self.config.implementation,
-                );
-                let (key, name) = (step.key.get(), Method::Initialize.name());
-                exchange.write(|out| encode::request(out, key, name, Some(&params)));
-                self.opening = Opening::Initializing(step);
-            }
+        let (to, timers) = ((&*self.config, &*self.handle.shared), &mut self.timers);
+        match opening_steps::take(&mut self.opening, next, to, timers, exchange, self.clock) {
+            Ok(Some(revision)) => host.opened(revision),
+            Ok(None) => {}
+            Err(reason) => self.end = Some(reason),
         }
-    }
-
-    fn step(&mut self, ask: Ask, wait: Duration) -> Option<Step> {
-        let Ok(key) = self.shared().outgoing.register() else {
-            self.end = Some(ConnectionError::ClosedLocally);
-            return None;
-        };
-        let due = later(self.clock, wait);
-        let timer = self.timers.insert(due, Timer::Opening(key));
-        Some(Step { key, timer, ask })
     }
 
     /// Processes one submission of another thread. If its frame is short, it is the head of `frames`,

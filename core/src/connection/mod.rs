@@ -39,6 +39,7 @@ mod liveness;
 mod load;
 mod messages;
 mod opening;
+mod opening_steps;
 mod operation;
 mod options;
 mod params;
