@@ -183,7 +183,7 @@ impl ActionStream {
         })
     }
 
-    /// Releases the stream if it is over and nobody reads it. Returns whether that was so.
+    /// Releases the stream if it is over and has no reader. Returns whether that was so.
     fn dismissed(&self) -> bool {
         let mut state = self.state();
         let idle = state.answering.is_none() && !state.log.is_read();

@@ -176,7 +176,7 @@ impl Endpoint {
             None => self.spoken.by_body(request.headers(), &body)?,
         };
         match (route, &self.sessions, session) {
-            // What is rare is boxed, so that the futures of other requests are smaller.
+            // Rare futures are boxed, so that those of other requests are smaller.
             (Route::Action, ..) => Ok(Box::pin(self.actions.post(request, body)).await),
             (Route::Session, Some(sessions), Some(session)) => {
                 sessions.post(&session, &request, body).await

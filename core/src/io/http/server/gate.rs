@@ -1,6 +1,5 @@
-//! The gate: every request passes these checks before anything else interprets it, whatever it asks for
-//! and whichever transport carries it. Only the gate creates an [`Admitted`], and nothing is served
-//! without one.
+//! The gate: every request passes these checks before anything else interprets it, over every transport.
+//! Only the gate creates an [`Admitted`], and nothing is served without one.
 //!
 //! | check, in this order | status of the refusal |
 //! |---|---|

@@ -17,7 +17,7 @@ use crate::server::Registry;
 /// Compares the headers with the message (R-HDR-02, R-HDR-04).
 ///
 /// # Errors
-/// What does not match, as a sentence.
+/// A sentence that says which header does not match.
 pub fn check(
     headers: &HeaderMap,
     message: &MessageRef<'_>,

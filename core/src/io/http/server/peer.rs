@@ -1,4 +1,4 @@
-//! What the owner of a connection knows about its peer. It puts these into the extensions of each request.
+//! Facts about a peer that the owner of its connection puts into the extensions of each request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

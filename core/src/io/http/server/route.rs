@@ -27,7 +27,7 @@ pub enum Route {
     Initialize,
 }
 
-/// What an endpoint speaks.
+/// The revisions and dialects that an endpoint speaks.
 pub struct Spoken {
     /// The revisions with sessions; `None` if there are none.
     pub handshake: Option<Revisions>,

@@ -290,7 +290,7 @@ impl Connection {
     }
 }
 
-/// What the requests of one connection share.
+/// State that the requests of one connection share.
 struct Requests<S> {
     endpoint: Arc<Endpoint>,
     place: Place,

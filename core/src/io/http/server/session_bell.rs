@@ -53,7 +53,7 @@ impl SessionBell {
     /// Has that POST lead no longer. Returns whether there is something left to handle.
     pub fn step_down(&self, reader: u64) -> bool {
         let led = self.leader.compare_exchange(reader, NONE, SeqCst, Relaxed);
-        // Either this sees the ring of another thread, or that thread sees that nobody leads.
+        // Either this sees the ring of another thread, or that thread sees that no POST leads.
         fence(SeqCst);
         led.is_ok() && self.post.reset()
     }
@@ -88,8 +88,8 @@ mod tests {
 
     use super::*;
 
-    /// Whatever the order of steps, each submission is handled: by a POST that leads, by one that steps
-    /// down, or by the session's own task.
+    /// Each submission is handled in every order of steps: by a POST that leads, by one that steps down, or
+    /// by the session's own task.
     #[test]
     fn no_submission_is_left() {
         const ROUNDS: usize = 20_000;

@@ -116,7 +116,7 @@ impl SessionLogs {
     }
 
     /// Forgets logs that are over, and kept messages beyond the limit: first those that were read, then
-    /// those that nobody reads (R-SSE-10). Frees more than needed, so that not every new message causes
+    /// those of logs without a reader (R-SSE-10). Frees more than needed, so that not every new message causes
     /// another pass. If the memory budget of all connections is exceeded, keeps nothing for clients that
     /// may reconnect.
     pub fn forget(&mut self) {
@@ -152,7 +152,7 @@ impl SessionLogs {
     }
 }
 
-/// What the budget counts for a session with that many bytes in its logs. Rounds up, so that the
+/// The bytes that the budget counts for a session with that many bytes in its logs. Rounds up, so that the
 /// accounting changes only now and then.
 fn with_logs(bytes: usize) -> usize {
     SESSION_BYTES + bytes.next_multiple_of(UNCOUNTED_BYTES)

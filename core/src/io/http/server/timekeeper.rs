@@ -45,8 +45,8 @@ fn poll(
         // A ring from here on wakes the task again.
         bell.watch(cx);
         let now = Instant::now();
-        connection.handle_submissions(now, &mut Nobody);
-        connection.handle_timeout(now, &mut Nobody);
+        connection.handle_submissions(now, &mut NoPeer);
+        connection.handle_timeout(now, &mut NoPeer);
         if connection.is_closed() {
             return Poll::Ready(());
         }
@@ -65,11 +65,15 @@ impl Drop for Timekeeper {
 }
 
 /// The host of a connection on which nothing arrives.
-struct Nobody;
+struct NoPeer;
 
-impl Host for Nobody {
+impl Host for NoPeer {
     fn request(&mut self, _: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
-        answer.error(ErrorKind::MethodNotFound, "nobody is here", None)
+        answer.error(
+            ErrorKind::MethodNotFound,
+            "this connection has no peer",
+            None,
+        )
     }
 
     fn dispatch(&mut self, _: Batch) {}
