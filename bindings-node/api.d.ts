@@ -92,13 +92,10 @@ export declare class ActionAnswer<Data = any> {
     joined(member: string): string;
     results(): (any | ActionError)[];
 }
-export declare class ActionError extends McpError implements ActionErrorDetails {
+export declare class ActionError extends McpError {
     readonly name: string;
     readonly type: string;
     readonly kind?: string;
-    readonly details?: any;
-    readonly actionCode?: number;
-    readonly helpUrl?: string;
     readonly metadata?: Record<string, unknown>;
     constructor(type: string, message?: string, details?: ActionErrorDetails);
 }
@@ -213,14 +210,6 @@ export declare class Listening implements AsyncIterableIterator<Change>, AsyncDi
 export declare class McpError extends Error {
     readonly name: string;
     readonly code: ErrorCode;
-    readonly rpcCode?: number;
-    readonly fault?: CarrierFault;
-    readonly status?: number;
-    readonly authenticate?: string;
-    readonly data?: unknown;
-    readonly forPeople?: string;
-    readonly isTransient?: boolean;
-    readonly retryAfterMs?: number;
     constructor(code: ErrorCode, message: string, options?: Details & {
         cause?: unknown;
     });
@@ -402,10 +391,12 @@ export interface AccelerationReport {
         why: string;
     }[];
 }
+export interface ActionError extends ActionErrorDetails {
+}
 export interface ActionErrorDetails {
-    details?: any;
-    actionCode?: number;
-    helpUrl?: string;
+    readonly details?: any;
+    readonly actionCode?: number;
+    readonly helpUrl?: string;
 }
 export interface ActionNotes {
     examples?: readonly object[];
@@ -652,6 +643,8 @@ export interface LogMessage {
     level: LogLevel;
     logger?: string;
     data: unknown;
+}
+export interface McpError extends Details {
 }
 export interface McpHttpHandler {
     fetch: (request: Request, options?: {
@@ -1192,14 +1185,14 @@ export type TaskSupport = 'forbidden' | 'optional' | 'required';
 export type ToolOutput = string | number | boolean | bigint | null | undefined | void | Uint8Array | Block | readonly Block[] | CallToolResult | Json | object;
 export type Trace = (direction: 'in' | 'out', message: string) => void;
 interface Details {
-    rpcCode?: number;
-    fault?: CarrierFault;
-    status?: number;
-    authenticate?: string;
-    data?: unknown;
-    forPeople?: string;
-    isTransient?: boolean;
-    retryAfterMs?: number;
+    readonly rpcCode?: number;
+    readonly fault?: CarrierFault;
+    readonly status?: number;
+    readonly authenticate?: string;
+    readonly data?: unknown;
+    readonly forPeople?: string;
+    readonly isTransient?: boolean;
+    readonly retryAfterMs?: number;
 }
 interface SendOptions {
     resumptionToken?: string | undefined;

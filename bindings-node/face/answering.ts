@@ -65,24 +65,20 @@ export function rootsOf(roots: readonly (Root | string)[]): Root[] {
 
 /** @internal Requests of the server that are not yet answered. */
 export class Answering {
-    readonly #answers: AnswersOf<any>;
-    readonly #client: unknown;
     readonly #link: () => Link;
     readonly #under = new Map<number, AbortController>();
 
-    constructor(answers: AnswersOf<any>, client: unknown, link: () => Link) {
-        this.#answers = answers;
-        this.#client = client;
+    constructor(private readonly answers: AnswersOf<any>, private readonly client: unknown, link: () => Link) {
         this.#link = link;
     }
 
     async asked(number: number, topic: number, text: string): Promise<void> {
         const what = TOPICS[topic]!;
-        const handler = this.#answers[what] as (request: unknown, asked: AskedOf<unknown>) => unknown;
+        const handler = this.answers[what] as (request: unknown, asked: AskedOf<unknown>) => unknown;
         const controller = new AbortController();
         this.#under.set(number, controller);
         try {
-            const result = await handler(readJson(text, this.#link().integers), { signal: controller.signal, client: this.#client });
+            const result = await handler(readJson(text, this.#link().integers), { signal: controller.signal, client: this.client });
             if (result === undefined) throw new TypeError('the handler returned nothing');
             const json = writeJson(what === 'onSampling' ? sampled(result as SamplingOutput) : result)!;
             this.#link().native.answer(number, true, json);
@@ -101,7 +97,7 @@ export class Answering {
     #fail(number: number, error: unknown, what: string): void {
         const isMeant = error instanceof McpError;
         this.#link().native.answer(number, false, isMeant ? error.message : 'the handler failed unexpectedly');
-        if (this.#answers.onError) this.#answers.onError(error, what);
+        if (this.answers.onError) this.answers.onError(error, what);
         else if (!isMeant) console.error(`mcpbolt: ${what} failed:`, error);
     }
 }

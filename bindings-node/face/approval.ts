@@ -32,7 +32,7 @@ export function lookedAt(
         }
         if (approve !== undefined) {
             const isApproved = await approve(tool, given(), context);
-            if (typeof isApproved !== 'boolean') throw new TypeError(`what approves ${tool} gave no boolean`);
+            if (typeof isApproved !== 'boolean') throw new TypeError(`approval of ${tool}: return true or false, not ${typeof isApproved}`);
             if (!isApproved) throw new ToolError('the call was not approved');
         }
         // The call was cancelled meanwhile: this error is not reported.
@@ -47,6 +47,6 @@ function of<Hook>(tool: string, hooks: Readonly<Record<string, Hook>> = {}): Hoo
 
 function cleaned(args: unknown): string {
     const json = typeof args === 'object' ? writeJson(args) : undefined;
-    if (!json?.startsWith('{')) throw new TypeError('what cleans arguments gave no object');
+    if (!json?.startsWith('{')) throw new TypeError('sanitise: return the arguments as an object');
     return json;
 }

@@ -13,26 +13,23 @@ export interface StartOptions extends RequestOptions {
 
 /** @internal Tool calls of a client, and the tools that it has listed. */
 export class Calls {
-    readonly #connection: Connection;
     #tools = new Map<string, Tool>();
 
-    constructor(connection: Connection) {
-        this.#connection = connection;
-    }
+    constructor(private readonly connection: Connection) {}
 
     /** Replaces the known tools with a complete list. */
     learn(tools: readonly Tool[]): void {
         this.#tools = new Map(tools.map(tool => [tool.name, tool]));
         const described = tools.filter(({ outputSchema }) => outputSchema !== undefined);
         const schemas = described.map(({ name, outputSchema }) => [name, outputSchema]);
-        this.#connection.link.native.learnOutputs(JSON.stringify(schemas));
+        this.connection.link.native.learnOutputs(JSON.stringify(schemas));
     }
 
     /** Calls a tool; as a task if the tool cannot be called otherwise (R-TSK-03). */
     call(name: string, args: object | Json, options?: RequestOptions): Promise<CallToolResult> {
         if (this.#asks && this.#supportOf(name) === 'required')
             return this.start(name, args, options).then(task => task.result());
-        const connection = this.#connection;
+        const connection = this.connection;
         const params = paramsOf(name, args);
         if (!this.#hasOutput(name)) return connection.ask<CallToolResult>('tools', 'tools/call', params, options);
         const missing = connection.lacks('tools');
@@ -41,7 +38,7 @@ export class Calls {
     }
 
     async start(name: string, args: object | Json, options: StartOptions = {}): Promise<ToolTask> {
-        const connection = this.#connection;
+        const connection = this.connection;
         const missing = connection.lacks('tools') ?? (this.#asks ? this.#refusal(name) : undefined);
         if (missing) throw missing;
         const { ttl } = options;
@@ -54,7 +51,7 @@ export class Calls {
 
     /** The task with that id; `tool` is the tool that it calls, if known. */
     task(id: string, { signal }: Pick<RequestOptions, 'signal'> = {}, tool?: string): ToolTask {
-        const connection = this.#connection;
+        const connection = this.connection;
         return new ToolTask(connection, id, async seen => {
             const result = await connection.requests.followTask(id, { ...(signal && { signal }), onProgress: seen });
             return this.#checked(tool, result);
@@ -62,8 +59,8 @@ export class Calls {
     }
 
     async tasks(options?: RequestOptions): Promise<TaskInfo[]> {
-        const connection = this.#connection;
-        const unknown = new McpError('ERR_MCP_UNSUPPORTED', 'this revision lists no tasks');
+        const connection = this.connection;
+        const unknown = new McpError('ERR_MCP_UNSUPPORTED', 'listTasks needs revision 2025-11-25');
         const missing = this.#asks ? connection.lacks('tasks', 'list') : unknown;
         if (missing) throw missing;
         const tasks = await connection.lists.all<Record<string, unknown>>('tasks', options);
@@ -72,13 +69,13 @@ export class Calls {
 
     /** Whether the client has to ask for tasks (2025-11-25). */
     get #asks(): boolean {
-        return this.#connection.opened.tasks === 'core';
+        return this.connection.opened.tasks === 'core';
     }
 
     /** Why the call of a tool cannot become a task. */
     #refusal(name: string): McpError | undefined {
-        if (this.#supportOf(name) === 'forbidden') return new McpError('ERR_MCP_UNSUPPORTED', `the tool ${name} makes no tasks`);
-        return this.#connection.lacks('tasks', 'requests', 'tools', 'call');
+        if (this.#supportOf(name) === 'forbidden') return new McpError('ERR_MCP_UNSUPPORTED', `the tool ${name} does not support tasks`);
+        return this.connection.lacks('tasks', 'requests', 'tools', 'call');
     }
 
     /** The tool's `taskSupport`, if the tool was listed. */
@@ -93,7 +90,7 @@ export class Calls {
 
     /** Validates the result against the tool's output schema, if the tool was listed with one (R-STR-02, R-STR-07). */
     #checked(tool: string | undefined, json: string): CallToolResult {
-        const { native, integers } = this.#connection.link;
+        const { native, integers } = this.connection.link;
         const result = readJson(json, integers) as CallToolResult;
         if (tool === undefined || !this.#hasOutput(tool) || result.isError) return result;
         // As strings of digits, integers would not fit the schema.

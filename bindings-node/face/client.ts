@@ -241,7 +241,7 @@ export class Client extends Actions {
      * 2026-07-28 on servers send none without a level, and each request of this client that takes `meta` carries it.
      */
     async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
-        if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
+        if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`);
         if (this.opened.setsLevel) await this.ask('logging', 'logging/setLevel', { level }, options);
         else this.requests.level = level;
     }

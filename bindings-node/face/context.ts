@@ -122,7 +122,7 @@ export class Context<State = unknown> {
     /** Sends a log message, if the client wants messages of that level. `data` is any JSON value. */
     log(level: LogLevel, data: unknown, logger = ''): void {
         const severity = LEVELS.indexOf(level);
-        if (severity < 0) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
+        if (severity < 0) throw new McpError('ERR_MCP_MISUSE', `unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`);
         if (!this.#live) return;
         const json = writeJson(data) ?? 'null';
         this.#link.push(Outbound.Log, this.#number, logger + json, severity, logger.length);

@@ -46,39 +46,33 @@ export type CarrierFault =
 
 /** Details of a failure besides its code and message. */
 interface Details {
-    rpcCode?: number;
-    fault?: CarrierFault;
-    status?: number;
-    authenticate?: string;
-    data?: unknown;
-    forPeople?: string;
-    isTransient?: boolean;
-    retryAfterMs?: number;
+    /** The JSON-RPC error code of the peer; only with `ERR_MCP_PEER`. */
+    readonly rpcCode?: number;
+    /** How the transport failed; only with `ERR_MCP_CARRIER`. */
+    readonly fault?: CarrierFault;
+    /** The HTTP status of the failure; only with `ERR_MCP_CARRIER`. */
+    readonly status?: number;
+    /**
+     * The `WWW-Authenticate` header as received: how the server wants clients to authenticate; only with
+     * `ERR_MCP_CARRIER`.
+     */
+    readonly authenticate?: string;
+    /** The `data` of the peer's error. */
+    readonly data?: unknown;
+    /** For a failed action: what went wrong, in a sentence for people without technical knowledge. */
+    readonly forPeople?: string;
+    /** Whether a retry may succeed. */
+    readonly isTransient?: boolean;
+    /** How long the server asks to wait before a retry, in ms. */
+    readonly retryAfterMs?: number;
 }
+
+export interface McpError extends Details {}
 
 /** A failure of a call, a connection or a registration. */
 export class McpError extends Error {
     override readonly name: string = 'McpError';
     declare readonly code: ErrorCode;
-    /** The JSON-RPC error code of the peer; only with `ERR_MCP_PEER`. */
-    declare readonly rpcCode?: number;
-    /** How the transport failed; only with `ERR_MCP_CARRIER`. */
-    declare readonly fault?: CarrierFault;
-    /** The HTTP status of the failure; only with `ERR_MCP_CARRIER`. */
-    declare readonly status?: number;
-    /**
-     * The `WWW-Authenticate` header as received: how the server wants clients to authenticate; only with
-     * `ERR_MCP_CARRIER`.
-     */
-    declare readonly authenticate?: string;
-    /** The `data` of the peer's error. */
-    declare readonly data?: unknown;
-    /** For a failed action: what went wrong, in a sentence for people without technical knowledge. */
-    declare readonly forPeople?: string;
-    /** Whether a retry may succeed. */
-    declare readonly isTransient?: boolean;
-    /** How long the server asks to wait before a retry, in ms. */
-    declare readonly retryAfterMs?: number;
 
     constructor(code: ErrorCode, message: string, options: Details & { cause?: unknown } = {}) {
         super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -116,26 +110,25 @@ export class ProtocolError extends Error {
 /** Details of an action dialect error besides its type and its message. */
 export interface ActionErrorDetails {
     /** Further details: an object. */
-    details?: any;
+    readonly details?: any;
     /** A number, most often an HTTP status; by default the number of the type. */
-    actionCode?: number;
+    readonly actionCode?: number;
     /** A URL with more information. */
-    helpUrl?: string;
+    readonly helpUrl?: string;
 }
+
+export interface ActionError extends ActionErrorDetails {}
 
 /**
  * An error of the action dialect. If a handler throws one, action clients receive it as it is; MCP clients receive its
  * message, and the error as structured content. `Client.action` rejects with one that holds the server's error.
  */
-export class ActionError extends McpError implements ActionErrorDetails {
+export class ActionError extends McpError {
     override readonly name: string = 'ActionError';
     /** A type that the dialect defines, such as `RESOURCE_NOT_FOUND`, or one of the server's own. */
     readonly type: string;
     /** In a server's answer, the dialect's name of the type: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`. */
     declare readonly kind?: string;
-    declare readonly details?: any;
-    declare readonly actionCode?: number;
-    declare readonly helpUrl?: string;
     /** The metadata of the server's answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
     declare readonly metadata?: Record<string, unknown>;
 

@@ -27,6 +27,6 @@ function plainField({ pattern, format, ...field }: JsonSchema): object {
 /** @internal Validates the input, and returns it as the library converted it. */
 export async function checkContent(content: unknown, check: Check): Promise<unknown> {
     const outcome = await check(content);
-    if (outcome.issues) throw new McpError('ERR_MCP_BAD_ANSWER', `what was filled in does not fit: ${describe(outcome.issues)}`);
+    if (outcome.issues) throw new McpError('ERR_MCP_BAD_ANSWER', `the input does not fit the form's schema: ${describe(outcome.issues)}`);
     return outcome.value;
 }

@@ -80,29 +80,22 @@ type Writable = ServerResponse & { flush?: () => void };
 
 /** Writes an answer as fast as the client reads it. */
 class Writer implements Taker {
-    readonly #exchange: Exchange;
-    readonly #request: Request;
-    readonly #response: Writable;
-    readonly #more = () => this.#exchange.more();
+    readonly #more = () => this.exchange.more();
 
-    constructor(exchange: Exchange, request: Request, response: Writable) {
-        this.#exchange = exchange;
-        this.#request = request;
-        this.#response = response;
-    }
+    constructor(private readonly exchange: Exchange, private readonly request: Request, private readonly response: Writable) {}
 
     head(status: number, headers: string[]): void {
-        const response = this.#response;
+        const response = this.response;
         this.room();
         // Something else has answered meanwhile, such as a middleware with its own timeout.
-        if (response.headersSent) return this.#exchange.end();
+        if (response.headersSent) return this.exchange.end();
         response.writeHead(status, headers);
         // Sends the head together with the first piece, if that is there already.
         process.nextTick(() => isGone(response) || response.writableEnded || response.flushHeaders());
     }
 
     piece(text: string, isLast: boolean): void {
-        const response = this.#response;
+        const response = this.response;
         if (isLast) return void response.end(text);
         const isRoom = response.write(text);
         // Otherwise a compressing middleware would hold the piece back.
@@ -112,6 +105,6 @@ class Writer implements Taker {
     }
 
     room(): void {
-        this.#request.resume();
+        this.request.resume();
     }
 }

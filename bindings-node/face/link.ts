@@ -84,27 +84,6 @@ const alive = () => setInterval(nothing, FOREVER);
 
 function nothing(): void {}
 
-/** @internal Pending requests by number; the link is held while there are any. */
-class Waitings extends Map<number, Waiting> {
-    readonly #link: Link;
-
-    constructor(link: Link) {
-        super();
-        this.#link = link;
-    }
-
-    override set(number: number, waiting: Waiting): this {
-        if (this.size === 0) this.#link.hold();
-        return super.set(number, waiting);
-    }
-
-    override delete(number: number): boolean {
-        const was = super.delete(number);
-        if (was && this.size === 0) this.#link.letGo();
-        return was;
-    }
-}
-
 /**
  * @internal One connection to the engine: drains its events, a limited number per turn, and submits what handlers
  * return, once per tick. Keeps the process alive until the engine's thread has ended.
@@ -128,7 +107,7 @@ export class Link {
     #native: NativeLink | undefined;
     readonly #flush = () => this.#submit(false);
     /** Pending requests of this side, by number. */
-    readonly waiting: Map<number, Waiting> = new Waitings(this);
+    readonly #waiting = new Map<number, Waiting>();
     /** Called by the engine when its queue stops being empty. */
     readonly wake = Link.#waker(new WeakRef(this));
 
@@ -250,9 +229,9 @@ export class Link {
             }
             case Inbound.Progress:
             case Inbound.Partial:
-                return this.waiting.get(number)?.onProgress?.(JSON.parse(text));
+                return this.#waiting.get(number)?.onProgress?.(JSON.parse(text));
             case Inbound.Listening:
-                return this.waiting.get(number)?.onListening?.(Number(text));
+                return this.#waiting.get(number)?.onListening?.(Number(text));
             case Inbound.Closed:
                 return receiver.closed?.(revive(JSON.parse(text) as Failure));
             case Inbound.Ended:
@@ -263,15 +242,21 @@ export class Link {
         }
     }
 
+    /** Adds a pending request; the link is held while there are any. */
+    await(number: number, waiting: Waiting): void {
+        if (this.#waiting.size === 0) this.hold();
+        this.#waiting.set(number, waiting);
+    }
+
     #take(number: number): Waiting | undefined {
-        const waiting = this.waiting.get(number);
-        this.waiting.delete(number);
+        const waiting = this.#waiting.get(number);
+        if (this.#waiting.delete(number) && this.#waiting.size === 0) this.letGo();
         return waiting;
     }
 
     /** Cancels the pending request with that number, and tells the peer. */
     giveUp(number: number, reason?: string): void {
-        this.waiting.delete(number);
+        this.#take(number);
         this.native.cancel(number, reason);
     }
 

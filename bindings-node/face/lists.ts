@@ -35,15 +35,12 @@ type Ask = (capability: string, method: string, params: object, options?: Reques
 
 /** @internal The lists of a server: fetched page by page, cached for as long as the server allows (R-CCH-04). */
 export class Lists {
-    readonly #ask: Ask;
     /** Whole lists, cached for this client only, whatever their scope (R-CCH-05). */
     readonly #kept = new Map<ListName, Page<any>>();
     /** Counts the change notifications. */
     #changes = 0;
 
-    constructor(ask: Ask) {
-        this.#ask = ask;
-    }
+    constructor(private readonly ask: Ask) {}
 
     async all<Item>(name: ListName, options: ListOptions = {}): Promise<Item[]> {
         const kept = this.#kept.get(name);
@@ -80,7 +77,7 @@ export class Lists {
         let length = 0;
         for (let page = 0; page < MAX_PAGES && length < MAX_LENGTH; page++) {
             const params = cursor === undefined ? {} : { cursor };
-            const result = await this.#ask(capability, method, params, options).catch(error => {
+            const result = await this.ask(capability, method, params, options).catch(error => {
                 throw cursor !== undefined && error.rpcCode === INVALID_PARAMS ? new StaleCursor(error) : error;
             });
             const { ttlMs } = result;
@@ -94,7 +91,7 @@ export class Lists {
             // The last page may exceed the limit by the length of one message.
             length += JSON.stringify(result).length;
         }
-        throw new McpError('ERR_MCP_BAD_ANSWER', `the list of ${name} has no end`);
+        throw new McpError('ERR_MCP_BAD_ANSWER', `the server's list of ${name} is endless or too long`);
     }
 
     /** Handles a change notification of the server (R-CCH-07). */

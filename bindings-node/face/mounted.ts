@@ -16,13 +16,11 @@ export interface Names {
 
 /** @internal The HTTP requests in progress at an endpoint. */
 export class Mounted {
-    readonly #native: NativeMount;
     readonly #takers = new Map<number, Taker>();
     readonly #busy: (isBusy: boolean) => void;
 
     /** `busy` is called with `true` when the first request begins, and with `false` when the last one has ended. */
-    constructor(native: NativeMount, busy: (isBusy: boolean) => void) {
-        this.#native = native;
+    constructor(private readonly native: NativeMount, busy: (isBusy: boolean) => void) {
         this.#busy = busy;
     }
 
@@ -36,9 +34,9 @@ export class Mounted {
         peer?: string
     ): Exchange | undefined {
         names?.in(headers);
-        const number = this.#native.begin(method, uri, headers, peer);
+        const number = this.native.begin(method, uri, headers, peer);
         if (number === null) return undefined;
-        const exchange = new Exchange(this.#native, number, () => this.#end(number));
+        const exchange = new Exchange(this.native, number, () => this.#end(number));
         if (this.#takers.size === 0) this.#busy(true);
         const taker = take(exchange);
         this.#takers.set(number, names ? renaming(taker, names) : taker);
@@ -61,7 +59,7 @@ export class Mounted {
 
     #end(number: number): void {
         if (!this.#takers.delete(number)) return;
-        this.#native.end(number);
+        this.native.end(number);
         if (this.#takers.size === 0) this.#busy(false);
     }
 }
@@ -76,14 +74,10 @@ function renaming(taker: Taker, names: Names): Taker {
 
 /** @internal One request and its answer. */
 export class Exchange {
-    readonly #native: NativeMount;
-    readonly #number: number;
     /** Call it when the answer is complete, or no longer wanted. */
     readonly end: () => void;
 
-    constructor(native: NativeMount, number: number, end: () => void) {
-        this.#native = native;
-        this.#number = number;
+    constructor(private readonly native: NativeMount, private readonly number: number, end: () => void) {
         this.end = end;
     }
 
@@ -92,16 +86,16 @@ export class Exchange {
      * once there is, unless no more of the body is taken.
      */
     body(piece: Uint8Array): boolean {
-        return this.#native.body(this.#number, piece);
+        return this.native.body(this.number, piece);
     }
 
     /** Marks the end of the request's body. */
     bodyEnd(): void {
-        this.#native.bodyEnd(this.#number);
+        this.native.bodyEnd(this.number);
     }
 
     /** Asks for the next piece of the answer. The first piece comes without being asked for. */
     more(): void {
-        this.#native.more(this.#number);
+        this.native.more(this.number);
     }
 }

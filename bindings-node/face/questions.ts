@@ -19,24 +19,20 @@ export type Question = 'sample' | 'form' | 'page' | 'roots';
  * the call with the answers. The handler then runs again, and questions that it asked before resolve at once.
  */
 export class Questions {
-    readonly #link: Link;
-    readonly #call: number;
     readonly #open = new Map<number, (error: McpError) => void>();
     readonly #roundOver: () => void;
     #isChecked = false;
 
     /** `roundOver` is called when the call is answered with its questions. */
-    constructor(link: Link, call: number, roundOver: () => void) {
-        this.#link = link;
-        this.#call = call;
+    constructor(private readonly link: Link, private readonly call: number, roundOver: () => void) {
         this.#roundOver = roundOver;
     }
 
     ask<Result>(what: Question, params: object, name?: string): Promise<Result> {
-        const link = this.#link;
+        const link = this.link;
         // Reports that the handler made before must be sent before.
         link.flush();
-        const answer = link.native.ask(this.#call, writeJson({ [what]: params })!, name);
+        const answer = link.native.ask(this.call, writeJson({ [what]: params })!, name);
         if (typeof answer === 'string') return Promise.resolve(readJson(answer, link.integers));
         if (answer === null) return Promise.reject(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         return new Promise<Result>((resolve, reject) => {
@@ -45,7 +41,7 @@ export class Questions {
                 act(value);
             };
             this.#open.set(answer, reject);
-            link.waiting.set(answer, { resolve: settle(resolve), reject: settle(reject) });
+            link.await(answer, { resolve: settle(resolve), reject: settle(reject) });
             this.#check();
         });
     }
@@ -57,15 +53,15 @@ export class Questions {
         process.nextTick(() => {
             this.#isChecked = false;
             if (this.#open.size === 0) return;
-            this.#link.flush();
-            if (this.#link.native.endRound(this.#call)) this.#roundOver();
+            this.link.flush();
+            if (this.link.native.endRound(this.call)) this.#roundOver();
         });
     }
 
     /** Rejects all open questions: the call is over. */
     end(error: McpError): void {
         for (const [number, reject] of this.#open) {
-            this.#link.giveUp(number);
+            this.link.giveUp(number);
             reject(error);
         }
         this.#open.clear();

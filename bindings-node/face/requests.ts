@@ -30,16 +30,10 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
 /** @internal Sends the requests of a client and waits for their answers. */
 export class Requests {
-    readonly #link: Link;
-    /** How long a request waits without news, unless its options say otherwise. */
-    readonly timeout: number | undefined;
     /** The log level that each request carries, in revisions that need it. */
     level: LogLevel | undefined;
 
-    constructor(link: Link, timeout: number | undefined) {
-        this.#link = link;
-        this.timeout = timeout;
-    }
+    constructor(private readonly link: Link, readonly timeout: number | undefined) {}
 
     send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
         const json = jsonOf(params);
@@ -71,10 +65,10 @@ export class Requests {
     wait(begin: (link: NativeLink) => number, { signal, onProgress }: RequestOptions = {}, isRaw = false): Promise<any> {
         return new Promise((resolve, reject) => {
             if (signal?.aborted) return reject(cancelled(signal));
-            const link = this.#link;
+            const link = this.link;
             const number = guarded(() => begin(link.native));
             const waiting: Waiting = { resolve, reject, onProgress, isRaw };
-            link.waiting.set(number, waiting);
+            link.await(number, waiting);
             if (signal === undefined) return;
             const forget = onAbort(signal, () => {
                 link.giveUp(number, reasonOf(signal));

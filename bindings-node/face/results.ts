@@ -80,7 +80,7 @@ export function promptAnswer(value: unknown): Answer {
 /** @internal */
 export function objectAnswer(value: unknown): Answer {
     const json = stringify(value);
-    if (!json.startsWith('{')) throw new TypeError('what a method gives is an object');
+    if (!json.startsWith('{')) throw new TypeError('an extension method must return an object');
     return [Outbound.Object, json];
 }
 
@@ -120,7 +120,7 @@ function bytesBlock(data: Uint8Array): Block {
 
 function stringify(value: unknown): string {
     const json = writeJson(value);
-    if (json === undefined) throw new TypeError('the value cannot be said in JSON');
+    if (json === undefined) throw new TypeError('the value is not JSON serializable');
     if (LONE_SURROGATE.test(json)) throw loneSurrogate();
     return json;
 }
@@ -129,5 +129,5 @@ function stringify(value: unknown): string {
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 function loneSurrogate(): TypeError {
-    return new TypeError('a string with a lone surrogate is no text');
+    return new TypeError('a string has a lone surrogate, which UTF-8 cannot represent');
 }

@@ -38,7 +38,7 @@ function jsonSchemaOf(schema: ToJsonSchema, side: 'input' | 'output'): unknown {
     const own = schema['~standard'].jsonSchema?.[side];
     if (own) return own({ target: 'draft-2020-12' });
     if (typeof schema.toJSONSchema === 'function') return schema.toJSONSchema({ io: side });
-    throw new McpError('ERR_MCP_SCHEMA', 'this schema cannot say its JSON Schema: give that instead');
+    throw new McpError('ERR_MCP_SCHEMA', 'cannot convert this schema to JSON Schema; pass JSON Schema or use Zod 4');
 }
 
 /** @internal Describes the issues in one sentence. */

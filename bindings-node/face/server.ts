@@ -215,7 +215,7 @@ export class Server<State = undefined> extends Entries<State> {
                 calls[number] = context;
                 const entry = this.entry(target);
                 if (entry) carryOut(entry, text, context, this.#options.onError);
-                else refuse(context, new ProtocolError('invalid params', 'it has been removed'), false);
+                else refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
             },
             cancelled: (reason, number) => calls[number]?.cancel(reason),
             initialized: text => this.#options.onInitialized?.(clientOf(JSON.parse(text))),

@@ -8,22 +8,19 @@ import { cancelled } from './requests';
 
 /** @internal The open `Listening` streams of a client. */
 export class Streams {
-    readonly #link: Link;
     readonly #open = new Map<Listening, (notice: Notice) => boolean>();
 
-    constructor(link: Link) {
-        this.#link = link;
-    }
+    constructor(private readonly link: Link) {}
 
     /** Opens a stream in stateless revisions (2026-07-28): its notifications carry its id (R-SUB-06). */
     listen(interests: Interests, signal: AbortSignal | undefined): Promise<Listening> {
-        const link = this.#link;
+        const link = this.link;
         return new Promise<Listening>((resolve, reject) => {
             const number = guarded(() => link.native.listen(JSON.stringify(interests)));
             const listening = new Listening(() => link.giveUp(number));
             const forget = signal && onAbort(signal, () => (void listening.close(), reject(cancelled(signal))));
             listening.onEnd(() => forget?.());
-            link.waiting.set(number, {
+            link.await(number, {
                 resolve: () => listening.end(),
                 reject: error => (reject(error), listening.end(error)),
                 onListening: id => {
@@ -61,10 +58,10 @@ export class Streams {
 
     #add(listening: Listening, isMeant: (notice: Notice) => boolean): void {
         this.#open.set(listening, isMeant);
-        this.#link.hold();
+        this.link.hold();
         listening.onEnd(() => {
             this.#open.delete(listening);
-            this.#link.letGo();
+            this.link.letGo();
         });
     }
 

@@ -29,7 +29,7 @@ export function readTask(json: Record<string, any>): TaskInfo {
     const { taskId, status, statusMessage, createdAt, lastUpdatedAt } = json;
     const pollInterval = json.pollIntervalMs ?? json.pollInterval;
     if (typeof taskId !== 'string' || !STATUSES.includes(status))
-        throw new McpError('ERR_MCP_BAD_ANSWER', 'a task of another shape');
+        throw new McpError('ERR_MCP_BAD_ANSWER', 'the server sent a task without id or known status');
     return {
         taskId,
         status,
@@ -126,7 +126,7 @@ export class ToolTask implements AsyncIterable<TaskInfo> {
     }
 
     async #ask(method: string, options: RequestOptions | undefined): Promise<Record<string, unknown>> {
-        if (this.id === undefined) throw new McpError('ERR_MCP_MISUSE', 'the server answered at once: there is no task');
+        if (this.id === undefined) throw new McpError('ERR_MCP_MISUSE', 'the server answered the call at once, without a task');
         if (this.#connection.opened.tasks === null) throw new McpError('ERR_MCP_UNSUPPORTED', 'this revision has no tasks');
         return this.#connection.request(method, { taskId: this.id }, options);
     }

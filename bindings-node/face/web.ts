@@ -49,9 +49,8 @@ async function sendBody(body: ReadableStreamDefaultReader<Uint8Array> | undefine
     }
 }
 
-/** Streams an answer as fast as the client reads it. */
-class Streamer implements Taker {
-    readonly #exchange: Exchange;
+/** @internal Streams an answer as fast as the client reads it. */
+export class Streamer implements Taker {
     readonly #respond: (response: Response) => void;
     readonly #encoder = new TextEncoder();
     #head: ResponseInit | undefined;
@@ -63,8 +62,7 @@ class Streamer implements Taker {
     onEnd: () => void = () => {};
     room: () => void = () => {};
 
-    constructor(exchange: Exchange, respond: (response: Response) => void) {
-        this.#exchange = exchange;
+    constructor(private readonly exchange: Pick<Exchange, 'more' | 'end'>, respond: (response: Response) => void) {
         this.#respond = respond;
     }
 
@@ -101,7 +99,7 @@ class Streamer implements Taker {
         const body = new ReadableStream<Uint8Array>({
             start: controller => void (this.#controller = controller),
             pull: () => this.#pull(),
-            cancel: () => (this.#end(), this.#exchange.end())
+            cancel: () => (this.#end(), this.exchange.end())
         });
         const head = this.#head;
         this.#head = undefined;
@@ -116,6 +114,6 @@ class Streamer implements Taker {
     #pull(): void {
         if (this.#isOwed) return;
         this.#isOwed = true;
-        this.#exchange.more();
+        this.exchange.more();
     }
 }

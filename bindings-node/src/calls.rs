@@ -4,7 +4,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Wake, Waker};
 
-use hashbrown::HashMap;
 use mcpbolt::connection::{Principal, Progress, Replies, ReplyTo};
 use mcpbolt::correlate::{CancelToken, Cancelled};
 use mcpbolt::mcp::Era;
@@ -20,44 +19,7 @@ use crate::json;
 use crate::slots::Slots;
 
 /// All calls in progress: JavaScript identifies them by number, clients by id.
-#[derive(Default)]
-pub struct Calls {
-    slots: Slots<Underway>,
-    numbers: HashMap<CallId, u32>,
-}
-
-impl Calls {
-    /// The number that the next call gets.
-    pub fn vacant(&self) -> u32 {
-        self.slots.vacant()
-    }
-
-    /// Adds a call.
-    pub fn insert(&mut self, call: Underway) {
-        let id = call.id();
-        self.numbers.insert(id, self.slots.insert(call));
-    }
-
-    /// The number of a call, as long as it is in progress.
-    pub fn number(&self, id: CallId) -> Option<u32> {
-        self.numbers.get(&id).copied()
-    }
-
-    pub fn get(&self, number: u32) -> Option<&Underway> {
-        self.slots.get(number)
-    }
-
-    pub fn get_mut(&mut self, number: u32) -> Option<&mut Underway> {
-        self.slots.get_mut(number)
-    }
-
-    /// Removes a call; its number is free again.
-    pub fn remove(&mut self, number: u32) -> Option<Underway> {
-        let call = self.slots.remove(number)?;
-        self.numbers.remove(&call.id());
-        Some(call)
-    }
-}
+pub type Calls = Slots<CallId, Underway>;
 
 /// A call in progress, with the state needed to answer it and to ask on its behalf.
 #[derive(Debug)]
@@ -81,7 +43,7 @@ impl Underway {
         &self.arrived.caller
     }
 
-    fn id(&self) -> CallId {
+    pub fn id(&self) -> CallId {
         self.caller().call(self.reply().key())
     }
 

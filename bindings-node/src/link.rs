@@ -241,7 +241,10 @@ impl Link {
                     rows.call(number, &arrived.call, live);
                 });
                 match written {
-                    Ok(()) => self.calls.insert(Underway::new(arrived, &self.inbox)),
+                    Ok(()) => {
+                        let call = Underway::new(arrived, &self.inbox);
+                        self.calls.insert(call.id(), call);
+                    }
                     Err(panic) => arrived.fail(&panic),
                 }
             }

@@ -253,7 +253,7 @@ for (const generation of [1, 2])
             assert.deepEqual([told.headers.get('content-type'), told.all.length, textOf(told.last.result)], ['application/json', 1, 'done']);
             const asked = await call(8, 'roots');
             assert.equal(asked.headers.get('content-type'), 'application/json');
-            assert.match(textOf(asked.last.result), session ? /no handler can ask for roots/ : /roots/);
+            assert.match(textOf(asked.last.result), session ? /cannot send roots\/list/ : /roots/);
         });
 
 test('createMcpHandler answers in JSON alone where it is to', async t => {

@@ -42,9 +42,7 @@ const KIND_MASK = 7;
 const INVITES_ANSWER = 8;
 const SHORT_ID = 16;
 const KINDS = ['request', 'notification', 'response', 'error', 'batch', 'invalid'] as const;
-const METHODS = native.methodNames();
-const CODES = native.faultCodes();
-const SENTENCES = native.faultSentences();
+const { methods: METHODS, faults: FAULTS }: { methods: string[]; faults: [code: number, sentence: string][] } = JSON.parse(native.rowTables());
 
 /** @internal The bytes of messages, and what was found in them. */
 export interface Source {
@@ -148,14 +146,14 @@ export class Message {
     get fault(): string | undefined {
         if (!this.#is(5, 5)) return undefined;
         const { table } = this.source;
-        const sentence = SENTENCES[table[this.at + At.Fault]!]!;
+        const sentence = FAULTS[table[this.at + At.Fault]!]![1];
         const offset = table[this.at + At.Offset]!;
         return offset < 0 ? sentence : `${sentence} at byte ${offset}`;
     }
 
     /** The JSON-RPC code of the error to answer with: -32700, -32600 or -32602; only for the kind `invalid`. */
     get code(): number | undefined {
-        return this.#is(5, 5) ? CODES[this.source.table[this.at + At.Fault]!] : undefined;
+        return this.#is(5, 5) ? FAULTS[this.source.table[this.at + At.Fault]!]![0] : undefined;
     }
 
     /**

@@ -22,7 +22,7 @@ export interface AccelerationReport {
 export function servedOf(server: SdkServer, revision?: string): Served {
     const protocol = protocolOf(server);
     if (protocol === undefined && authenticates(server))
-        throw new McpError('ERR_MCP_MISUSE', 'its clients are authenticated by what it listens with itself: serve it by its own start()');
+        throw new McpError('ERR_MCP_MISUSE', 'FastMCP authenticates clients in its own listener; serve it with its start()');
     const bridge = new Bridge({ server, opens: protocol === undefined, ...(revision !== undefined && { revision }) });
     const mcp = mcpServerOf(server);
     if (mcp === undefined || protocol?._taskStore !== undefined) return { bridge, mcp };

@@ -298,7 +298,7 @@ export class Bridge implements SdkTransport {
         const link = this.#link;
         const call = relatedRequestId === undefined ? undefined : this.#calls.get(relatedRequestId);
         if (link === undefined || (call === undefined && this.#clients.size !== 1))
-            throw new McpError('ERR_MCP_CLOSED', `which client is asked? Say relatedRequestId: there are ${this.#clients.size}`);
+            throw new McpError('ERR_MCP_CLOSED', `cannot choose among ${this.#clients.size} clients; pass relatedRequestId`);
         link.flush();
         const [client] = this.#clients;
         const wantsProgress = params?._meta?.progressToken !== undefined;
@@ -309,7 +309,7 @@ export class Bridge implements SdkTransport {
             this.#asked.delete(id);
             this.#deliver({ jsonrpc: '2.0', id, ...answer });
         };
-        link.waiting.set(number, {
+        link.await(number, {
             resolve: result => settle({ result }),
             reject: error => settle({ error: errorOf(error) }),
             onProgress: progress => this.notify('notifications/progress', { progressToken: params._meta.progressToken, ...progress })

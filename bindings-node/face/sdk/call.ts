@@ -21,12 +21,6 @@ export interface Head {
  * context, and an object with a getter costs more than the rest of a call, so the context is filled on first access.
  */
 export class SdkCall implements ProxyHandler<any> {
-    readonly bridge: Bridge;
-    /** The engine's number of the call. */
-    readonly number: number;
-    readonly method: string;
-    /** Whether it came without a handshake, and describes its client itself. */
-    readonly isAlone: boolean;
     /** The bridge's count of list changes when the call arrived. */
     readonly changes: number;
     /** Whether it was passed to the SDK's protocol. */
@@ -48,11 +42,7 @@ export class SdkCall implements ProxyHandler<any> {
     #reason: unknown;
     #controller: AbortController | undefined;
 
-    constructor(bridge: Bridge, number: number, method: string, isAlone: boolean) {
-        this.bridge = bridge;
-        this.number = number;
-        this.method = method;
-        this.isAlone = isAlone;
+    constructor(readonly bridge: Bridge, readonly number: number, readonly method: string, readonly isAlone: boolean) {
         this.changes = bridge.changes;
     }
 

@@ -105,7 +105,7 @@ export class StreamableHTTPClientTransport implements SdkTransport {
 
     /** Starts to carry messages; called by `connect()`. */
     async start(): Promise<void> {
-        if (this.#link) throw new McpError('ERR_MCP_MISUSE', 'it is started already: connect() does that');
+        if (this.#link) throw new McpError('ERR_MCP_MISUSE', 'already started; connect() calls start()');
         let end!: () => void;
         this.#ended = new Promise(resolve => (end = resolve));
         const receiver = {

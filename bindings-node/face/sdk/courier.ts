@@ -16,14 +16,11 @@ interface Parcel {
  * prompt with a random name returns the result of another one.
  */
 export class Couriers {
-    readonly #server: SdkMcpServer;
     readonly #parcels = new Map<Id, Parcel>();
     /** The params that address the courier of each kind. */
     readonly #addresses = new Map<Kind, object>();
 
-    constructor(server: SdkMcpServer) {
-        this.#server = server;
-    }
+    constructor(private readonly server: SdkMcpServer) {}
 
     bring(kind: Kind, call: SdkCall, open: () => unknown, again: (context: object) => unknown): void {
         let address = this.#addresses.get(kind);
@@ -43,7 +40,7 @@ export class Couriers {
         };
         const inFirst = (extra: any) => open(extra.requestId, extra);
         const inSecond = async (_: unknown, context: any) => open(context.mcpReq.id, context);
-        const { _registeredTools, _registeredResources, _registeredPrompts } = this.#server;
+        const { _registeredTools, _registeredResources, _registeredPrompts } = this.server;
         const place = (registry: object, name: string, value: object) =>
             Object.defineProperty(registry, name, { value: { enabled: true, ...value }, enumerable: false });
         const name = `mcpbolt-courier-${randomUUID()}`;

@@ -89,22 +89,17 @@ interface Made {
 
 /** The servers of both eras, created by one factory, on one endpoint. */
 class Entry {
-    readonly #factory: McpServerFactory;
-    readonly #options: CreateMcpHandlerOptions;
     #made: Promise<Made> | undefined;
     isClosed = false;
 
-    constructor(factory: McpServerFactory, options: CreateMcpHandlerOptions) {
-        this.#factory = factory;
-        this.#options = options;
-    }
+    constructor(private readonly factory: McpServerFactory, private readonly options: CreateMcpHandlerOptions) {}
 
     /** If the creation fails, the next request tries again. */
     get(): Promise<Made> {
         if (this.isClosed) return Promise.reject(new McpError('ERR_MCP_CLOSED', 'this handler has been closed'));
         return (this.#made ??= this.#make().catch(error => {
             this.#made = undefined;
-            this.#options.onerror?.(error);
+            this.options.onerror?.(error);
             throw error;
         }));
     }
@@ -114,13 +109,13 @@ class Entry {
     }
 
     async #make(): Promise<Made> {
-        const { legacy, keepAliveMs, maxRequestBodySize = 4 << 20, hosts = ['*'], origins } = this.#options;
-        const first = await this.#factory(contextOf('modern'));
+        const { legacy, keepAliveMs, maxRequestBodySize = 4 << 20, hosts = ['*'], origins } = this.options;
+        const first = await this.factory(contextOf('modern'));
         const isModern = generationOf(protocolOf(first)) === 2;
         const sides: Sides = isModern ? { alone: servedOf(first, MODERN) } : { handshake: servedOf(first) };
-        if (isModern && legacy !== 'reject') sides.handshake = servedOf(await this.#factory(contextOf('legacy')));
+        if (isModern && legacy !== 'reject') sides.handshake = servedOf(await this.factory(contextOf('legacy')));
         for (const side of Object.values(sides)) side.bridge.isShared = true;
-        if (sides.alone) sides.alone.bridge.answersAlone = this.#options.responseMode === 'json';
+        if (sides.alone) sides.alone.bridge.answersAlone = this.options.responseMode === 'json';
         const server = new Delegated(introductionOf(protocolOf(first)), sides);
         const options: EndpointOptions = {
             hosts,

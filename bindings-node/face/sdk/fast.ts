@@ -25,23 +25,17 @@ interface Numbered {
  * runs; results other than plain text or data are checked and sent by the SDK.
  */
 export class Fast {
-    readonly #server: SdkMcpServer;
-    readonly #generation: 1 | 2;
-    readonly #proof: Proof;
     readonly #couriers: Couriers;
     readonly #numbered: Numbered[] = [];
     readonly #numbers = new Map<string, number>();
 
-    constructor(server: SdkMcpServer, generation: 1 | 2, proof: Proof) {
-        this.#server = server;
-        this.#generation = generation;
-        this.#proof = proof;
+    constructor(private readonly server: SdkMcpServer, private readonly generation: 1 | 2, private readonly proof: Proof) {
         this.#couriers = new Couriers(server);
     }
 
     /** The names and numbers of the current tools. A name keeps its number. */
     number(): [string[], number[]] {
-        const names = Object.keys(this.#server._registeredTools);
+        const names = Object.keys(this.server._registeredTools);
         const all = names.map(name => [name, this.#numberOf(name)] as const).filter(([, number]) => number < MAX_TOOLS);
         return [all.map(([name]) => name), all.map(([, number]) => number)];
     }
@@ -61,9 +55,9 @@ export class Fast {
 
     /** Serves a call of the tool with that number; returns whether it is served here. */
     invoke(call: SdkCall, number: number): boolean {
-        if (!this.#proof.holds('tools/call')) return false;
+        if (!this.proof.holds('tools/call')) return false;
         const numbered = this.#numbered[number]!;
-        const tool = entryOf(this.#server._registeredTools, numbered.name);
+        const tool = entryOf(this.server._registeredTools, numbered.name);
         if (tool === undefined || whyNot(tool) !== undefined) return false;
         const { inputSchema } = tool;
         if (numbered.schema !== inputSchema) {
@@ -77,11 +71,11 @@ export class Fast {
     serve(call: SdkCall): boolean {
         const { method } = call;
         const { params } = call.message;
-        if (!isObject(params) || !this.#proof.holds(method) || isOutOfTheOrdinary(params)) return false;
+        if (!isObject(params) || !this.proof.holds(method) || isOutOfTheOrdinary(params)) return false;
         switch (method) {
             case 'tools/call': {
                 const { name, arguments: args, task } = params;
-                const tool = entryOf(this.#server._registeredTools, name);
+                const tool = entryOf(this.server._registeredTools, name);
                 if (tool === undefined || task !== undefined || whyNot(tool) !== undefined) return false;
                 if (args !== undefined && !isObject(args)) return false;
                 return this.#callTool(call, name, tool, args, tool.inputSchema ? readerOf(tool.inputSchema) : null);
@@ -96,14 +90,14 @@ export class Fast {
     }
 
     #callTool(call: SdkCall, name: string, tool: SdkTool, args: object | undefined, reader: Reader | null): boolean {
-        const isBounded = this.#server._maxToolInputElements !== undefined;
+        const isBounded = this.server._maxToolInputElements !== undefined;
         if (tool.inputSchema === undefined || tool.inputSchema === null) {
             if (isBounded) return false;
             this.#run(call, name, tool, undefined);
             return true;
         }
         if (reader === null || isBounded) {
-            const read = this.#server.validateToolInput(tool, args, name);
+            const read = this.server.validateToolInput(tool, args, name);
             read.then(
                 value => this.#run(call, name, tool, value),
                 error => this.#threw(call, error)
@@ -119,7 +113,7 @@ export class Fast {
     /** Tools without an input schema get no arguments. */
     #invoke(tool: SdkTool, args: unknown, context: object): unknown {
         const { handler, executor } = tool;
-        if (this.#generation === 2) return executor!(args, context);
+        if (this.generation === 2) return executor!(args, context);
         return tool.inputSchema ? handler(args, context) : handler(context);
     }
 
@@ -139,8 +133,8 @@ export class Fast {
 
     #gave(call: SdkCall, name: string, tool: SdkTool, args: unknown, result: any): void {
         if (call.isOver) return;
-        if (tool.outputSchema && !result?.isError && (this.#generation === 1 || result?.resultType !== 'input_required')) {
-            const checked = this.#server.validateToolOutput(tool, result, name);
+        if (tool.outputSchema && !result?.isError && (this.generation === 1 || result?.resultType !== 'input_required')) {
+            const checked = this.server.validateToolOutput(tool, result, name);
             checked.then(
                 () => this.#send(call, tool, args, result),
                 error => this.#threw(call, error)
@@ -154,7 +148,7 @@ export class Fast {
         const { bridge } = call;
         if (text !== undefined) return bridge.answer(call, Outbound.Text, text);
         // How v2 sends structured content depends on the revision.
-        if (isPlainResult(result) && (this.#generation === 1 || result.structuredContent === undefined))
+        if (isPlainResult(result) && (this.generation === 1 || result.structuredContent === undefined))
             return bridge.answer(call, Outbound.Object, JSON.stringify(result));
         this.#couriers.bring('tools/call', call, () => result, context => this.#invoke(tool, args, context));
     }
@@ -176,27 +170,27 @@ export class Fast {
     #read(call: SdkCall, { uri }: Record<string, any>): boolean {
         if (typeof uri !== 'string' || !URL.canParse(uri)) return false;
         const url = new URL(uri);
-        const resource = entryOf(this.#server._registeredResources, url.toString());
+        const resource = entryOf(this.server._registeredResources, url.toString());
         if (resource) {
             if (!resource.enabled) return false;
             return this.#give('resources/read', call, resource, context => resource.readCallback(url, context));
         }
-        for (const template of Object.values(this.#server._registeredResourceTemplates)) {
+        for (const template of Object.values(this.server._registeredResourceTemplates)) {
             const variables = template.resourceTemplate!.uriTemplate.match(url.toString());
             if (!variables) continue;
             // v1 reads disabled templates, too.
-            if (this.#generation === 2 && !template.enabled) return false;
+            if (this.generation === 2 && !template.enabled) return false;
             return this.#give('resources/read', call, template, context => template.readCallback(url, variables, context));
         }
         return false;
     }
 
     #getPrompt(call: SdkCall, { name, arguments: args }: Record<string, any>): boolean {
-        const prompt = entryOf(this.#server._registeredPrompts, name);
+        const prompt = entryOf(this.server._registeredPrompts, name);
         if (!prompt?.enabled || !areStrings(args)) return false;
         const { argsSchema, callback, handler } = prompt;
         // In v2 the handler validates its arguments itself.
-        if (this.#generation === 2) return handler !== undefined && this.#give('prompts/get', call, prompt, context => handler(args, context));
+        if (this.generation === 2) return handler !== undefined && this.#give('prompts/get', call, prompt, context => handler(args, context));
         if (!callback) return false;
         if (!argsSchema) return this.#give('prompts/get', call, prompt, context => callback(context));
         const read = readerOf(argsSchema)?.(args ?? {});
@@ -209,7 +203,7 @@ export class Fast {
         const fail = (error: any) => {
             if (call.isOver) return;
             // v2 reports some errors differently.
-            if (this.#generation === 2) return this.#bringError(kind, call, error);
+            if (this.generation === 2) return this.#bringError(kind, call, error);
             const code = Number.isSafeInteger(error.code) ? error.code : INTERNAL;
             const { message = 'Internal error', data } = error;
             bridge.answer(call, Outbound.Error, JSON.stringify({ message, data }), code);
@@ -218,9 +212,9 @@ export class Fast {
             if (call.isOver) return;
             // From 2026-07-28 on, a read resource says how long it may be cached, by rules of v2.
             const isCached = call.isAlone && kind === 'resources/read';
-            const isPlain = isObject(result) && (this.#generation === 1 || isSettled(result));
+            const isPlain = isObject(result) && (this.generation === 1 || isSettled(result));
             if (isPlain && !isCached) return bridge.answer(call, Outbound.Object, JSON.stringify(result));
-            if (this.#generation === 1) return fail(new TypeError('the handler gave no result'));
+            if (this.generation === 1) return fail(new TypeError('the handler returned no result object'));
             const kept = isCached && isObject(result) ? { ...cacheHint, ...result } : result;
             this.#couriers.bring(kind, call, () => kept, give);
         };

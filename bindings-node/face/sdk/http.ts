@@ -4,11 +4,11 @@ import { guarded, McpError } from '../errors';
 import { headersOf } from '../handler';
 import { native } from '../native';
 import { settingsJson } from '../numbers';
-import type { Names } from '../mounted';
+import type { Names, Taker } from '../mounted';
 import type { Endpoint } from '../mount';
 import { Bridge } from './bridge';
 import { Delegated } from './delegated';
-import { refuse, StatelessExchange, toNode, toWeb, type Answering } from './exchange';
+import { refuse, StatelessExchange, toNode, toWeb } from './exchange';
 import { webHeadersOf } from '../web';
 import { UNSAID } from './said';
 import { isLeftOut, refuseOptions, type Id, type Message, type SdkTransport, type SendOptions } from './shapes';
@@ -73,7 +73,7 @@ abstract class HttpServerTransport implements SdkTransport {
 
     /** Called by `connect()`. */
     async start(): Promise<void> {
-        if (this.#bridge) throw new McpError('ERR_MCP_MISUSE', 'it is started already: connect() does that');
+        if (this.#bridge) throw new McpError('ERR_MCP_MISUSE', 'already started; connect() calls start()');
         const bridge = (this.#bridge = new Bridge({ generation: this.#generation, opens: true }));
         bridge.onmessage = (message, extra) => this.onmessage?.(message, extra);
         bridge.onerror = error => this.onerror?.(error);
@@ -101,7 +101,7 @@ abstract class HttpServerTransport implements SdkTransport {
     }
 
     /** @internal Whether a request without a session is refused; if so, it has been answered. */
-    protected isRefused(answering: Answering, method: string, headers: string[]): boolean {
+    protected isRefused(answering: Taker, method: string, headers: string[]): boolean {
         const refusal = guarded(() => native.screen(settingsJson(this.#sources()), method, headers));
         if (refusal) refuse(answering, refusal.status, -32600, refusal.why);
         return refusal !== null;
@@ -172,7 +172,7 @@ abstract class HttpServerTransport implements SdkTransport {
     };
 
     /** @internal Serves one POST without a session. */
-    protected alone(answering: Answering, method: string, body: unknown, extra: (generation: 1 | 2) => object): void {
+    protected alone(answering: Taker, method: string, body: unknown, extra: (generation: 1 | 2) => object): void {
         if (this.#isClosed) return refuse(answering, 404, -32001, 'Session not found');
         if (method !== 'POST') return refuse(answering, 405, -32000, 'Method not allowed.');
         const received = extra(this.#generation);

@@ -37,8 +37,6 @@ function expected(generation: 1 | 2, method: string): string {
 
 /** @internal What is known about the handlers of one `McpServer`. */
 export class Proof {
-    readonly #server: SdkMcpServer;
-    readonly #generation: 1 | 2;
     /** The file that contains the methods of `McpServer`. */
     readonly #file: string | undefined;
     readonly #proven = new Map<string, unknown>();
@@ -46,9 +44,7 @@ export class Proof {
     /** The methods of the requests that the SDK was passed in this turn of the loop. */
     readonly #begun = new Set<string>();
 
-    constructor(server: SdkMcpServer, generation: 1 | 2) {
-        this.#server = server;
-        this.#generation = generation;
+    constructor(private readonly server: SdkMcpServer, private readonly generation: 1 | 2) {
         let file: string | undefined;
         const stop = observe(server, 'server', () => (file ??= callers()[0]?.getFileName() ?? undefined));
         server.isConnected();
@@ -81,10 +77,10 @@ export class Proof {
         if (registry === undefined || !isFirst || this.isOther(method) !== undefined) return send();
         const handler = this.#handler(method);
         const refuse = () => this.#refused.set(method, handler);
-        const stop = observe(this.#server, registry, () => {
+        const stop = observe(this.server, registry, () => {
             stop();
             const sites = callers();
-            const isOwn = namesOf(sites) === expected(this.#generation, method) && sites[0]?.getFileName() === this.#file;
+            const isOwn = namesOf(sites) === expected(this.generation, method) && sites[0]?.getFileName() === this.#file;
             if (isOwn) this.#proven.set(method, handler);
             else refuse();
         });
@@ -97,7 +93,7 @@ export class Proof {
     }
 
     #handler(method: string): unknown {
-        return this.#server.server._requestHandlers?.get(method);
+        return this.server.server._requestHandlers?.get(method);
     }
 }
 

@@ -140,7 +140,7 @@ export function isObject(value: unknown): value is Record<string, any> {
  */
 export function refuseOptions(options: object, refused: Readonly<Record<string, string>>): void {
     for (const [name, instead] of Object.entries(refused))
-        if ((options as Record<string, unknown>)[name] !== undefined) throw new McpError('ERR_MCP_MISUSE', `${name} is for the SDK's own class: ${instead}`);
+        if ((options as Record<string, unknown>)[name] !== undefined) throw new McpError('ERR_MCP_MISUSE', `${name} is not supported here: ${instead}`);
 }
 
 /**
@@ -149,6 +149,6 @@ export function refuseOptions(options: object, refused: Readonly<Record<string, 
  */
 export function isLeftOut({ method, id }: Message, { relatedRequestId }: SendOptions = {}): boolean {
     if (method === undefined || relatedRequestId === undefined) return false;
-    if (id !== undefined) throw new McpError('ERR_MCP_MISUSE', `answers are JSON alone here, so that no handler can ask for ${method}`);
+    if (id !== undefined) throw new McpError('ERR_MCP_MISUSE', `with JSON answers only, a handler cannot send ${method} to its client`);
     return true;
 }

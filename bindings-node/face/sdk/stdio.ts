@@ -24,7 +24,7 @@ abstract class Pipes implements SdkTransport {
 
     /** Starts to carry messages; called by `connect()`. */
     async start(): Promise<void> {
-        if (this.#link) throw new McpError('ERR_MCP_MISUSE', 'it is started already: connect() does that');
+        if (this.#link) throw new McpError('ERR_MCP_MISUSE', 'already started; connect() calls start()');
         let end!: () => void;
         this.#ended = new Promise(resolve => (end = resolve));
         const receiver = {
@@ -90,7 +90,7 @@ export class StdioServerTransport extends Pipes {
         super();
         // No default parameters: Node initializes `process.stdin` and `process.stdout` on first access.
         const isOther = (stdin !== undefined && stdin !== process.stdin) || (stdout !== undefined && stdout !== process.stdout);
-        if (isOther) throw new McpError('ERR_MCP_MISUSE', "other streams than the process's are for the SDK's own class");
+        if (isOther) throw new McpError('ERR_MCP_MISUSE', "only the process's own stdin and stdout are supported; use the SDK's class for other streams");
     }
 
     /** @internal */

@@ -7,6 +7,7 @@ use mcpbolt::message::{self, Envelope, Frame, Message, decode_unpadded};
 use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Int32ArraySlice};
 use napi_derive::napi;
+use serde_json::json;
 
 use super::rows::{self, WIDTH};
 use crate::drain::integers;
@@ -64,28 +65,11 @@ fn put(table: &mut [i32], index: usize, row: [i32; WIDTH]) {
     }
 }
 
-/// The names of the methods, by their number in rows.
+/// What the numbers in rows stand for, as JSON: the names of `methods`, and the code and the sentence of each
+/// of `faults`.
 #[napi(catch_unwind)]
-pub fn method_names() -> Vec<&'static str> {
-    rows::methods()
-}
-
-/// The error codes of faults, by their number in rows.
-#[napi(catch_unwind)]
-pub fn fault_codes() -> Vec<i32> {
-    rows::sentences()
-        .into_iter()
-        .map(|(code, _)| code)
-        .collect()
-}
-
-/// The sentences of faults, by their number in rows.
-#[napi(catch_unwind)]
-pub fn fault_sentences() -> Vec<String> {
-    rows::sentences()
-        .into_iter()
-        .map(|(_, text)| text)
-        .collect()
+pub fn row_tables() -> String {
+    json!({ "methods": rows::methods(), "faults": rows::sentences() }).to_string()
 }
 
 fn depth(max_depth: Option<u32>) -> usize {

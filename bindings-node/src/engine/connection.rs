@@ -1,6 +1,6 @@
 //! A connection that a program drives itself: bytes in, bytes and events out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -53,36 +53,7 @@ pub struct EngineConnection {
 }
 
 /// The peer's unanswered requests.
-#[derive(Default)]
-pub struct Calls {
-    slots: Slots<Call>,
-    numbers: HashMap<CallKey, u32>,
-}
-
-impl Calls {
-    fn insert(&mut self, call: Call) -> u32 {
-        let key = call.reply.key();
-        let number = self.slots.insert(call);
-        self.numbers.insert(key, number);
-        number
-    }
-
-    fn cancelled(&mut self, key: CallKey) -> Option<u32> {
-        let number = *self.numbers.get(&key)?;
-        self.take(number);
-        Some(number)
-    }
-
-    pub fn get(&self, number: u32) -> Option<&Call> {
-        self.slots.get(number)
-    }
-
-    pub fn take(&mut self, number: u32) -> Option<Call> {
-        let call = self.slots.remove(number)?;
-        self.numbers.remove(&call.reply.key());
-        Some(call)
-    }
-}
+pub type Calls = Slots<CallKey, Call>;
 
 /// Converts milliseconds of the program's clock to the engine's instants.
 struct Clock {
@@ -332,11 +303,12 @@ fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: ConnectionEvent) {
             let about = index.unwrap_or_default() as i32 * 2;
             let about = about + i32::from(call.reply.wants_progress());
             let message = call.message.clone();
-            let number = calls.insert(*call);
+            let number = calls.insert(call.reply.key(), *call);
             rows.message(Kind::Request, [number as i32, about], &message);
         }
         ConnectionEvent::Cancelled(key, reason) => {
-            if let Some(number) = calls.cancelled(key) {
+            if let Some(number) = calls.number(key) {
+                calls.remove(number);
                 let reason = reason.unwrap_or_default();
                 rows.text(Kind::Cancelled, [number as i32, 0], reason.as_bytes());
             }

@@ -30,7 +30,7 @@ impl EngineConnection {
     /// Answers with a result, a JSON object; returns whether the request was open.
     #[napi(catch_unwind)]
     pub fn respond(&mut self, call: u32, result: String) -> bool {
-        let Some(call) = self.calls.take(call) else {
+        let Some(call) = self.calls.remove(call) else {
             return false;
         };
         let mut replies = self.inner.handle().replies();
@@ -49,7 +49,7 @@ impl EngineConnection {
         data: Option<String>,
     ) -> Result<bool> {
         let kind = kind.as_deref().map(self::kind).transpose()?;
-        let Some(call) = self.calls.take(call) else {
+        let Some(call) = self.calls.remove(call) else {
             return Ok(false);
         };
         let (mut replies, data) = (self.inner.handle().replies(), data.as_deref());
