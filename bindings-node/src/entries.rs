@@ -42,7 +42,7 @@ fn audited(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Policy> {
             leaving.leave();
             Ok(call.value)
         })
-        .map_err(|why| misuse(why))?;
+        .map_err(misuse)?;
     let closing = queue.clone();
     Ok(policy.audit_through(queue, move |event| {
         let status = tell.call(event.to_json(), ThreadsafeFunctionCallMode::NonBlocking);
@@ -303,14 +303,14 @@ impl Entries {
     ) -> Result<T> {
         let Some(served) = &self.served else {
             let outcome = change(&mut self.registry, &mut self.templates);
-            return outcome.map_err(|why| error::registry(why));
+            return outcome.map_err(error::registry);
         };
         let mut made = None;
         let outcome = served.live.change(|mut registry, mut templates| {
             made = Some(change(&mut registry, &mut templates)?);
             Ok((registry, templates))
         });
-        outcome.map_err(|why| error::registry(why))?;
+        outcome.map_err(error::registry)?;
         made.ok_or_else(|| error("ERR_MCP_INTERNAL", "nothing was changed"))
     }
 

@@ -229,7 +229,7 @@ impl Link {
         };
         let sent = handle.and_then(|handle| {
             let sent = handle.request(&method, params.as_deref(), options);
-            sent.map_err(|why| error::request(why))
+            sent.map_err(error::request)
         });
         match sent {
             Ok(response) => {
@@ -249,6 +249,6 @@ impl Link {
         let told = self
             .client_handle(client)?
             .notify(&method, params.as_deref());
-        told.map_err(|why| error::request(why))
+        told.map_err(error::request)
     }
 }

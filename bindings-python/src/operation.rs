@@ -22,6 +22,10 @@ pub enum Operation {
 pub type MakeObject = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
 /// The successful outcome of an operation.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is moved once, to its converter"
+)]
 pub enum Outcome {
     Answer(Message),
     Json(String),

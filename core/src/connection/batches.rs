@@ -59,6 +59,7 @@ pub(crate) struct NewBatch {
 }
 
 /// What to do next for a batch.
+#[allow(clippy::large_enum_variant, reason = "it lives for one step")]
 pub(super) enum Step {
     /// Serve this member.
     Serve(usize, Message),

@@ -36,7 +36,8 @@ pub(super) fn negotiate(
     };
     let is_object = |name| member(name).is_some_and(|value| value.starts_with('{'));
     let is_named = is_object("clientInfo");
-    if !config.lenient && !overlay.lenient && !(is_object("capabilities") && is_named) {
+    let is_lenient = config.lenient || overlay.lenient;
+    if !(is_lenient || is_object("capabilities") && is_named) {
         let why = "capabilities and clientInfo must be objects";
         return Err((ErrorKind::InvalidParams, why, None));
     }

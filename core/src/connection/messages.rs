@@ -142,6 +142,10 @@ impl<'a> Pass<'a> {
             Some(method) if !method.defined(revision, peer) || !method.is_request() => {
                 return unknown(&message, exchange.answer(&core.config, asked));
             }
+            #[allow(
+                clippy::collapsible_match,
+                reason = "a guard would borrow `self` twice"
+            )]
             Some(Method::Initialize) if !core.drain.is_running() => {
                 if self.initialize(exchange, message, asked) {
                     return;

@@ -126,13 +126,16 @@ impl Engine {
     }
 }
 
+/// Writes a message anew, as the answer to the request of this id.
+pub type Complete = fn(&[u8], u64) -> Vec<u8>;
+
 /// Passes messages to the connection.
 pub struct ToConnection<'a> {
     pub engine: &'a Engine,
     /// The request that is to be answered; `None` on a stream of no request.
     pub id: Option<u64>,
     /// Completes a message that answers the request of that id.
-    pub complete: Option<fn(&[u8], u64) -> Vec<u8>>,
+    pub complete: Option<Complete>,
 }
 
 impl MessageSink for ToConnection<'_> {
