@@ -161,7 +161,8 @@ fn stall(notifications: u32) {
     assert!(peers.iter().all(|peer| !peer.connection.is_closed()));
     let beside = p99(&mut healthy, now);
     println!("p99 of a healthy peer: {alone:?} alone, {beside:?} beside them");
-    assert!(beside < alone * 10 + Duration::from_millis(1));
+    // Another process may take the core for a few slices of the scheduler.
+    assert!(beside < alone * 10 + Duration::from_millis(20));
 
     // The answer is not dropped, and the newest progress goes before it.
     let peer = &mut peers[0];
