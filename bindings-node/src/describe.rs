@@ -36,7 +36,7 @@ impl<'a> Introduction<'a> {
     }
 }
 
-/// What a client learned when its connection opened: `Opened` in `face/connection.ts`.
+/// The facts that a client learned when its connection opened: `Opened` in `face/connection.ts`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Opened<'a> {

@@ -1,4 +1,4 @@
-//! What a handler does on behalf of its call: questions to the client, tasks, and what it asks about the call.
+//! The operations of a handler for its call: questions to the client, tasks, and facts about the call.
 
 use std::task::Waker;
 use std::time::Duration;

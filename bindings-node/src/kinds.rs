@@ -42,7 +42,7 @@ pub enum Inbound {
     Invoke,
     /// Like `Invoke`, for a request without a handshake.
     InvokeAlone,
-    /// A message on a wire; over HTTP, its number is that of the sent message that it belongs to, or 0.
+    /// A message on a wire. Over HTTP, its number names the sent message that it answers, or is 0.
     Frame,
     /// A frame that is not a message; why.
     Bad,

@@ -1,4 +1,4 @@
-//! What connections of a server are served from.
+//! The state that every connection of a server uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;

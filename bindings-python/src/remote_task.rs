@@ -92,7 +92,7 @@ pub fn call_tool(
     })
 }
 
-/// What a call becomes: a task, or at once its answer.
+/// The outcome of a call: a task, or its answer at once.
 fn started(started: Started<Message>) -> Outcome {
     match started {
         Started::Done(answer) => Outcome::Answer(answer),

@@ -1,4 +1,4 @@
-//! What the connections of a server share: its registry, its functions and its settings.
+//! The part that all connections of a server share: its registry, its functions and its settings.
 
 use std::sync::Arc;
 

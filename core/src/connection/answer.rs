@@ -17,7 +17,7 @@ use crate::mcp::profile::Failure;
 use crate::mcp::{ErrorKind, Revision};
 use crate::message::{Dialect, RequestId};
 
-/// What an answer depends on.
+/// The facts on which the form of an answer depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub id: RequestId<'a>,

@@ -58,7 +58,7 @@ pub(crate) struct NewBatch {
     pub limit: Option<Duration>,
 }
 
-/// What to do next for a batch.
+/// The next step of a batch.
 #[allow(clippy::large_enum_variant, reason = "it lives for one step")]
 pub(super) enum Step {
     /// Serve this member.

@@ -8,7 +8,7 @@ use crate::json::{reader, string};
 use crate::limits::MAX_INTRODUCTION_BYTES;
 use crate::mcp::{Era, ErrorKind, Revision, Revisions};
 
-/// What an `initialize` agrees on.
+/// The terms that an `initialize` agrees on.
 pub(super) struct Introduction {
     pub revision: Revision,
     pub peer: PeerInfo,

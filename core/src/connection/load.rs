@@ -1,4 +1,4 @@
-//! What one connection holds and does, counted against its limits, the common budget and its source.
+//! Counts the bytes and requests of one connection against its limits, the common budget and its source.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub(super) struct Load {
     requests: Option<RateLimiter>,
 }
 
-/// What the streams of a connection hold, in bytes.
+/// The bytes that the streams of a connection hold.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
     pub output: usize,

@@ -39,7 +39,7 @@ pub(super) struct Step {
     pub ask: Ask,
 }
 
-/// What a step asks the server for.
+/// The request that a step sends to the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub revision: Revision,

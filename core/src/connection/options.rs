@@ -1,4 +1,4 @@
-//! What callers say about a request of this side, and what they hear of it.
+//! Options of a request of this side, and the outcome that its caller gets.
 
 use std::fmt;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use crate::mcp::profile::{Failure, Spelt};
 use crate::message::encode::{self, ErrorId};
 use crate::message::{Dialect, RequestId};
 
-/// What surrounds an answer.
+/// The members around an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Frame {
     /// The whole message.
@@ -27,7 +27,7 @@ pub(super) enum Frame {
     Bare,
 }
 
-/// What the end of an answer to an action says.
+/// The members at the end of an answer to an action.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Closing {
     /// The agreed version of the dialect.

@@ -6,7 +6,7 @@ use crate::correlate::{CancelToken, RequestKey, TimerQueue};
 /// All timers of a connection.
 pub(super) type Timers = TimerQueue<Timer>;
 
-/// What to do when a timer fires.
+/// The action when a timer fires.
 #[derive(Debug)]
 pub(crate) enum Timer {
     /// A request of this side may be overdue.

@@ -1,4 +1,4 @@
-"""What the contexts of requests need of the SDK's part of a server."""
+"""The state of the SDK's part of a server that the contexts of requests use."""
 
 from __future__ import annotations
 

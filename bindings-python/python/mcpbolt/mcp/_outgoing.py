@@ -1,4 +1,4 @@
-"""What clients are sent: results of the SDK, and errors for the exceptions of handlers."""
+"""Makes the messages to clients: results of the SDK, and errors for the exceptions of handlers."""
 
 from __future__ import annotations
 

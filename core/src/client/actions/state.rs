@@ -1,4 +1,4 @@
-//! What the clones of a client share about a server of the action dialect.
+//! State about a server of the action dialect that the clones of a client share.
 
 use super::breaker::Breaker;
 use super::schemas::ActionSchemas;

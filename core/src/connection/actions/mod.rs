@@ -36,7 +36,7 @@ pub(crate) struct DialectState {
     pub last: bool,
 }
 
-/// What a frame is to a server of the dialect.
+/// The kinds of frames that a server of the dialect receives.
 pub(super) enum Reading {
     /// No action.
     Other,

@@ -48,7 +48,7 @@ pub const LINGER_BYTES: usize = 16 << 20;
 /// How often an inactive connection is checked for buffers to free.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
-/// What a server demands of the peer of one connection.
+/// The demands of a server on the peer of one connection.
 pub struct Terms {
     /// How long requests in flight may take after the peer, or this side, has ended.
     pub grace: Duration,

@@ -1,4 +1,4 @@
-//! What ends a server on stdio besides its wire: signals, and the death of the process that started it.
+//! Ends a server on stdio for reasons besides its wire: signals, and the death of the process that started it.
 
 use std::io;
 use std::time::{Duration, Instant};

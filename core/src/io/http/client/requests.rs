@@ -13,7 +13,7 @@ use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::mcp::Method;
 use crate::mcp::code::{HEADER_MISMATCH, METHOD_NOT_FOUND};
 
-/// What the driver must do after a message.
+/// The next action of the driver after a message.
 pub enum FollowUp {
     /// Nothing.
     Done,

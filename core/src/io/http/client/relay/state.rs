@@ -1,4 +1,4 @@
-//! What all messages of one relay share, and how each is sent and answered.
+//! The state that all messages of one relay share, and how each is sent and answered.
 
 use std::fmt;
 use std::io;
