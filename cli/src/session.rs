@@ -9,7 +9,7 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
 };
-use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, farewell};
+use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, wait_for_clients};
 use mcpbolt::mcp::{ErrorKind, Side};
 
 use crate::shown;
@@ -109,7 +109,7 @@ impl Session {
             Some(running) => drop(running.shutdown()?),
             None => {
                 drop(self.client);
-                farewell(FAREWELL);
+                wait_for_clients(FAREWELL);
             }
         }
         Ok(())

@@ -55,7 +55,7 @@ impl RequestError {
         }
     }
 
-    /// Who caused the error.
+    /// The side that caused the error.
     pub fn origin(&self) -> Origin {
         match self {
             Self::Peer(_) | Self::BadAnswer(_) | Self::BadResult(_) | Self::Unsupported(_) => {
@@ -164,7 +164,7 @@ impl ConnectionError {
         Scope::Connection
     }
 
-    /// Who caused the error.
+    /// The side that caused the error.
     pub fn origin(&self) -> Origin {
         match self {
             Self::ClosedLocally | Self::ShuttingDown => Origin::Caller,
@@ -272,7 +272,7 @@ impl CarrierError {
         Scope::Request
     }
 
-    /// Who caused the error.
+    /// The side that caused the error.
     pub fn origin(&self) -> Origin {
         match self.fault {
             CarrierFault::Unreachable | CarrierFault::TimedOut | CarrierFault::Broken => Origin::Io,

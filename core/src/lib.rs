@@ -1,14 +1,21 @@
 //! A protocol engine for the [Model Context Protocol](https://modelcontextprotocol.io): every
 //! revision from 2024-11-05 to 2026-07-28, as server and as client.
 //!
-//! Most programs need only `server` and `client`, and `io` for transports. Beneath them is a
-//! sans-I/O engine that reads no clock: a [`connection`] takes bytes in and gives bytes out, and
-//! any event loop can drive it.
+//! | to | look at |
+//! |---|---|
+//! | write a server | [`server`], or the ten names of [`prelude`] |
+//! | call a server | [`client`] |
+//! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
+//! | limit, verify and audit clients | [`policy`], [`limits`] |
+//! | drive a connection on an event loop of your own | [`connection`], [`handler`] |
+//!
+//! Beneath `server` and `client` is a sans-I/O engine that reads no clock: a [`connection`] takes bytes in
+//! and gives bytes out, and any event loop can drive it.
 //!
 //! ```
 //! # #[cfg(all(feature = "server", feature = "client", feature = "stdio"))] {
 //! use mcpbolt::client::{Client, block_on};
-//! use mcpbolt::server::{Arguments, Server, Tool};
+//! use mcpbolt::prelude::*;
 //!
 //! let server = Server::builder("greeter", "1.0.0")
 //!     .tool(Tool::new("greet"), |_: Arguments, _| async { "hello" })
@@ -47,6 +54,15 @@ pub mod architecture {
 #[cfg(all(doc, feature = "server", feature = "client", feature = "stdio"))]
 pub mod features {
     #![doc = include_str!("../FEATURES.md")]
+}
+/// The names that an ordinary server needs.
+#[cfg(feature = "server")]
+pub mod prelude {
+    #[cfg(feature = "stdio")]
+    pub use crate::io::{StdioOptions, serve_stdio};
+    pub use crate::server::{
+        Arguments, Content, Context, HandlerError, Json, Prompt, Resource, Server, Tool, ToolResult,
+    };
 }
 pub use mcpbolt_codec::{action, buffer, frame, json, message, scan};
 

@@ -6,6 +6,8 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::faults::invalid;
+
 /// Credentials that are known in advance (R-AUX-02). `Debug` omits the secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -89,10 +91,6 @@ impl Auth {
             header => Ok(header),
         }
     }
-}
-
-fn invalid(why: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 impl fmt::Debug for Auth {

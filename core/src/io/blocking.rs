@@ -10,10 +10,11 @@
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::wake::LoopWake;
 use crate::connection::Wake;
+use crate::sync::lock;
 
 /// Maximum number of chunks in a queue.
 const CHUNKS: usize = 4;
@@ -22,13 +23,13 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 /// Chunks that a thread has read, for the loop.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ThreadReader {
     chunks: Receiver<io::Result<Vec<u8>>>,
     current: Vec<u8>,
     taken: usize,
 }
 
-impl Reader {
+impl ThreadReader {
     /// Starts the thread that reads `source` to its end.
     pub(super) fn spawn(
         mut source: impl Read + Send + 'static,
@@ -84,7 +85,7 @@ impl Reader {
 
 /// Passes the loop's output to a thread that writes it.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct ThreadWriter {
     chunks: SyncSender<Vec<u8>>,
     state: Arc<WriterState>,
 }
@@ -96,7 +97,7 @@ struct WriterState {
     failed: Mutex<Option<io::ErrorKind>>,
 }
 
-impl Writer {
+impl ThreadWriter {
     /// Starts the thread that writes to `sink`.
     pub(super) fn spawn(
         mut sink: impl Write + Send + 'static,
@@ -109,8 +110,7 @@ impl Writer {
             while let Ok(chunk) = queue.recv() {
                 let outcome = sink.write_all(&chunk).and_then(|()| sink.flush());
                 if let Err(error) = &outcome {
-                    let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                    *failed = Some(error.kind());
+                    *lock(&shared.failed) = Some(error.kind());
                 }
                 shared.waiting.fetch_sub(1, Ordering::Release);
                 wake.wake();
@@ -141,24 +141,14 @@ impl Writer {
     /// The failure that ended the thread.
     pub(super) fn is_flushed(&self) -> io::Result<bool> {
         let waiting = self.state.waiting.load(Ordering::Acquire);
-        let failed = self
-            .state
-            .failed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match *failed {
+        match *lock(&self.state.failed) {
             Some(kind) => Err(kind.into()),
             None => Ok(waiting == 0),
         }
     }
 
     fn failure(&self) -> io::ErrorKind {
-        let failed = self
-            .state
-            .failed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        failed.unwrap_or(io::ErrorKind::BrokenPipe)
+        lock(&self.state.failed).unwrap_or(io::ErrorKind::BrokenPipe)
     }
 }
 
@@ -211,7 +201,7 @@ mod tests {
     fn a_slow_end_slows_the_other_one_down() {
         let (_poll, wake) = wake();
         let read = Arc::<AtomicUsize>::default();
-        let reader = Reader::spawn(Endless(read.clone()), wake.clone()).unwrap();
+        let reader = ThreadReader::spawn(Endless(read.clone()), wake.clone()).unwrap();
         // One more chunk is in the hands of the thread.
         let most = (CHUNKS + 1) * CHUNK_BYTES;
         while read.load(Ordering::SeqCst) < most {
@@ -222,7 +212,7 @@ mod tests {
         drop(reader);
 
         let (release, stuck) = channel();
-        let mut writer = Writer::spawn(Stuck(stuck), wake).unwrap();
+        let mut writer = ThreadWriter::spawn(Stuck(stuck), wake).unwrap();
         let all = vec![b'x'; 10 * most];
         let mut written = 0;
         while let Ok(n) = writer.write(&all) {

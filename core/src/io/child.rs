@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 use mio::Token;
 
-use super::drain::Drain;
 use super::driver::{Driver, FIRST_FREE, Stop};
 use super::environment::{INHERITED, inherited};
 use super::lines::Lines;
 use super::machine::Machine;
 use super::platform::Process;
 use super::shutdown::{Shutdown, Step, Waits};
+use super::stderr::StderrReader;
 use super::wake::LoopWake;
 use crate::error::ConnectionError;
 
@@ -46,7 +46,7 @@ fn own_stderr() -> Stdio {
     Stdio::inherit()
 }
 
-/// What happens to a child's stderr.
+/// The place that a child's stderr goes to.
 #[derive(Default)]
 pub enum Stderr {
     /// It is this process's stderr.
@@ -72,9 +72,7 @@ impl fmt::Debug for Stderr {
 /// A server program to be started as a child process.
 #[derive(Debug)]
 pub struct ChildCommand {
-    program: OsString,
-    args: Vec<OsString>,
-    cwd: Option<PathBuf>,
+    command: Command,
     inherit: BTreeSet<OsString>,
     env: Vec<(OsString, OsString)>,
     stderr: Stderr,
@@ -86,9 +84,7 @@ impl ChildCommand {
     /// [`INHERITED`], and shares this process's stderr.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
-            program: program.as_ref().to_owned(),
-            args: Vec::new(),
-            cwd: None,
+            command: Command::new(program),
             inherit: INHERITED.iter().map(OsString::from).collect(),
             env: Vec::new(),
             stderr: Stderr::default(),
@@ -98,20 +94,19 @@ impl ChildCommand {
 
     /// Adds an argument.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.args.push(arg.as_ref().to_owned());
+        self.command.arg(arg);
         self
     }
 
     /// Adds arguments.
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.args
-            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self.command.args(args);
         self
     }
 
     /// Sets the directory that it runs in.
     pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.cwd = Some(directory.into());
+        self.command.current_dir(directory.into());
         self
     }
 
@@ -157,24 +152,22 @@ impl ChildCommand {
             Stderr::Discard => (Stdio::null(), None),
             Stderr::Lines(sink) => (Stdio::piped(), Some(Lines::new(sink))),
         };
-        let mut command = Command::new(&self.program);
+        let mut command = self.command;
         command
-            .args(&self.args)
             .env_clear()
             .envs(inherited(self.inherit.iter().map(OsString::as_os_str)))
             .envs(self.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(stderr);
-        if let Some(directory) = &self.cwd {
-            command.current_dir(directory);
-        }
         let mut process = Process::spawn(&mut command)?;
         let wake = driver.wake().clone();
         let (stdout, stdin, stderr) = process.pipes(&wake)?;
         driver.attach(stdout, stdin)?;
         let drain = match (stderr, lines) {
-            (Some(end), Some(lines)) => Some(Drain::new(end, lines, driver.registry(), STDERR)?),
+            (Some(end), Some(lines)) => {
+                Some(StderrReader::new(end, lines, driver.registry(), STDERR)?)
+            }
             _ => None,
         };
         process.register(driver.registry(), EXIT);
@@ -194,7 +187,7 @@ impl ChildCommand {
 pub struct Child {
     driver: Driver,
     process: Process,
-    drain: Option<Drain>,
+    drain: Option<StderrReader>,
     shutdown: Shutdown,
     next_look: Instant,
     /// When a broken wire counts as the end of the connection.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mio::{Interest, Registry, Token};
 
-use super::blocking::{Reader, Writer};
+use super::blocking::{ThreadReader, ThreadWriter};
 use super::platform::Descriptor;
 use super::wake::LoopWake;
 
@@ -47,7 +47,7 @@ impl<T> Way<T> {
 
 /// The end of a byte stream that this process reads.
 #[derive(Debug)]
-pub struct ReadEnd(pub(super) Way<Reader>);
+pub struct ReadEnd(pub(super) Way<ThreadReader>);
 
 impl ReadEnd {
     /// Reads `source` on a thread of its own.
@@ -58,7 +58,10 @@ impl ReadEnd {
         source: impl io::Read + Send + 'static,
         wake: &Arc<LoopWake>,
     ) -> io::Result<Self> {
-        Ok(Self(Way::Thread(Reader::spawn(source, wake.clone())?)))
+        Ok(Self(Way::Thread(ThreadReader::spawn(
+            source,
+            wake.clone(),
+        )?)))
     }
 
     pub(super) fn is_polled(&self) -> bool {
@@ -84,7 +87,7 @@ impl ReadEnd {
 
 /// The end of a byte stream that this process writes.
 #[derive(Debug)]
-pub struct WriteEnd(pub(super) Way<Writer>);
+pub struct WriteEnd(pub(super) Way<ThreadWriter>);
 
 impl WriteEnd {
     /// Writes to `sink` on a thread of its own.
@@ -95,7 +98,7 @@ impl WriteEnd {
         sink: impl io::Write + Send + 'static,
         wake: &Arc<LoopWake>,
     ) -> io::Result<Self> {
-        Ok(Self(Way::Thread(Writer::spawn(sink, wake.clone())?)))
+        Ok(Self(Way::Thread(ThreadWriter::spawn(sink, wake.clone())?)))
     }
 
     pub(super) fn is_polled(&self) -> bool {

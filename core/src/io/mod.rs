@@ -11,14 +11,16 @@
 //! | `driver`, `wake` | the loop: one turn of work, one wait for more, and waking it from another thread |
 //! | `machine`, `hosted` | what the loop drives: a connection and its application |
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
-//! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child process, from start to end |
+//! | `child`, `shutdown`, `stderr`, `lines`, `environment` | a server as a child process, from start to end |
 //! | `open` | connects a client to a server at any kind of address |
 //! | `serve`, `spawn`, `pair` | servers and clients that run their own loop; both in one process |
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
-//! | `runtime`, `wait`, `trust` | a tokio runtime for clients without one; waiting in tasks; trusted roots |
+//! | `runtime`, `wait`, `trust` | the tokio runtime of clients; waiting in tasks; trusted roots |
+//! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
 //! | `wire` | a pipe beneath a protocol that the program implements itself |
 //! | `shares` | bounded tables that many sources share, and which entry is evicted when one is full |
+//! | `faults` | errors of the caller |
 //! | `trace`, `event` | the messages of a connection, written to a file; events for `tracing` |
 //! | `workers` | threads for handlers, which may also drive a server's event loop |
 //! | `ends`, `blocking` | the ends of a byte stream: by readiness, or by a thread |
@@ -33,12 +35,11 @@ mod address;
 mod auth;
 mod blocking;
 mod child;
-mod drain;
 mod driver;
 mod ends;
 mod environment;
-#[cfg(feature = "net")]
-mod farewell;
+#[cfg(any(feature = "client", feature = "net"))]
+mod faults;
 mod hosted;
 #[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
@@ -63,6 +64,7 @@ mod shares;
 mod shutdown;
 #[cfg(feature = "client")]
 mod spawn;
+mod stderr;
 mod stdio;
 #[cfg(feature = "net")]
 mod tokio_spawner;
@@ -89,8 +91,6 @@ pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use driver::{Driver, Stop};
 pub use ends::{ReadEnd, WriteEnd};
 pub use environment::INHERITED;
-#[cfg(feature = "net")]
-pub use farewell::farewell;
 pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;
@@ -105,6 +105,8 @@ pub use pair::connect_pair;
 pub use pair::join;
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
+#[cfg(feature = "net")]
+pub use runtime::wait_for_clients;
 pub use serve::Running;
 #[cfg(feature = "server")]
 pub use serve::serve_stdio;

@@ -1,13 +1,13 @@
 //! Runs a program for a single action, and captures its stderr.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::child::{ChildCommand, Stderr};
-use super::spawn::workers;
 use crate::client::{ActionAnswer, ActionFailure, Client, RetryPolicy, block_on};
 use crate::connection::OpeningMode;
 use crate::error::{ConnectionError, RequestError};
 use crate::limits::MAX_CAPTURED_BYTES;
+use crate::sync::lock;
 
 impl ChildCommand {
     /// Starts the program for one action, and waits for its answer and its end (R-ACT-20). The last
@@ -34,7 +34,7 @@ impl ChildCommand {
         let into = said.clone();
         let command = self.stderr(Stderr::Lines(Box::new(move |line| keep(&into, line))));
         let outcome = command.ask(action, params);
-        let said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+        let said = std::mem::take(&mut *lock(&said));
         match outcome {
             Ok(mut answer) => {
                 answer.metadata = noted(&answer.metadata, said);
@@ -63,16 +63,8 @@ impl ChildCommand {
             ActionFailure::from(RequestError::Closed(why))
         };
         let builder = Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        let (config, prepared) = builder.opening(OpeningMode::Actions).prepare()?;
-        let child = self.spawn().map_err(failed)?;
-        let mut made = None;
-        let connected = child.connect(Arc::new(config), |handle| {
-            let (client, host) = prepared.connect(handle.clone(), workers());
-            made = Some(client);
-            host
-        });
-        let running = connected.map_err(failed)?;
-        let client = made.ok_or(RequestError::Misuse("the child has no connection"))?;
+        let started = builder.opening(OpeningMode::Actions).start(self);
+        let (client, running) = started.map_err(failed)?;
         let client = block_on(client.until_open()).map_err(failed)?;
         let call = client.action(action, params).retry(RetryPolicy::NEVER);
         let outcome = call.wait();
@@ -84,7 +76,7 @@ impl ChildCommand {
 
 /// Keeps the end of the captured text.
 fn keep(said: &Mutex<String>, line: &str) {
-    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut said = lock(said);
     said.push_str(line);
     said.push('\n');
     let over = said.len().saturating_sub(MAX_CAPTURED_BYTES);

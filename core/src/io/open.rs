@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::address::Address;
 use super::auth::{Auth, ClientCertificate};
 use super::child::ChildCommand;
+use super::faults::unsupported;
 use super::net::connect;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::Framing;
@@ -149,8 +150,4 @@ fn told(framing: Framing) -> Framing {
         Framing::Detect => Framing::Line,
         framing => framing,
     }
-}
-
-fn unsupported(why: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, why)
 }

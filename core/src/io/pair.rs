@@ -72,27 +72,12 @@ pub fn connect_pair(
 ) -> io::Result<crate::connection::Handle> {
     let connection = Connection::new(traced(Arc::new(config))?, Instant::now());
     let handle = connection.handle();
+    let host = crate::client::ClientHost::new();
     join(
-        served(server)?,
-        (connection, crate::client::ClientHost::new()),
+        super::serve::server_side(server, super::spawn::workers())?,
+        (connection, host),
     )?;
     Ok(handle)
-}
-
-/// The server's end of a connection in this process.
-#[cfg(all(feature = "server", feature = "client"))]
-pub(super) fn served(
-    server: &crate::server::Server,
-) -> io::Result<(
-    Connection,
-    crate::server::ServerHost<crate::server::HandlerExecutor>,
-)> {
-    use crate::server::{HandlerExecutor, ServerHost};
-    let workers = Arc::new(super::Workers::new(super::WorkersConfig::default()));
-    let connection = Connection::new(traced(server.config().clone())?, Instant::now());
-    let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
-    let host = ServerHost::of(server, connection.handle(), executor);
-    Ok((connection, host))
 }
 
 /// Moves bytes in both directions until one side has ended.

@@ -11,7 +11,11 @@ use super::hosted::Hosted;
 #[cfg(feature = "server")]
 use super::stdio::{Report, Stdio, StdioOptions};
 use super::trace::traced;
+#[cfg(feature = "server")]
+use super::workers::{Workers, WorkersConfig};
 use crate::connection::{Config, Connection, Framing, Handle, Host};
+#[cfg(feature = "server")]
+use crate::server::{HandlerExecutor, Server, ServerHost};
 
 /// Serves on this process's stdin and stdout until the client ends; handlers run on threads of the
 /// engine.
@@ -24,16 +28,22 @@ use crate::connection::{Config, Connection, Framing, Handle, Host};
 /// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written. The [`Report`] says how the
 /// wire ended.
 #[cfg(feature = "server")]
-pub fn serve_stdio(server: &crate::server::Server, options: StdioOptions) -> io::Result<Report> {
-    use crate::server::{HandlerExecutor, ServerHost};
-    let config = traced(server.config().clone())?;
-    let stdio = Stdio::take(options)?;
-    let workers = Arc::new(super::workers::Workers::new(super::WorkersConfig::default()));
-    let connection = Connection::new(config, Instant::now());
-    let handle = connection.handle();
-    let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers.clone());
-    let host = ServerHost::of(server, handle, executor);
-    stdio.drive_by(&workers, connection, host)
+pub fn serve_stdio(server: &Server, options: StdioOptions) -> io::Result<Report> {
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let (connection, host) = server_side(server, workers.clone())?;
+    Stdio::take(options)?.drive_by(&workers, connection, host)
+}
+
+/// The server's side of a connection whose handlers run on `workers`.
+#[cfg(feature = "server")]
+pub(super) fn server_side(
+    server: &Server,
+    workers: Arc<Workers>,
+) -> io::Result<(Connection, ServerHost<HandlerExecutor>)> {
+    let connection = Connection::new(traced(server.config().clone())?, Instant::now());
+    let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
+    let host = ServerHost::of(server, connection.handle(), executor);
+    Ok((connection, host))
 }
 
 /// A child process whose connection is driven by a thread of its own.

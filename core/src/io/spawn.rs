@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::child::ChildCommand;
+use super::faults::invalid;
+use super::serve::Running;
 use super::workers::{Workers, WorkersConfig};
 use crate::client::{Client, ClientBuilder};
-use crate::error::RequestError;
 
 impl Client {
     /// Starts a server as a child process and waits until the connection is open. The client reports
@@ -39,8 +40,14 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// When the program cannot be started, or the connection cannot be opened; the latter contains a
-    /// [`RequestError`].
+    /// [`RequestError`](crate::error::RequestError).
     pub async fn spawn(self, command: ChildCommand) -> io::Result<Client> {
+        let (client, running) = self.start(command)?;
+        client.held_by(Arc::new(running)).until_open().await
+    }
+
+    /// Starts a server as a child process, and a client on the connection to it.
+    pub(super) fn start(self, command: ChildCommand) -> io::Result<(Client, Running)> {
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let mut made = None;
         let running = command.spawn()?.connect(Arc::new(config), |handle| {
@@ -49,7 +56,7 @@ impl ClientBuilder {
             host
         })?;
         let client = made.ok_or_else(|| io::Error::other("the child has no connection"))?;
-        client.held_by(Arc::new(running)).until_open().await
+        Ok((client, running))
     }
 
     /// Connects to a server in this process and waits until the connection is open: for tests, and for
@@ -65,7 +72,7 @@ impl ClientBuilder {
         let config = super::trace::traced(Arc::new(config))?;
         let near = Connection::new(config, std::time::Instant::now());
         let (client, host) = prepared.connect(near.handle(), workers());
-        super::pair::join(super::pair::served(server)?, (near, host))?;
+        super::pair::join(super::serve::server_side(server, workers())?, (near, host))?;
         client.closing_with_it().until_open().await
     }
 }
@@ -74,7 +81,7 @@ impl Client {
     /// Closes the connection when the last clone of the client is dropped.
     #[cfg(any(feature = "server", feature = "net"))]
     pub(super) fn closing_with_it(self) -> Self {
-        let closing = Closing(self.handle().clone());
+        let closing = CloseOnDrop(self.handle().clone());
         self.held_by(Arc::new(closing))
     }
 
@@ -87,10 +94,10 @@ impl Client {
 /// Closes a connection when dropped.
 #[cfg(any(feature = "server", feature = "net"))]
 #[derive(Debug)]
-pub(super) struct Closing(pub crate::connection::Handle);
+pub(super) struct CloseOnDrop(pub crate::connection::Handle);
 
 #[cfg(any(feature = "server", feature = "net"))]
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -98,8 +105,4 @@ impl Drop for Closing {
 
 pub(super) fn workers() -> Arc<Workers> {
     Arc::new(Workers::new(WorkersConfig::default()))
-}
-
-pub(super) fn invalid(error: RequestError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, error)
 }

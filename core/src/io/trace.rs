@@ -9,10 +9,11 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::connection::{Config, Direction, Trace};
 use crate::mcp::Side;
+use crate::sync::lock;
 use crate::unguessable;
 
 /// The environment variable that names the folder of the traces.
@@ -41,9 +42,8 @@ fn trace(sink: impl Write + Send + 'static) -> Trace {
             Direction::Out => "->",
         };
         let line = format!("{arrow} {frame}\n");
-        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
         // A full disk is no reason to stop serving.
-        let _ = sink.write_all(line.as_bytes());
+        let _ = lock(&sink).write_all(line.as_bytes());
     })
 }
 

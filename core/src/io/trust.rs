@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls_platform_verifier::Verifier;
 
 use super::auth::ClientCertificate;
+use super::faults::invalid;
 
 /// The TLS configuration of a client. `root_certificates` are trusted in addition to those of the
 /// system (PEM, one or several per entry), `shown` is the certificate for a server that asks for one,
@@ -68,8 +69,4 @@ fn certificates(pem: &[u8], none: &'static str) -> io::Result<Vec<CertificateDer
         true => Err(invalid(none)),
         false => Ok(all),
     }
-}
-
-fn invalid(why: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, why)
 }

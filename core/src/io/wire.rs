@@ -8,7 +8,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,8 +20,9 @@ use crate::error::ConnectionError;
 use crate::frame::{Deframer, Event, Framing};
 use crate::limits::Limits;
 use crate::message::{Kind, Message};
+use crate::sync::lock;
 
-/// What a [`Wire`] tells the program, in order.
+/// An event that a [`Wire`] reports to the program, in order.
 #[derive(Debug)]
 pub enum WireEvent {
     /// A message, validated, which counts as unread until
@@ -115,7 +116,7 @@ impl WireHandle {
     /// not, [`WireEvent::Room`] reports when there is.
     pub fn send(&self, message: &[u8]) -> bool {
         let shared = &*self.0;
-        let mut outgoing = self.outgoing();
+        let mut outgoing = lock(&shared.outgoing);
         outgoing.extend_from_slice(message);
         outgoing.push(b'\n');
         let unsent = outgoing.len() + shared.unsent.load(Ordering::Acquire);
@@ -147,12 +148,6 @@ impl WireHandle {
     pub fn close(&self) {
         self.0.is_closed.store(true, Ordering::Release);
         self.0.wake.wake();
-    }
-
-    fn outgoing(&self) -> MutexGuard<'_, Vec<u8>> {
-        // Poisoning is ignored: only whole messages are appended.
-        let outgoing = self.0.outgoing.lock();
-        outgoing.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -188,7 +183,7 @@ impl<F: Fn(Vec<WireEvent>)> Wire<F> {
 
     /// Updates the bytes to write, and reports new room to a sender that waits for it.
     fn note(&self) {
-        let outgoing = self.handle.outgoing();
+        let outgoing = lock(&self.handle.0.outgoing);
         let (shared, unsent) = (&self.handle.0, self.output.len());
         shared.unsent.store(unsent, Ordering::Release);
         let has_room = outgoing.len() + unsent <= shared.limits.output_mark_bytes / 2;
@@ -232,7 +227,7 @@ impl<F: Fn(Vec<WireEvent>)> Machine for Wire<F> {
     }
 
     fn handle_submissions(&mut self, _: Instant) {
-        let outgoing = std::mem::take(&mut *self.handle.outgoing());
+        let outgoing = std::mem::take(&mut *lock(&self.handle.0.outgoing));
         if !outgoing.is_empty() {
             self.output.push(Bytes::from(outgoing));
         }

@@ -12,7 +12,7 @@ use crate::connection::Principal;
 /// The owner of an API key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Client {
+pub(super) struct KeyOwner {
     client: String,
     #[serde(default)]
     scopes: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct Client {
 /// # Errors
 /// If a key is empty.
 pub(super) fn verifier(
-    keys: Option<BTreeMap<String, Client>>,
+    keys: Option<BTreeMap<String, KeyOwner>>,
     tokens: Option<Verifier>,
 ) -> Result<Option<Verifier>, Error> {
     let keys = keys.map(by_key).transpose()?;
@@ -37,14 +37,17 @@ pub(super) fn verifier(
     })
 }
 
-fn by_key(clients: BTreeMap<String, Client>) -> Result<Verifier, Error> {
+fn by_key(clients: BTreeMap<String, KeyOwner>) -> Result<Verifier, Error> {
     if clients.contains_key("") {
         return Err(Error::custom("a key of `keys` is empty"));
     }
     let clients = clients.into_iter();
-    let keys = clients.fold(ApiKeys::new(), |keys, (key, Client { client, scopes })| {
-        keys.key(&key, Principal::key(client).with_scopes(scopes))
-    });
+    let keys = clients.fold(
+        ApiKeys::new(),
+        |keys, (key, KeyOwner { client, scopes })| {
+            keys.key(&key, Principal::key(client).with_scopes(scopes))
+        },
+    );
     Ok(Verifier::new(move |credentials| keys.verify(credentials)))
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::connection::{RateLimiter, RequestSource};
 use crate::limits::{MAX_RATED_CLIENTS, Quota, Rate};
+use crate::sync::lock;
 
 /// Counts what one client has used of a limit.
 pub(super) trait Counter {
@@ -113,7 +114,7 @@ impl<C: Counter> PerClient<C> {
     /// # Errors
     /// If the limit is reached: how long until the client may send another request.
     pub fn take(&self, client: &RequestSource, now: Instant) -> Result<(), Duration> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = lock(&self.clients);
         if clients.len() >= MAX_RATED_CLIENTS && !clients.contains_key(client) {
             self.make_room(&mut clients, now);
         }

@@ -45,9 +45,9 @@ pub struct Permissions {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Patterns {
-    /// What is allowed. If empty, nothing is.
+    /// Patterns of allowed names. If empty, nothing is allowed.
     pub allowed: Vec<String>,
-    /// What is denied, even if it is allowed.
+    /// Patterns of denied names; they override `allowed`.
     pub denied: Vec<String>,
 }
 

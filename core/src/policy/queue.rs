@@ -11,8 +11,9 @@ use serde::Deserialize;
 use super::Policy;
 use super::audit::{AuditEvent, Sink};
 use crate::limits::MAX_AUDIT_EVENTS;
+use crate::sync::lock;
 
-/// What to do with an audit event when its [queue](AuditQueue) is full.
+/// The treatment of an audit event whose [queue](AuditQueue) is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -163,7 +164,7 @@ impl AuditQueue {
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
-        self.0.places.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.places)
     }
 }
 

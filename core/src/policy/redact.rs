@@ -101,13 +101,13 @@ fn without_keys(text: &str) -> Option<String> {
     Some(format!("{}{MASK}{rest}", &text[..begin]))
 }
 
-/// What to expect of the next word, given the words before it.
+/// The kind of word that is expected next, given the words before it.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Plain,
     /// The value of a name that suggests a secret.
     Secret,
-    /// What follows `Bearer` or `Basic`, if it looks like a credential.
+    /// The word after `Bearer` or `Basic`, if it looks like a credential.
     Credential,
 }
 

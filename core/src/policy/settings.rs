@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[cfg(not(feature = "jwt"))]
 use serde::de::Error as _;
 
-use super::clients::{self, Client};
+use super::clients::{self, KeyOwner};
 #[cfg(feature = "jwt")]
 use super::jwt_settings::Tokens;
 use super::per_client::{Quotas, Rates};
@@ -27,7 +27,7 @@ struct Settings {
     audit_arguments: bool,
     audit_to_tracing: bool,
     audit_queue: Option<Queue>,
-    keys: Option<BTreeMap<String, Client>>,
+    keys: Option<BTreeMap<String, KeyOwner>>,
     #[cfg(feature = "jwt")]
     jwt: Option<Tokens>,
     #[cfg(not(feature = "jwt"))]

@@ -3,7 +3,8 @@
 
 #[path = "../shared/actions.rs"]
 mod actions_server;
-mod farewell;
+mod ending;
+
 mod http;
 mod http_client;
 mod net;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 use super::drive::drive;
 use super::upgrade::{self, UpgradeRequest};
@@ -14,11 +15,13 @@ use super::websocket::WebSocket;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Connection, Framing};
 use crate::io::address::Url;
-use crate::io::farewell;
+use crate::io::faults::invalid;
+#[cfg(any(not(unix), not(feature = "tls")))]
+use crate::io::faults::unsupported;
 use crate::io::hosted::Hosted;
 use crate::io::open::ConnectOptions;
-use crate::io::runtime::runtime;
-use crate::io::spawn::{invalid, workers};
+use crate::io::runtime::{drive_client, runtime};
+use crate::io::spawn::workers;
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
 use crate::limits::Limits;
@@ -52,10 +55,7 @@ pub async fn unix(path: &Path) -> io::Result<AnyStream> {
 /// Fails: this system has no Unix sockets.
 #[cfg(not(unix))]
 pub async fn unix(_: &Path) -> io::Result<AnyStream> {
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        "this system has no Unix sockets",
-    ))
+    Err(unsupported("this system has no Unix sockets"))
 }
 
 /// Opens a WebSocket.
@@ -85,7 +85,6 @@ async fn behind_tls(
         options.certificate.as_ref(),
         &[b"http/1.1"],
     )?;
-    let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
     let name = rustls::pki_types::ServerName::try_from(host.to_owned()).map_err(invalid)?;
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
     Ok(Box::new(connector.connect(name, stream).await?))
@@ -93,8 +92,9 @@ async fn behind_tls(
 
 #[cfg(not(feature = "tls"))]
 async fn behind_tls(_: TcpStream, _: &str, _: &ConnectOptions) -> io::Result<AnyStream> {
-    let why = "this program has no TLS built in: feature `tls` of mcpbolt";
-    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    Err(unsupported(
+        "this program has no TLS built in: feature `tls` of mcpbolt",
+    ))
 }
 
 impl ClientBuilder {
@@ -121,7 +121,11 @@ impl ClientBuilder {
                 .await
                 .map_err(late)?
         };
-        let stream = Aborting(runtime.spawn(connecting)).await?;
+        // Aborts the task if this future is dropped.
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(connecting, runtime.handle());
+        let joined = tasks.join_next().await.ok_or(io::ErrorKind::TimedOut)?;
+        let stream = joined.map_err(io::Error::other)??;
         let now = Instant::now();
         let longest = config.limits.max_message_bytes;
         let connection = Connection::new(config, now);
@@ -132,34 +136,13 @@ impl ClientBuilder {
             Framing::WebSocket { masked } => {
                 let beat = options.heartbeat;
                 let machine = WebSocket::new(connection, host, masked, longest, beat, now);
-                farewell::drive(drive(stream, machine, bell, None))?;
+                drive_client(drive(stream, machine, bell, None))?;
             }
             framing => {
                 let machine = Hosted::new(connection, framing, host);
-                farewell::drive(drive(stream, machine, bell, None))?;
+                drive_client(drive(stream, machine, bell, None))?;
             }
         }
         client.closing_with_it().until_open().await
-    }
-}
-
-/// A task that is aborted when this future is dropped.
-struct Aborting<T>(tokio::task::JoinHandle<io::Result<T>>);
-
-impl<T> Future for Aborting<T> {
-    type Output = io::Result<T>;
-
-    fn poll(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Self::Output> {
-        let joined = std::task::ready!(std::pin::Pin::new(&mut self.0).poll(cx));
-        std::task::Poll::Ready(joined.unwrap_or_else(|error| Err(io::Error::other(error))))
-    }
-}
-
-impl<T> Drop for Aborting<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -1,4 +1,4 @@
-//! A queue that serves first whoever has used least: least attained service, as in the scheduler of Rai,
+//! A queue that serves the item with the least use first: least attained service, as in the scheduler of Rai,
 //! Urvoy-Keller and Biersack (SIGMETRICS 2003).
 
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter on which so much counts as used already, in half-life `now`.
+    /// A meter on which `nanos` count as used already, in half-life `now`.
     pub fn new(nanos: u64, now: u64) -> Self {
         Self {
             used: nanos.into(),
@@ -23,7 +23,7 @@ impl Meter {
         }
     }
 
-    /// What counts as used in half-life `now`.
+    /// The time that counts as used in half-life `now`.
     pub fn read(&self, now: u64) -> u64 {
         let past = now.saturating_sub(self.at.load(Relaxed));
         self.used.load(Relaxed) >> past.min(63)

@@ -79,7 +79,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// A listening socket.
-pub trait Listener {
+pub trait SocketListener {
     /// The type of its connections.
     type Stream;
     /// Accepts the next connection, with its peer's address if it has one. The system waits at least `stall` for a
@@ -93,7 +93,7 @@ pub trait Listener {
     ) -> impl Future<Output = io::Result<(Self::Stream, Option<SocketAddr>)>> + Send;
 }
 
-impl Listener for TcpListener {
+impl SocketListener for TcpListener {
     type Stream = TcpStream;
 
     async fn next(&self, stall: Duration) -> io::Result<(TcpStream, Option<SocketAddr>)> {
@@ -104,7 +104,7 @@ impl Listener for TcpListener {
 }
 
 #[cfg(unix)]
-impl Listener for tokio::net::UnixListener {
+impl SocketListener for tokio::net::UnixListener {
     type Stream = tokio::net::UnixStream;
 
     async fn next(&self, _: Duration) -> io::Result<(Self::Stream, Option<SocketAddr>)> {
@@ -114,7 +114,7 @@ impl Listener for tokio::net::UnixListener {
 
 /// Accepts connections as they come, and passes those that get a place to `begin`, until `stop`
 /// completes. The system waits at least `stall` for a peer that takes no data.
-pub async fn fill<L: Listener>(
+pub async fn fill<L: SocketListener>(
     places: &Places,
     listener: L,
     stall: Duration,

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -15,6 +15,7 @@ use crate::connection::RequestSource;
 use crate::correlate::{CancelToken, Cancelled};
 use crate::io::http::{Network, is_trusted};
 use crate::io::shares::{Shares, Stage};
+use crate::sync::lock;
 
 /// Number of ended connections after which memory is given back.
 const MANY: usize = 32;
@@ -43,9 +44,9 @@ struct Table {
 }
 
 /// The place of one connection, released when its last clone is dropped.
-pub type Place = Arc<Held>;
+pub type Place = Arc<HeldPlace>;
 
-pub struct Held {
+pub struct HeldPlace {
     number: usize,
     peer: Option<SocketAddr>,
     source: RequestSource,
@@ -83,7 +84,7 @@ impl Places {
         let address = peer.map(|peer| peer.ip());
         let own = address.filter(|own: &IpAddr| !is_trusted(&table.proxies, *own));
         let source = own.map_or(RequestSource::Unknown, RequestSource::of_address);
-        let mut held = table.held();
+        let mut held = lock(&table.held);
         if !held.has_room(&source) && !give_way(&mut held, &source) {
             return None;
         }
@@ -93,7 +94,7 @@ impl Places {
         held.insert(number, source.clone(), stage, gives_way.clone());
         drop(held);
         table.open.fetch_add(1, Relaxed);
-        Some(Arc::new(Held {
+        Some(Arc::new(HeldPlace {
             number,
             peer,
             flow: table.turns.flow(&source),
@@ -106,7 +107,7 @@ impl Places {
 
     /// Closes a connection that is not established, when the system has run out of descriptors.
     pub fn make_room(&self) {
-        give_way(&mut self.0.held(), &RequestSource::Unknown);
+        give_way(&mut lock(&self.0.held), &RequestSource::Unknown);
     }
 
     /// Returns memory to the system after many connections have ended.
@@ -149,12 +150,6 @@ impl Places {
     }
 }
 
-impl Table {
-    fn held(&self) -> MutexGuard<'_, Shares<usize, CancelToken>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Lets a connection that is not established give way to one of `source`. Returns whether there was
 /// one.
 fn give_way(held: &mut Shares<usize, CancelToken>, source: &RequestSource) -> bool {
@@ -169,7 +164,7 @@ fn give_way(held: &mut Shares<usize, CancelToken>, source: &RequestSource) -> bo
     }
 }
 
-impl Held {
+impl HeldPlace {
     /// The peer address.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
@@ -183,7 +178,7 @@ impl Held {
     /// Marks the handshake as finished: from now on the connection does not give way.
     pub fn establish(&self) {
         if !self.established.load(Relaxed) && !self.established.swap(true, Relaxed) {
-            let mut held = self.table.held();
+            let mut held = lock(&self.table.held);
             held.advance(&self.number, Stage::Used, Instant::now());
         }
     }
@@ -199,9 +194,9 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldPlace {
     fn drop(&mut self) {
-        self.table.held().remove(&self.number);
+        lock(&self.table.held).remove(&self.number);
         if self.table.ended.fetch_add(1, Relaxed) + 1 == MANY {
             self.table.many_ended.notify_one();
         }

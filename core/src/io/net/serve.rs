@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::drive::FAREWELL;
-use super::listen::{Listener, Reach, fill, listen};
+use super::listen::{Reach, SocketListener, fill, listen};
 use super::metrics::{Counted, Metrics};
 use super::places::{Place, Places};
 use super::reception::{Accepted, Reception};
@@ -23,12 +23,14 @@ use super::threads::{self, Threads};
 use crate::connection::{Connection, Framing};
 use crate::handler::Spawner;
 use crate::io::address::{Address, Url};
+use crate::io::faults::unsupported;
 use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, HttpServer, HttpService};
 use crate::io::stdio::{Stdio, StdioOptions};
 use crate::io::trace::traced;
 use crate::io::workers::{Workers, WorkersConfig};
 use crate::server::{Hosting, Server};
+use crate::sync::lock;
 
 /// Options of a server at an address.
 #[derive(Clone, Debug)]
@@ -220,13 +222,12 @@ fn on_sockets(
 ) -> io::Result<Serving> {
     let stop = watch::Sender::new(false);
     let stopped = asked_to(stop.subscribe());
-    let mut metrics = Arc::default();
     let verifies = hosting.policy().is_some_and(|policy| policy.has_verifier());
     let reach = Reach::of(
         verifies || asks_for_certificates(address, &options),
         &options.http,
     );
-    let (address, over) = match address {
+    let (address, metrics, over) = match address {
         Address::Tcp {
             host,
             port,
@@ -238,16 +239,18 @@ fn on_sockets(
                 port: listener.local_addr()?.port(),
                 framing: *framing,
             };
-            let reception = reception(hosting, &options, &mut metrics);
+            let reception = Arc::new(Reception::new(hosting, &options.http));
+            let metrics = reception.metrics().clone();
             let served = on_streams(listener, (), stopped, (reception, *framing), options);
-            (address, threads.run(served)?)
+            (address, metrics, threads.run(served)?)
         }
         #[cfg(unix)]
         Address::Unix { path, framing } => {
             let (listener, file) = threads.block_on(async { super::unix::listen(path) })?;
-            let reception = reception(hosting, &options, &mut metrics);
+            let reception = Arc::new(Reception::new(hosting, &options.http));
+            let metrics = reception.metrics().clone();
             let served = on_streams(listener, file, stopped, (reception, *framing), options);
-            (address.clone(), threads.run(served)?)
+            (address.clone(), metrics, threads.run(served)?)
         }
         #[cfg(not(unix))]
         Address::Unix { .. } => return Err(unsupported("this system has no Unix sockets")),
@@ -258,12 +261,12 @@ fn on_sockets(
                 ..url.clone()
             };
             let server = on_http(hosting, listener, &url, options)?;
-            metrics = server.service().metrics().clone();
+            let metrics = server.service().metrics().clone();
             let address = match address {
                 Address::WebSocket(_) => Address::WebSocket(url),
                 _ => Address::Http(url),
             };
-            (address, threads.run(server.run(stopped))?)
+            (address, metrics, threads.run(server.run(stopped))?)
         }
         Address::Stdio(_) => return Err(unsupported("that is no socket")),
     };
@@ -276,16 +279,6 @@ fn on_sockets(
     })
 }
 
-fn reception(
-    hosting: Arc<dyn Hosting>,
-    options: &ServeOptions,
-    metrics: &mut Arc<Metrics>,
-) -> Arc<Reception> {
-    let reception = Reception::new(hosting, &options.http);
-    metrics.clone_from(reception.metrics());
-    Arc::new(reception)
-}
-
 /// Serves connections that are byte streams; `kept` is dropped at the end.
 async fn on_streams<L, K>(
     listener: L,
@@ -294,7 +287,7 @@ async fn on_streams<L, K>(
     (reception, framing): (Arc<Reception>, Framing),
     options: ServeOptions,
 ) where
-    L: Listener,
+    L: SocketListener,
     L::Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (all, each) = (options.max_connections, options.max_connections_per_peer);
@@ -390,13 +383,8 @@ impl Serving {
 
     /// Blocks until the server has ended.
     pub fn wait(&self) {
-        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = over.recv();
+        let _ = lock(&self.over).recv();
     }
-}
-
-fn unsupported(why: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
 /// The framing of an accepted connection: where lines are configured, a client may also send messages

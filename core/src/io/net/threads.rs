@@ -20,6 +20,7 @@ use crate::connection::Wake;
 use crate::handler::Spawner;
 use crate::io::wait::Notifier;
 use crate::io::workers::{Mailbox, Workers, WorkersConfig};
+use crate::sync::lock;
 
 /// How often the runtime's timers are checked at the latest.
 const BEAT: Duration = Duration::from_secs(10);
@@ -108,7 +109,7 @@ impl Threads {
             runtime.block_on(poll_fn(|cx| {
                 bell.watch(cx);
                 // On the runtime, waking a task needs no system call.
-                wakes.append(&mut letters.lock());
+                wakes.append(&mut lock(&letters.wakes));
                 wakes.drain(..).for_each(|wake| wake.wake());
                 if has_ended.load(Ordering::Acquire) {
                     return Poll::Ready(Some(()));

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::io::faults::invalid;
 use crate::io::net::serve::TlsOptions;
 
 /// Accepts TLS connections.
@@ -74,8 +75,4 @@ fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
         true => Err(invalid(format!("{}: no certificate", path.display()))),
         false => Ok(all),
     }
-}
-
-fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, error)
 }

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -32,20 +32,21 @@ use pin_project_lite::pin_project;
 
 use super::least_used::{LeastUsed, Meter, Metered};
 use crate::connection::{BySource, RequestSource};
+use crate::sync::lock;
 
 /// How long the tasks of a round run.
 const SLICE: Duration = Duration::from_millis(1);
 /// How long the tasks of a round run before one has to wait for the first time. That is several slices,
 /// since one poll in [`SAMPLE`] tells little of how long the others took.
 const CALM: Duration = Duration::from_millis(4);
-/// What counts as used when a connection begins.
+/// Time that counts as used when a connection begins.
 const NEWCOMER: Duration = Duration::from_millis(10);
-/// What counts as used when the first connection of a source begins.
+/// Time that counts as used when the first connection of a source begins.
 const STRANGER: Duration = Duration::from_millis(50);
 /// While no task waits, one poll in this many is measured, and its time is charged this many times. The
 /// number is odd because most calls take four polls: an even one would always measure the same of the four.
 const SAMPLE: u32 = 9;
-/// After so long, what was used counts half.
+/// After this time, used time counts half.
 const HALF_LIFE: Duration = Duration::from_secs(1);
 
 /// The turns of one server.
@@ -124,16 +125,12 @@ impl Ticket {
     }
 }
 
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Turns {
-    /// Turns on so many threads.
+    /// Turns for that many threads.
     pub fn new(lanes: usize) -> Arc<Self> {
         Arc::new(Self {
             lanes,
@@ -288,7 +285,7 @@ thread_local! {
     static UNMEASURED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Has [`CURRENT`] hold a flow until this is dropped, also by a panic.
+/// Keeps a flow in [`CURRENT`] until this is dropped, also by a panic.
 struct Current<'a> {
     own: &'a mut Option<Arc<Flow>>,
     before: Option<Arc<Flow>>,
@@ -318,7 +315,7 @@ pin_project! {
     }
 }
 
-/// What a task waits by, if it does.
+/// The ticket of a task that waits.
 struct Wait(Option<(Arc<Turns>, Arc<Ticket>)>);
 
 impl Drop for Wait {
@@ -333,7 +330,7 @@ impl Drop for Wait {
     }
 }
 
-/// How a task has come to run.
+/// Why a task runs now, or does not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
     Freely,
@@ -368,7 +365,7 @@ impl Wait {
 }
 
 impl Flow {
-    /// Does something as a task of this connection.
+    /// Wraps `work` as a task of this connection.
     pub fn task<F: Future>(self: &Arc<Self>, work: F) -> Fair<F> {
         Fair {
             flow: Some(self.clone()),
@@ -437,7 +434,7 @@ pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// Has hyper spawn tasks of the connection that it serves.
+/// Makes hyper spawn its tasks as tasks of the connection that it serves.
 #[derive(Clone, Debug)]
 pub struct FairExecutor;
 

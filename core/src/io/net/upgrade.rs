@@ -18,6 +18,7 @@ use hyper_util::rt::TokioIo;
 use super::connect::ByteStream;
 use super::handshake;
 use crate::io::address::Url;
+use crate::io::faults::invalid;
 use crate::io::open::ConnectOptions;
 
 /// The upgrade request and the answer that is expected.
@@ -99,10 +100,6 @@ fn broken(error: hyper::Error) -> io::Error {
         }
         None => io::Error::other(error),
     }
-}
-
-fn invalid(error: hyper::http::Error) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, error)
 }
 
 /// Sends the request and upgrades the connection to WebSocket.

@@ -17,6 +17,7 @@ use self::wishes::Wishes;
 use crate::client::{Client, Interests, Listening, ToolInfo, block_on};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::LogLevel;
+use crate::sync::lock;
 
 /// A client that reconnects to its server whenever the connection is lost (R-STD-09, R-SUB-07).
 ///
@@ -208,7 +209,7 @@ impl Drop for Keeper {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn poll_client(&self, cx: &Context<'_>) -> Poll<Result<Client, RequestError>> {

@@ -23,7 +23,7 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
-use crate::io::blocking::{Reader, Writer};
+use crate::io::blocking::{ThreadReader, ThreadWriter};
 use crate::io::ends::{ReadEnd, Way, WriteEnd};
 use crate::io::wake::LoopWake;
 
@@ -89,7 +89,7 @@ impl Descriptor {
         }
     }
 
-    /// What the poll reports of an end that is written, while it is not blocked. A pipe reports room only
+    /// The event to ask the poll for at an end that is written, while it is not blocked. A pipe reports room only
     /// after it was full. A socket reports room each time the peer reads, which would wake the loop once per
     /// message. Where the system has an interest in out-of-band data, which stdio never carries, it is used
     /// instead: only the peer's end is then reported.
@@ -140,7 +140,7 @@ impl ReadEnd {
     /// # Errors
     /// When the descriptor is not open, or a thread is needed and cannot be started.
     pub fn inherited(fd: OwnedFd, wake: &Arc<LoopWake>) -> io::Result<Self> {
-        let thread = |file| Reader::spawn(file, wake.clone());
+        let thread = |file| ThreadReader::spawn(file, wake.clone());
         Way::of_inherited(fd, OFlags::RDONLY, thread).map(Self)
     }
 
@@ -159,7 +159,7 @@ impl WriteEnd {
     /// # Errors
     /// When the descriptor is not open, or a thread is needed and cannot be started.
     pub fn inherited(fd: OwnedFd, wake: &Arc<LoopWake>) -> io::Result<Self> {
-        let thread = |file| Writer::spawn(file, wake.clone());
+        let thread = |file| ThreadWriter::spawn(file, wake.clone());
         Way::of_inherited(fd, OFlags::WRONLY, thread).map(Self)
     }
 

@@ -3,13 +3,14 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use super::watch::Watch;
 use super::{Calls, Leader, Pool, State, Workers};
 use crate::connection::Wake;
 use crate::io::wake::WakeUps;
+use crate::sync::lock;
 
 /// Wake-ups for an event loop that performs them itself, where they cost least.
 pub(in crate::io) struct Mailbox {
@@ -40,16 +41,10 @@ impl Lead {
         match &self.mailbox {
             None => wakes.iter().for_each(|wake| wake.wake()),
             Some(mailbox) => {
-                mailbox.lock().append(&mut wakes);
+                lock(&mailbox.wakes).append(&mut wakes);
                 mailbox.bell.wake();
             }
         }
-    }
-}
-
-impl Mailbox {
-    pub fn lock(&self) -> MutexGuard<'_, WakeUps> {
-        self.wakes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,7 +68,7 @@ impl Workers {
         // Only the leader locks it, so the lock is never contended.
         let event_loop = Mutex::new(Some((run, sender)));
         let run = move |wakes, is_wanted: &dyn Fn() -> bool| {
-            let mut slot = event_loop.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = lock(&event_loop);
             let Some((run, _)) = slot.as_mut() else {
                 return true;
             };

@@ -34,7 +34,7 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -42,12 +42,13 @@ use async_task::Runnable;
 
 use self::lead::Lead;
 pub(super) use self::lead::Mailbox;
-use self::queue::{NOBODY, Queue, Tag, Taken, Work};
+use self::queue::{JobQueue, NOBODY, Tag, Taken, Work};
 use self::watch::Watch;
 use super::wake::{WakeUps, gather};
 use crate::connection::RequestSource;
 use crate::handler::{Job, Jobs, Spawner};
 use crate::limits::{later, may_have_more};
+use crate::sync::lock;
 
 /// How long an answer may wait for answers that are computed directly after it.
 const GATHER: Duration = Duration::from_micros(100);
@@ -109,7 +110,7 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// Who drives the pool's loop.
+/// Which thread drives the pool's event loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Leader {
     /// There is no loop, or it is over.
@@ -124,7 +125,7 @@ enum Leader {
 
 #[derive(Default)]
 struct State {
-    queue: Queue,
+    queue: JobQueue,
     /// Wake-ups to perform after the current jobs have run.
     put_off: WakeUps,
     /// Number of jobs taken so far.
@@ -187,21 +188,6 @@ impl Workers {
         }
     }
 
-    /// Runs a future to completion on the pool.
-    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_batch(std::iter::once(future));
-    }
-
-    /// Runs futures to completion on the pool, with one hand-over and at most one wake-up.
-    pub fn spawn_batch<F>(&self, futures: impl Iterator<Item = F>)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let begun = futures.map(|future| Work::again(NOBODY, self.pool.runnable(NOBODY, future)));
-        let begun: Vec<Work> = begun.collect();
-        self.pool.push(begun);
-    }
-
     /// Number of threads that exist now.
     pub fn thread_count(&self) -> usize {
         self.pool.lock().threads
@@ -210,7 +196,7 @@ impl Workers {
 
 impl Spawner for Workers {
     fn spawn(&self, job: Job) {
-        Self::spawn(self, job);
+        self.spawn_batch(Box::new(std::iter::once(job)));
     }
 
     fn spawn_batch(&self, jobs: Jobs) {
@@ -248,8 +234,7 @@ impl Drop for Workers {
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Poisoning is ignored: jobs run outside the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn runnable(

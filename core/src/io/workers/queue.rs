@@ -52,7 +52,7 @@ impl Work {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct JobQueue {
     line: VecDeque<Work>,
     /// Work of sources that had their share of the threads when it was looked at; never empty.
     held: HashMap<Tag, VecDeque<Work>>,
@@ -60,7 +60,7 @@ pub(super) struct Queue {
     is_ready: bool,
 }
 
-impl Queue {
+impl JobQueue {
     /// Whether there is no work that may be taken.
     pub fn is_empty(&self) -> bool {
         self.line.is_empty() && !self.is_ready

@@ -16,15 +16,30 @@ fn pool(max_threads: usize) -> Workers {
     })
 }
 
+fn spawn(workers: &Workers, job: impl Future<Output = ()> + Send + 'static) {
+    Spawner::spawn(workers, Box::pin(job));
+}
+
+fn spawn_batch<F>(workers: &Workers, jobs: impl Iterator<Item = F>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let jobs: Vec<Job> = jobs.map(|job| Box::pin(job) as Job).collect();
+    Spawner::spawn_batch(workers, Box::new(jobs.into_iter()));
+}
+
 #[test]
 fn every_job_of_every_batch_runs_once() {
     let workers = pool(8);
     let (sender, receiver) = channel();
     for batch in 0..200 {
-        workers.spawn_batch((0..50).map(|job| {
-            let sender = sender.clone();
-            async move { sender.send(batch * 50 + job).unwrap() }
-        }));
+        spawn_batch(
+            &workers,
+            (0..50).map(|job| {
+                let sender = sender.clone();
+                async move { sender.send(batch * 50 + job).unwrap() }
+            }),
+        );
     }
     drop(sender);
     let mut seen: Vec<i32> = receiver.iter().collect();
@@ -37,12 +52,15 @@ fn handlers_that_block_hold_up_nobody() {
     let workers = pool(64);
     let barrier = Arc::new(Barrier::new(33));
     let start = Instant::now();
-    workers.spawn_batch((0..32).map(|_| {
-        let barrier = barrier.clone();
-        async move {
-            barrier.wait();
-        }
-    }));
+    spawn_batch(
+        &workers,
+        (0..32).map(|_| {
+            let barrier = barrier.clone();
+            async move {
+                barrier.wait();
+            }
+        }),
+    );
     barrier.wait();
     assert!(
         start.elapsed() < Duration::from_secs(2),
@@ -57,15 +75,18 @@ fn no_more_threads_than_the_cap_and_they_go_when_idle() {
     let workers = pool(4);
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (sender, receiver) = channel();
-    workers.spawn_batch((0..40).map(|_| {
-        let (running, most, sender) = (running.clone(), most.clone(), sender.clone());
-        async move {
-            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            thread::sleep(Duration::from_millis(5));
-            running.fetch_sub(1, Ordering::SeqCst);
-            sender.send(()).unwrap();
-        }
-    }));
+    spawn_batch(
+        &workers,
+        (0..40).map(|_| {
+            let (running, most, sender) = (running.clone(), most.clone(), sender.clone());
+            async move {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                thread::sleep(Duration::from_millis(5));
+                running.fetch_sub(1, Ordering::SeqCst);
+                sender.send(()).unwrap();
+            }
+        }),
+    );
     for _ in 0..40 {
         receiver.recv_timeout(LONG).unwrap();
     }
@@ -85,8 +106,8 @@ fn no_more_threads_than_the_cap_and_they_go_when_idle() {
 fn a_panic_costs_neither_the_thread_nor_the_others() {
     let workers = pool(1);
     let (sender, receiver) = channel();
-    workers.spawn(async { std::panic::resume_unwind(Box::new(())) });
-    workers.spawn(async move { sender.send(()).unwrap() });
+    spawn(&workers, async { std::panic::resume_unwind(Box::new(())) });
+    spawn(&workers, async move { sender.send(()).unwrap() });
     receiver.recv_timeout(LONG).unwrap();
 }
 
@@ -95,7 +116,7 @@ fn a_future_that_waits_goes_on_when_it_is_woken() {
     let workers = pool(2);
     let (sender, receiver) = channel();
     let mut left = 1000;
-    workers.spawn(async move {
+    spawn(&workers, async move {
         std::future::poll_fn(|cx| {
             left -= 1;
             if left == 0 {
@@ -118,10 +139,13 @@ fn a_future_that_waits_goes_on_when_it_is_woken() {
 fn what_is_queued_still_runs_when_the_pool_is_dropped() {
     let workers = pool(1);
     let (sender, receiver) = channel();
-    workers.spawn_batch((0..100).map(|n| {
-        let sender = sender.clone();
-        async move { sender.send(n).unwrap() }
-    }));
+    spawn_batch(
+        &workers,
+        (0..100).map(|n| {
+            let sender = sender.clone();
+            async move { sender.send(n).unwrap() }
+        }),
+    );
     drop((workers, sender));
     assert_eq!(receiver.iter().count(), 100);
 }
@@ -141,7 +165,7 @@ fn a_wake_up_that_is_put_off_does_not_wait_for_a_job_that_blocks() {
                 blocked.recv().unwrap_err();
             }),
         ];
-        workers.spawn_batch(jobs.into_iter());
+        spawn_batch(&workers, jobs.into_iter());
         let mut events = mio::Events::with_capacity(1);
         poll.poll(&mut events, Some(LONG)).unwrap();
         assert!(!events.is_empty(), "the loop was not woken");
@@ -154,7 +178,7 @@ fn a_wake_up_that_is_put_off_does_not_wait_for_a_job_that_blocks() {
 fn a_worker_that_blocks_is_not_waited_for() {
     let workers = pool(8);
     let (release, blocked) = channel::<()>();
-    workers.spawn(async move {
+    spawn(&workers, async move {
         blocked.recv().unwrap_err();
     });
     thread::sleep(Duration::from_millis(50));
@@ -162,7 +186,7 @@ fn a_worker_that_blocks_is_not_waited_for() {
     let start = Instant::now();
     for _ in 0..200 {
         let sender = sender.clone();
-        workers.spawn(async move { sender.send(()).unwrap() });
+        spawn(&workers, async move { sender.send(()).unwrap() });
         receiver.recv_timeout(LONG).unwrap();
     }
     // One tick for each job, of 0.2 to 2 ms, would take ten times as long on an idle machine.
@@ -185,13 +209,16 @@ fn jobs_that_compute_do_not_call_a_crowd() {
             std::hint::spin_loop();
         }
     };
-    workers.spawn_batch((0..100).map(|_| {
-        let sender = sender.clone();
-        async move {
-            compute(2);
-            sender.send(()).unwrap();
-        }
-    }));
+    spawn_batch(
+        &workers,
+        (0..100).map(|_| {
+            let sender = sender.clone();
+            async move {
+                compute(2);
+                sender.send(()).unwrap();
+            }
+        }),
+    );
     for _ in 0..100 {
         receiver.recv_timeout(LONG).unwrap();
     }
@@ -204,10 +231,13 @@ fn quick_jobs_keep_to_one_thread() {
     let workers = pool(64);
     let (sender, receiver) = channel();
     for _ in 0..100 {
-        workers.spawn_batch((0..32).map(|_| {
-            let sender = sender.clone();
-            async move { sender.send(()).unwrap() }
-        }));
+        spawn_batch(
+            &workers,
+            (0..32).map(|_| {
+                let sender = sender.clone();
+                async move { sender.send(()).unwrap() }
+            }),
+        );
         for _ in 0..32 {
             receiver.recv_timeout(LONG).unwrap();
         }

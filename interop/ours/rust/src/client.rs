@@ -16,7 +16,7 @@ use mcpbolt::client::{
 use mcpbolt::connection::{OpeningMode, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
-use mcpbolt::io::{ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, farewell};
+use mcpbolt::io::{ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, wait_for_clients};
 use mcpbolt::mcp::{
     Elicitation, Elicited, Era, LogLevel, Revision, Revisions, Root, Sampled, Sampling, meta,
 };
@@ -367,7 +367,7 @@ fn main() -> Result<(), Failure> {
     let exit = running.map(Running::shutdown).transpose()?;
     let handle = client.handle().clone();
     drop(client);
-    farewell(Duration::from_secs(5));
+    wait_for_clients(Duration::from_secs(5));
     let closed = json!({
         "step": exit.map(|exit| format!("{:?}", exit.step)), "strays": handle.stray_count(),
         "ms": began.elapsed().as_millis() as u64,

@@ -12,8 +12,9 @@ use super::options::HttpClientOptions;
 use super::transport::HttpTransport;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Connection, Framing, OpeningMode};
-use crate::io::farewell::drive;
-use crate::io::spawn::{invalid, workers};
+use crate::io::faults::invalid;
+use crate::io::runtime::drive_client;
+use crate::io::spawn::workers;
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
 
@@ -31,7 +32,7 @@ impl ClientBuilder {
     ///
     /// When the last clone of the client is dropped, requests in flight are dropped, and the session is
     /// ended in the background. A program that exits right after should wait with
-    /// [`farewell`](crate::io::farewell).
+    /// [`wait_for_clients`](crate::io::wait_for_clients).
     ///
     /// ```no_run
     /// use mcpbolt::client::{Client, block_on};
@@ -64,7 +65,7 @@ impl ClientBuilder {
             .connect(connection.handle(), workers());
         let engine = Engine::new(connection, host);
         let carrier = Arc::new(Carrier::new(transport, engine, client.clone()));
-        drive(ClientDriver::new(carrier, notifier, actions).run())?;
+        drive_client(ClientDriver::new(carrier, notifier, actions).run())?;
         let opened = client.closing_with_it().until_open().await;
         if let Some(known) = known {
             known.learn(opened.as_ref().ok());

@@ -25,7 +25,7 @@ use self::state::{RelayState, Unsent};
 use super::options::HttpClientOptions;
 use super::outgoing::OutgoingMessage;
 use crate::error::CarrierError;
-use crate::io::farewell::drive;
+use crate::io::runtime::drive_client;
 use crate::json::DecodeError;
 use crate::limits::Limits;
 use crate::message::Message;
@@ -163,7 +163,7 @@ impl Relay {
     ) -> io::Result<Self> {
         let state = Arc::new(RelayState::new(url, options, Box::new(tell))?);
         let (commands, queue) = unbounded_channel();
-        drive(RelayDriver::new(state.clone()).run(queue))?;
+        drive_client(RelayDriver::new(state.clone()).run(queue))?;
         Ok(Self {
             commands,
             numbers: AtomicU64::new(1),

@@ -14,7 +14,7 @@ const BUDGET_BYTES: usize = 256 << 10;
 const LAST_BYTES: usize = 1 << 20;
 
 /// The read end of a child's stderr, and the sink for its lines.
-pub(super) struct Drain {
+pub(super) struct StderrReader {
     end: Option<ReadEnd>,
     /// There may be something to read; stays set until all of it is read.
     readable: bool,
@@ -22,15 +22,15 @@ pub(super) struct Drain {
     lines: Lines,
 }
 
-impl fmt::Debug for Drain {
+impl fmt::Debug for StderrReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Drain")
+        f.debug_struct("StderrReader")
             .field("end", &self.end)
             .finish_non_exhaustive()
     }
 }
 
-impl Drain {
+impl StderrReader {
     pub(super) fn new(
         end: ReadEnd,
         lines: Lines,
@@ -98,7 +98,7 @@ mod tests {
     fn a_stream_without_end_is_read_for_a_while_only() {
         let read = Arc::<AtomicUsize>::default();
         let counts = read.clone();
-        let mut drain = Drain {
+        let mut drain = StderrReader {
             end: Some(ReadEnd::own(File::open("/dev/zero").unwrap()).unwrap()),
             readable: true,
             buffer: vec![0; 16 << 10].into(),

@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::io::{ConnectOptions, farewell};
+use mcpbolt::io::{ConnectOptions, wait_for_clients};
 use serde_json::{Value, json};
 
-const ROLE: &str = "MCPBOLT_TEST_FAREWELL";
+const ROLE: &str = "MCPBOLT_TEST_ENDING";
 
 /// R-SES-06: the session of a client that is dropped has been ended when the wait is over. In a
 /// process of its own, since connections of other tests would be waited for, too.
 #[test]
 fn a_session_is_ended_before_its_program_is() {
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", "farewell::alone", "--nocapture", "--quiet"]);
+    process.args(["--exact", "ending::alone", "--nocapture", "--quiet"]);
     assert!(process.env(ROLE, "1").status().unwrap().success());
 }
 
@@ -36,9 +36,9 @@ fn alone() {
     let address = serve(verbs.clone()).parse().unwrap();
     let builder = Client::builder("test", "1");
     let client = block_on(builder.open(&address, ConnectOptions::default())).unwrap();
-    assert!(!farewell(Duration::from_millis(1)), "it is open");
+    assert!(!wait_for_clients(Duration::from_millis(1)), "it is open");
     drop(client);
-    assert!(farewell(Duration::from_secs(20)));
+    assert!(wait_for_clients(Duration::from_secs(20)));
     assert_eq!(verbs.lock().unwrap().last().unwrap(), "DELETE");
 }
 
