@@ -239,15 +239,12 @@ fn host_and_port(authority: &str) -> Result<(String, Option<u16>), &'static str>
             (host, port)
         }
     };
-    let digits = |port: &&str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let port = match port {
-        None => None,
-        Some(port) => Some(Some(port).filter(digits).ok_or(PORT)?),
+    // `parse` alone would accept a sign.
+    let read = |port: &str| match port.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => port.parse().map_err(|_| PORT),
+        false => Err(PORT),
     };
-    let port = port
-        .map(|port| port.parse().map_err(|_| PORT))
-        .transpose()?;
-    Ok((host.to_owned(), port))
+    Ok((host.to_owned(), port.map(read).transpose()?))
 }
 
 /// Splits a command into words at spaces. `'…'` quotes everything; in `"…"` and in bare text a

@@ -1,4 +1,4 @@
-//! Waiting in a task: for a bell that any thread can ring, and for a time.
+//! Waiting in a task: for a notification from any thread, and for a time.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ impl Notifier {
         self.ring.reset();
     }
 
-    /// Registers the waker of `cx`. Returns whether the bell was rung before.
+    /// Registers the waker of `cx`. Returns whether the task was notified before.
     pub fn watch(&self, cx: &Context<'_>) -> bool {
         self.ring.watch(cx)
     }

@@ -129,18 +129,18 @@ impl ClientBuilder {
         let now = Instant::now();
         let longest = config.limits.max_message_bytes;
         let connection = Connection::new(config, now);
-        let bell = Notifier::new();
-        connection.set_wake(bell.clone());
+        let notifier = Notifier::new();
+        connection.set_wake(notifier.clone());
         let (client, host) = prepared.connect(connection.handle(), workers());
         match framing {
             Framing::WebSocket { masked } => {
                 let beat = options.heartbeat;
                 let machine = WebSocket::new(connection, host, masked, longest, beat, now);
-                drive_client(drive(stream, machine, bell, None))?;
+                drive_client(drive(stream, machine, notifier, None))?;
             }
             framing => {
                 let machine = Hosted::new(connection, framing, host);
-                drive_client(drive(stream, machine, bell, None))?;
+                drive_client(drive(stream, machine, notifier, None))?;
             }
         }
         client.closing_with_it().until_open().await

@@ -64,7 +64,7 @@ pub struct Terms {
 
 /// Drives a machine on a socket until both have ended. A client demands nothing of its server beyond what
 /// the machine does.
-pub async fn drive<S, M>(stream: S, machine: M, bell: Arc<Notifier>, terms: Option<Terms>)
+pub async fn drive<S, M>(stream: S, machine: M, notifier: Arc<Notifier>, terms: Option<Terms>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     M: SocketMachine,
@@ -73,7 +73,7 @@ where
     let mut drive = Drive {
         stream,
         machine,
-        bell,
+        notifier,
         alarm: Alarm::default(),
         stop: terms.as_ref().map(|terms| terms.stop.cancelled()),
         opening: terms.as_ref().map(|terms| later(now, terms.opening)),
@@ -94,7 +94,7 @@ where
 struct Drive<S, M: SocketMachine> {
     stream: S,
     machine: M,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
     alarm: Alarm,
     stop: Option<Cancelled>,
     /// Deadline of the first message.
@@ -122,7 +122,7 @@ struct Drive<S, M: SocketMachine> {
 impl<S: AsyncRead + AsyncWrite + Unpin, M: SocketMachine> Drive<S, M> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // Whatever rings from here on wakes the task again.
-        self.bell.watch(cx);
+        self.notifier.watch(cx);
         let now = Instant::now();
         if self.machine.is_closed() && self.ending.is_some() && self.machine.output().is_empty() {
             return self.linger(now, cx);

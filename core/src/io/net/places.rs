@@ -248,6 +248,6 @@ mod tests {
         assert_eq!((one.len(), proxy.len()), (5, 50));
         drop((one, proxy));
         assert_eq!(places.0.open.load(Relaxed), 0);
-        assert_eq!(places.0.held().len(), 0);
+        assert_eq!(lock(&places.0.held).len(), 0);
     }
 }

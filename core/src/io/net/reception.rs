@@ -131,8 +131,8 @@ impl Reception {
         if let Some(principal) = principal {
             connection.set_principal(principal);
         }
-        let bell = Notifier::new();
-        connection.set_wake(bell.clone());
+        let notifier = Notifier::new();
+        connection.set_wake(notifier.clone());
         let mut host = self.hosting.host(connection.handle(), None);
         connection.set_source(&source);
         host.sent_from(source);
@@ -151,10 +151,10 @@ impl Reception {
                 true => machine.of_actions(),
                 false => machine,
             };
-            drive(stream, machine, bell, terms).await;
+            drive(stream, machine, notifier, terms).await;
         } else {
             let machine = Hosted::new(connection, framing, host).checking_the_first_byte();
-            drive(stream, machine, bell, terms).await;
+            drive(stream, machine, notifier, terms).await;
         }
         event!(debug, lasted = ?now.elapsed(), "a connection has ended");
         Ok(())

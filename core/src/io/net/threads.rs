@@ -83,17 +83,17 @@ impl Threads {
                 drop(workers);
             });
         }
-        let bell = Notifier::new();
+        let notifier = Notifier::new();
         let mailbox = Arc::new(Mailbox {
-            bell: bell.clone(),
+            notifier: notifier.clone(),
             wakes: std::sync::Mutex::default(),
         });
         let has_ended = Arc::new(AtomicBool::new(false));
-        let (rings, ends) = (bell.clone(), has_ended.clone());
+        let (notifies, ends) = (notifier.clone(), has_ended.clone());
         runtime.spawn(async move {
             main.await;
             ends.store(true, Ordering::Release);
-            rings.wake();
+            notifies.wake();
         });
         // Without any earlier timer, each timer that a connection sets would cost a system call.
         runtime.spawn(async {
@@ -107,7 +107,7 @@ impl Threads {
             let _ = &workers;
             let mut has_looked = false;
             runtime.block_on(poll_fn(|cx| {
-                bell.watch(cx);
+                notifier.watch(cx);
                 // On the runtime, waking a task needs no system call.
                 wakes.append(&mut lock(&letters.wakes));
                 wakes.drain(..).for_each(|wake| wake.wake());

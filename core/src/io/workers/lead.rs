@@ -15,7 +15,7 @@ use crate::sync::lock;
 /// Wake-ups for an event loop that performs them itself, where they cost least.
 pub(in crate::io) struct Mailbox {
     /// Wakes the loop.
-    pub bell: Arc<dyn Wake>,
+    pub notifier: Arc<dyn Wake>,
     pub wakes: Mutex<WakeUps>,
 }
 
@@ -32,7 +32,7 @@ impl Lead {
     /// Tells the leader that it has brought in jobs. A loop without a mailbox finds out before it waits.
     pub fn tell_of_jobs(&self) {
         if let Some(mailbox) = &self.mailbox {
-            mailbox.bell.wake();
+            mailbox.notifier.wake();
         }
     }
 
@@ -42,7 +42,7 @@ impl Lead {
             None => wakes.iter().for_each(|wake| wake.wake()),
             Some(mailbox) => {
                 lock(&mailbox.wakes).append(&mut wakes);
-                mailbox.bell.wake();
+                mailbox.notifier.wake();
             }
         }
     }

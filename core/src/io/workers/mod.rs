@@ -200,7 +200,7 @@ impl Spawner for Workers {
     }
 
     fn spawn_batch(&self, jobs: Jobs) {
-        self.pool.push([Work::new(NOBODY, jobs)]);
+        self.pool.push(NOBODY, Work::New(jobs));
     }
 
     fn spawn_batch_of(&self, source: &RequestSource, jobs: Jobs) {
@@ -209,7 +209,7 @@ impl Spawner for Workers {
             // Sources with equal hashes share one limit.
             source => self.pool.tags.hash_one(source).max(NOBODY + 1),
         };
-        self.pool.push([Work::new(of, jobs)]);
+        self.pool.push(of, Work::New(jobs));
     }
 
     fn together(&self, run: &mut dyn FnMut()) {
@@ -243,16 +243,16 @@ impl Pool {
         future: impl Future<Output = ()> + Send + 'static,
     ) -> Runnable {
         let pool = self.clone();
-        let again = move |again| pool.push([Work::again(of, again)]);
+        let again = move |again| pool.push(of, Work::Again(again));
         let (runnable, task) = async_task::spawn(future, again);
         task.detach();
         runnable
     }
 
-    fn push(self: &Arc<Self>, work: impl IntoIterator<Item = Work>) {
+    fn push(self: &Arc<Self>, of: Tag, work: Work) {
         let mut calls = Calls::default();
         let mut state = self.lock();
-        state.queue.extend(work);
+        state.queue.push(of, work);
         if state.queue.is_empty() {
             return;
         }

@@ -13,15 +13,10 @@ pub(super) type Tag = u64;
 pub(super) const NOBODY: Tag = 0;
 
 /// Work to be run.
-pub(super) struct Work {
-    of: Tag,
-    what: What,
-}
-
-enum What {
+pub(super) enum Work {
     /// A job that was started and continues.
     Again(Runnable),
-    /// Jobs that are created as they are taken; never empty.
+    /// Jobs that are created as they are taken; never empty in a queue.
     New(Jobs),
 }
 
@@ -32,30 +27,22 @@ pub(super) enum Taken {
 }
 
 impl Work {
-    pub fn again(of: Tag, runnable: Runnable) -> Self {
-        let what = What::Again(runnable);
-        Self { of, what }
-    }
-
-    pub fn new(of: Tag, jobs: Jobs) -> Self {
-        let what = What::New(jobs);
-        Self { of, what }
-    }
-
     /// Number of jobs, at most.
-    pub fn len(&self) -> usize {
-        match &self.what {
-            What::Again(_) => 1,
-            What::New(jobs) => jobs.size_hint().1.unwrap_or(usize::MAX),
+    fn len(&self) -> usize {
+        match self {
+            Self::Again(_) => 1,
+            Self::New(jobs) => jobs.size_hint().1.unwrap_or(usize::MAX),
         }
     }
 }
 
+type Line = VecDeque<(Tag, Work)>;
+
 #[derive(Default)]
 pub(super) struct JobQueue {
-    line: VecDeque<Work>,
+    line: Line,
     /// Work of sources that had their share of the threads when it was looked at; never empty.
-    held: HashMap<Tag, VecDeque<Work>>,
+    held: HashMap<Tag, Line>,
     /// Whether one of these sources may have had one more thread at the last look.
     is_ready: bool,
 }
@@ -68,18 +55,20 @@ impl JobQueue {
 
     /// Whether more than one job may be waiting.
     pub fn is_line(&self) -> bool {
-        self.line.len() > 1 || self.line.front().is_some_and(|work| work.len() > 1)
+        self.line.len() > 1 || self.line.front().is_some_and(|(_, work)| work.len() > 1)
     }
 
     /// Number of waiting jobs, at most.
     pub fn waiting(&self) -> usize {
-        let each = self.line.iter().map(Work::len);
+        let each = self.line.iter().map(|(_, work)| work.len());
         each.fold(usize::from(self.is_ready), usize::saturating_add)
     }
 
-    pub fn extend(&mut self, work: impl IntoIterator<Item = Work>) {
-        let work = work.into_iter().filter(|work| work.len() > 0);
-        self.line.extend(work);
+    /// Adds work of a source.
+    pub fn push(&mut self, of: Tag, work: Work) {
+        if work.len() > 0 {
+            self.line.push_back((of, work));
+        }
     }
 
     /// The next job, with its tag, of a source that `may` have one more thread. Work of other sources is
@@ -91,11 +80,10 @@ impl JobQueue {
         {
             return Some(taken);
         }
-        while let Some(work) = self.line.pop_front() {
-            let of = work.of;
+        while let Some((of, work)) = self.line.pop_front() {
             if of != NOBODY && (self.held.contains_key(&of) || !may(of)) {
-                self.held.entry(of).or_default().push_back(work);
-            } else if let Some(taken) = next(work, &mut self.line) {
+                self.held.entry(of).or_default().push_back((of, work));
+            } else if let Some(taken) = next(of, work, &mut self.line) {
                 return Some((of, taken));
             }
         }
@@ -106,7 +94,7 @@ impl JobQueue {
     fn take_held(&mut self, may: &impl Fn(Tag) -> bool) -> Option<(Tag, Taken)> {
         while let Some(&of) = self.held.keys().find(|of| may(**of)) {
             let held = self.held.get_mut(&of)?;
-            let taken = held.pop_front().and_then(|work| next(work, held));
+            let taken = held.pop_front().and_then(|(_, work)| next(of, work, held));
             if held.is_empty() {
                 self.held.remove(&of);
             }
@@ -120,14 +108,14 @@ impl JobQueue {
 }
 
 /// The next job of that work; what remains of it returns to the front of its queue.
-fn next(work: Work, queue: &mut VecDeque<Work>) -> Option<Taken> {
-    match work.what {
-        What::Again(runnable) => Some(Taken::Again(runnable)),
-        What::New(mut jobs) => {
+fn next(of: Tag, work: Work, queue: &mut Line) -> Option<Taken> {
+    match work {
+        Work::Again(runnable) => Some(Taken::Again(runnable)),
+        Work::New(mut jobs) => {
             let job = jobs.next()?;
-            let rest = Work::new(work.of, jobs);
+            let rest = Work::New(jobs);
             if rest.len() > 0 {
-                queue.push_front(rest);
+                queue.push_front((of, rest));
             }
             Some(Taken::New(job))
         }
