@@ -364,11 +364,11 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_slow_end_slows_the_other_one_down",
     ),
     (
-        "io::drain::BUDGET_BYTES",
+        "io::stderr::BUDGET_BYTES",
         "a_stream_without_end_is_read_for_a_while_only",
     ),
     (
-        "io::drain::LAST_BYTES",
+        "io::stderr::LAST_BYTES",
         "a_stream_without_end_is_read_for_a_while_only",
     ),
     (

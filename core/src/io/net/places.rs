@@ -130,7 +130,7 @@ impl Places {
 
     /// Closes all connections at once.
     pub fn close_all(&self) {
-        let held = self.0.held();
+        let held = lock(&self.0.held);
         held.values()
             .for_each(|gives_way| _ = gives_way.cancel(None));
     }
