@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mcpbolt::connection::{Replies, ReplyTo, ResultWriter};
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
-use mcpbolt::server::{Live, Registry, TaskCall, ToolResult};
+use mcpbolt::server::{Registry, SharedRegistry, TaskCall, ToolResult};
 use napi_derive::napi;
 
 use crate::kinds::Outbound;
@@ -41,7 +41,12 @@ const KINDS: [ErrorKind; 4] = [
 
 impl<'a> Answer<'a> {
     /// Reads a row: its kind, its text and its two numbers.
-    pub fn read(kind: Outbound, text: &'a str, (a, b): (f64, f64), live: &Live<Templates>) -> Self {
+    pub fn read(
+        kind: Outbound,
+        text: &'a str,
+        (a, b): (f64, f64),
+        live: &SharedRegistry<Templates>,
+    ) -> Self {
         match kind {
             Outbound::Error => {
                 let message = reader::find(text, "message").and_then(reader::as_str);
@@ -105,11 +110,16 @@ pub fn is_good(registry: &Registry, number: u32, kind: Outbound, text: &str) -> 
 
 /// Why a tool's result does not fit its output schema; `None` if it fits. `tool` is the tool's number counted
 /// from one, or 0 without an output schema (R-STR-01).
-fn misfit(live: &Live<Templates>, kind: Outbound, text: &str, tool: f64) -> Option<String> {
+fn misfit(
+    live: &SharedRegistry<Templates>,
+    kind: Outbound,
+    text: &str,
+    tool: f64,
+) -> Option<String> {
     if tool == 0.0 {
         return None;
     }
-    unfit(&live.offer().registry, tool as u32 - 1, kind, text)
+    unfit(&live.snapshot().registry, tool as u32 - 1, kind, text)
 }
 
 fn unfit(registry: &Registry, number: u32, kind: Outbound, text: &str) -> Option<String> {

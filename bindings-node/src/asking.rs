@@ -2,11 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcpbolt::client::{CompletionTarget, Interests, SkillInfo};
+use mcpbolt::client::{Interests, SkillInfo};
 use mcpbolt::connection::RequestOptions;
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Method, Root};
+use mcpbolt::mcp::Method;
 use mcpbolt::message::Message;
+use mcpbolt::model::CompletionTarget;
+use mcpbolt::model::Root;
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -158,8 +160,8 @@ impl Link {
         let asked: ToComplete = read(&json)?;
         self.run(move |client, _| async move {
             let target = match (&asked.prompt, &asked.template) {
-                (Some(name), _) => CompletionTarget::Prompt { name },
-                (None, Some(uri)) => CompletionTarget::Resource { uri },
+                (Some(name), _) => CompletionTarget::prompt(name),
+                (None, Some(uri)) => CompletionTarget::resource(uri),
                 (None, None) => {
                     return Err(RequestError::Misuse(
                         "name the prompt or the template to complete",

@@ -6,7 +6,8 @@ use mcpbolt::client::{Client, ClientBuilder, ClientHost, Prepared};
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{Workers, WorkersConfig, traced};
-use mcpbolt::mcp::{Elicitation, Elicited, Method, Revision, Sampled, Sampling};
+use mcpbolt::mcp::{Method, Revision};
+use mcpbolt::model::{Elicitation, Elicited, Sampled, Sampling};
 use mcpbolt::server::HandlerError;
 use mcpbolt::settings::{ClientSettings, Milliseconds};
 

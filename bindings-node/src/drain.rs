@@ -15,7 +15,7 @@
 use mcpbolt::connection::{Call, Operation};
 use mcpbolt::mcp::Era;
 use mcpbolt::message::{Field, MessageRef};
-use mcpbolt::server::Live;
+use mcpbolt::server::SharedRegistry;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
@@ -180,7 +180,7 @@ impl<'a> Rows<'a> {
     }
 
     /// A call and what its handler needs of it. The target is the operation's own number.
-    pub fn call(&mut self, number: u32, call: &Call, live: &Live<Templates>) {
+    pub fn call(&mut self, number: u32, call: &Call, live: &SharedRegistry<Templates>) {
         let kind = match call.reply.wants_progress() {
             true => Inbound::CallWithProgress,
             false => Inbound::Call,
@@ -219,7 +219,7 @@ impl<'a> Rows<'a> {
             Operation::ReadTemplate(index) => self.text(kind, number, target, |out| {
                 let uri = message.uri().unwrap_or_default();
                 // `None` if it was removed meanwhile: then no handler runs the call, either.
-                let templates = live.offer().handlers;
+                let templates = live.snapshot().handlers;
                 let template = templates.get(&index);
                 let variables = template.and_then(|template| template.match_uri(&uri));
                 out.push('[');

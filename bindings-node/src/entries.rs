@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use mcpbolt::connection::Operation;
 use mcpbolt::mcp::Method;
+use mcpbolt::model::Resource;
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{Change, Live, Registry, RegistryError, Skill, StateSigner, Template};
+use mcpbolt::server::{
+    Change, Registry, RegistryError, SharedRegistry, Skill, StateSigner, Template,
+};
 use mcpbolt::settings::{
     Milliseconds, PromptDefinition, ResourceDefinition, ServerSettings, ToolDefinition,
 };
@@ -141,7 +144,7 @@ impl Entries {
                 registry.offer_completion();
             }
             let parsed = Template::parse(&template.uri).map_err(RegistryError::Template)?;
-            let number = registry.add_template(template.into())?;
+            let number = registry.add_template(Resource::from(template))?;
             templates.insert(number, parsed);
             Ok(number)
         })
@@ -284,7 +287,7 @@ impl Entries {
 
     fn tell(&self, change: Change<'_>) {
         if let Some(served) = &self.served {
-            served.live.offer().registry.tell(change);
+            served.live.snapshot().registry.tell(change);
         }
     }
 
@@ -292,7 +295,7 @@ impl Entries {
     fn with<T>(&self, act: impl FnOnce(&Registry) -> T) -> T {
         match &self.served {
             None => act(&self.registry),
-            Some(served) => act(&served.live.offer().registry),
+            Some(served) => act(&served.live.snapshot().registry),
         }
     }
 
@@ -329,7 +332,10 @@ impl Entries {
             settings.apply(&mut config);
         }
         let served = Served {
-            live: Arc::new(Live::new(registry, mem::take(&mut self.templates))),
+            live: Arc::new(SharedRegistry::new(
+                registry,
+                mem::take(&mut self.templates),
+            )),
             config: Arc::new(config),
             signer: self.signer.clone(),
             delegate: self.delegate.as_ref().map(|(_, delegate)| delegate.clone()),

@@ -6,7 +6,7 @@ use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, IncomingReq
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::Method;
-use mcpbolt::server::{StateSigner, View};
+use mcpbolt::server::{SnapshotCache, StateSigner};
 
 use crate::arrived::Arrived;
 use crate::caller::Caller;
@@ -22,7 +22,7 @@ use crate::served::{Served, Templates};
 pub struct Handlers {
     inbox: Arc<Inbox>,
     caller: Caller,
-    view: View<Templates>,
+    view: SnapshotCache<Templates>,
     /// Signs the state that clients hold between the rounds of a call.
     signer: Option<StateSigner>,
     /// Another library's server, which answers instead of the registry.
@@ -59,7 +59,7 @@ impl Executor for Handlers {
     }
 
     fn run(&mut self, batch: Batch) {
-        let registry = self.view.offer().registry.clone();
+        let registry = self.view.get().registry.clone();
         let (caller, signer, heads) = (&self.caller, self.signer.as_ref(), &self.heads);
         let arrived = |call: Call| {
             panics::point("run");
@@ -119,7 +119,7 @@ impl Handlers {
         Self {
             inbox,
             caller,
-            view: View::of(&served.live),
+            view: SnapshotCache::new(&served.live),
             signer: served.signer.clone(),
             delegate: served.delegate.clone(),
             heads: Vec::new(),

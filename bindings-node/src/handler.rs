@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mcpbolt::connection::{Handle, RequestOptions};
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Elicitation, Method, Sampling, Side as Role};
+use mcpbolt::mcp::{Method, Side as Role};
+use mcpbolt::model::{Elicitation, Sampling};
 use mcpbolt::server::Context;
 use napi::Either;
 use napi_derive::napi;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{AnyExecutor, Hosting, ServerHost};
+use mcpbolt::server::{Hosting, ServerHost};
 
 use crate::caller::Caller;
 use crate::executor::Handlers;
@@ -40,20 +40,20 @@ impl Hosting for Host {
     }
 
     fn policy(&self) -> Option<Arc<Policy>> {
-        self.served.live.offer().registry.policy().cloned()
+        self.served.live.snapshot().registry.policy().cloned()
     }
 
     fn wants_heads(&self) -> bool {
         self.served.delegate.is_some()
     }
 
-    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor> {
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
         let caller = Caller {
             number: self.callers.fetch_add(1, Ordering::Relaxed),
             handle: handle.clone(),
             stands_alone: timers.is_some(),
         };
         let handlers = Handlers::new(&self.served, caller, self.inbox.clone());
-        ServerHost::live(self.served.live.clone(), handle, Box::new(handlers))
+        ServerHost::shared(self.served.live.clone(), handle, Box::new(handlers))
     }
 }

@@ -7,7 +7,7 @@ use mcpbolt::client::Client;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::Relay;
 use mcpbolt::io::{Counts, WireHandle};
-use mcpbolt::server::Live;
+use mcpbolt::server::SharedRegistry;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 use napi_derive::napi;
@@ -54,7 +54,7 @@ pub struct Link {
 /// The kind of a link.
 pub enum Side {
     /// A server, with its registry.
-    Server(Arc<Live<Templates>>),
+    Server(Arc<SharedRegistry<Templates>>),
     Client(Asker),
     /// A wire, which carries messages unchanged.
     Wire(WireHandle),

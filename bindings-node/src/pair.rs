@@ -46,7 +46,7 @@ pub fn pair(
     ];
     let caller = Caller::only(server.handle());
     let handlers = Handlers::new(&served, caller, inbox.clone()).with(EndReport::new(&inbox));
-    let server_host = ServerHost::live(served.live, server.handle(), handlers);
+    let server_host = ServerHost::shared(served.live, server.handle(), Box::new(handlers));
     io::join((server, server_host), (client, client_host)).map_err(error::io)?;
     Ok(links)
 }

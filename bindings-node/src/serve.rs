@@ -53,7 +53,7 @@ pub fn serve_stdio(
         let mut report = EndReport::new(&inbox);
         report.set(report_json(&Err(io::Error::other("the engine failed"))));
         let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
-        let host = ServerHost::live(served.live, handle, handlers);
+        let host = ServerHost::shared(served.live, handle, Box::new(handlers));
         let mut machine = Hosted::new(connection, Framing::Detect, host);
         let outcome = stdio.run(&mut machine);
         let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
-use mcpbolt::server::{Live, StateSigner, Template};
+use mcpbolt::server::{SharedRegistry, StateSigner, Template};
 
 use crate::delegate::Delegate;
 
@@ -15,7 +15,7 @@ pub type Templates = HashMap<u32, Template>;
 /// The current registry, and the configuration of its connections.
 #[derive(Clone)]
 pub struct Served {
-    pub live: Arc<Live<Templates>>,
+    pub live: Arc<SharedRegistry<Templates>>,
     pub config: Arc<Config>,
     pub signer: Option<StateSigner>,
     /// Answers requests instead of the registry, if present.

@@ -6,7 +6,7 @@
 
 use mcpbolt::connection::{Progress, Replies};
 use mcpbolt::mcp::LogLevel;
-use mcpbolt::server::Live;
+use mcpbolt::server::SharedRegistry;
 
 use crate::answers::Answer;
 use crate::caller::Caller;
@@ -41,7 +41,7 @@ impl Turn {
 
 /// Processes the rows of one tick; returns the replies to pass to the engine.
 pub fn submit(
-    live: &Live<Templates>,
+    live: &SharedRegistry<Templates>,
     calls: &mut Calls,
     text: &str,
     table: &[f64],

@@ -12,7 +12,7 @@ use std::task::{Context as Waiter, Poll, Wake, Waker};
 use mcpbolt::client::block_on;
 use mcpbolt::connection::RequestOptions;
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Elicitation, Sampling};
+use mcpbolt::model::{Elicitation, Sampling};
 use mcpbolt::server;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

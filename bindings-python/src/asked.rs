@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use mcpbolt::client::{self, ClientBuilder};
 use mcpbolt::handler::HandlerError;
-use mcpbolt::mcp::{Elicitation, Elicited};
+use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::settings::{ClientSettings, Seconds};
 
 use crate::client_events::ClientEvent;

@@ -10,7 +10,7 @@ use mcpbolt::connection::{
 use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::{Era, ErrorKind, Method};
 use mcpbolt::message::MessageRef;
-use mcpbolt::server::{Offer, Registry, ServerHost, View};
+use mcpbolt::server::{Registry, ServerHost, Snapshot, SnapshotCache};
 
 use crate::hub::{Ending, Event, Hub};
 use crate::kernel::{self, KernelEvent};
@@ -24,7 +24,7 @@ use crate::workers::{NOBODY, Tag};
 /// and never attaches to the interpreter.
 pub struct Bridge {
     session: Arc<Session>,
-    view: View<Targets>,
+    view: SnapshotCache<Targets>,
     /// Who sends the requests, and the tag that the workers know that source by.
     source: RequestSource,
     tag: Tag,
@@ -35,7 +35,7 @@ impl Bridge {
     /// Makes the bridge for the connection of `handle`.
     pub fn new(hub: &Arc<Hub>, handle: Handle) -> Self {
         Self {
-            view: View::of(&hub.served.live),
+            view: SnapshotCache::new(&hub.served.live),
             session: Session::new(hub.clone(), handle),
             source: RequestSource::Unknown,
             tag: NOBODY,
@@ -46,7 +46,7 @@ impl Bridge {
     /// Makes the host for the connection of `handle`.
     pub fn host(hub: &Arc<Hub>, handle: Handle) -> ServerHost<Self> {
         let bridge = Self::new(hub, handle.clone());
-        ServerHost::live(hub.served.live.clone(), handle, bridge)
+        ServerHost::shared(hub.served.live.clone(), handle, Box::new(bridge))
     }
 
     /// Passes an event to the kernel, if there is one; returns whether there is.
@@ -123,7 +123,7 @@ impl Executor for Bridge {
     }
 
     fn run(&mut self, batch: Batch) {
-        let (session, offer) = (&self.session, self.view.offer());
+        let (session, offer) = (&self.session, self.view.get());
         let hub = &session.hub;
         let (mut work, mut events) = (Vec::new(), Vec::new());
         let mut sort = |call| match sorted(session, offer, call) {
@@ -168,7 +168,7 @@ impl Executor for Bridge {
 }
 
 /// Decides who carries out a call; `None` if it is answered here.
-fn sorted(session: &Arc<Session>, offer: &Offer<Targets>, call: Call) -> Option<Event> {
+fn sorted(session: &Arc<Session>, offer: &Snapshot<Targets>, call: Call) -> Option<Event> {
     panics::point("bridge");
     let kernel = &session.hub.served.kernel;
     let native = match (kernel, call.operation) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::mcp::{Method, Revision};
-use mcpbolt::server::{Change, Live};
+use mcpbolt::server::{Change, SharedRegistry};
 use mcpbolt::settings::{Seconds, ServerSettings};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -76,7 +76,7 @@ impl Catalog {
             || settings.list_changes
             || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Served {
-            live: Arc::new(Live::new(registry, targets)),
+            live: Arc::new(SharedRegistry::new(registry, targets)),
             config,
             state_signer: settings.state_signer(),
             kernel,
@@ -91,7 +91,7 @@ impl Catalog {
 
     /// Replaces the keys that signed tokens are verified with: a JSON object by `kid`.
     fn replace_jwt_keys(&self, keys: &str) -> PyResult<()> {
-        let offer = self.shared.live.offer();
+        let offer = self.shared.live.snapshot();
         let policy = offer
             .registry
             .policy()
@@ -171,7 +171,7 @@ impl Catalog {
 
     /// Notifies the clients that subscribed to a resource that it has changed.
     fn resource_updated(&self, uri: &str) {
-        let registry = self.shared.live.offer().registry;
+        let registry = self.shared.live.snapshot().registry;
         registry.tell(Change::Resource(uri));
     }
 

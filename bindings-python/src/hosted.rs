@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{AnyExecutor, Hosting, ServerHost};
+use mcpbolt::server::{Hosting, ServerHost};
 
 use crate::bridge::Bridge;
 use crate::hub::Hub;
@@ -17,14 +17,14 @@ impl Hosting for Hosted {
         &self.0.served.config
     }
 
-    fn host(&self, handle: Handle, _timers: Option<&Handle>) -> ServerHost<AnyExecutor> {
+    fn host(&self, handle: Handle, _timers: Option<&Handle>) -> ServerHost {
         let live = self.0.served.live.clone();
         let bridge = Bridge::new(&self.0, handle.clone());
-        ServerHost::live(live, handle, Box::new(bridge))
+        ServerHost::shared(live, handle, Box::new(bridge))
     }
 
     fn policy(&self) -> Option<Arc<Policy>> {
-        self.0.served.live.offer().registry.policy().cloned()
+        self.0.served.live.snapshot().registry.policy().cloned()
     }
 
     fn wants_heads(&self) -> bool {

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpbolt::client::{self, Client, ToolInfo};
+use mcpbolt::client::{self, Client};
 use mcpbolt::error::RequestError;
+use mcpbolt::model::Tool;
 use pyo3::prelude::*;
 use serde_json::value::RawValue;
 
@@ -64,7 +65,7 @@ pub fn whole_list(link: &Link, kind: &str, future: Py<PyAny>) -> u64 {
         let items = list.all().await?;
         if are_tools {
             let read = |item: &Item| serde_json::from_str(item.get());
-            let tools: Result<Vec<ToolInfo>, _> = items.iter().map(read).collect();
+            let tools: Result<Vec<Tool>, _> = items.iter().map(read).collect();
             let wrong = |_| RequestError::BadAnswer("a list of another shape");
             client.learn_tools(&tools.map_err(wrong)?);
         }

@@ -176,8 +176,10 @@ fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usi
         return refuse(work, outbox, &failure);
     }
     if let Some(error) = typed(py, error) {
-        let result = Err::<(), _>(error).into_tool_result();
-        return settle(work, outbox, true, |out| result.write(out));
+        // An action error is a result that the model reads.
+        if let Ok(result) = Err::<(), _>(error).into_tool_result() {
+            return settle(work, outbox, true, |out| result.write(out));
+        }
     }
     let text = told(py, error).unwrap_or_else(|| "the tool failed unexpectedly".into());
     settle(work, outbox, true, |out| write_text(out, &text, true))
@@ -220,7 +222,7 @@ pub fn misfit(
         is_error: made.is_error(),
         ..ToolResult::default()
     };
-    let registry = session.hub.served.live.offer().registry;
+    let registry = session.hub.served.live.snapshot().registry;
     registry.check_result(number, &result).err()
 }
 

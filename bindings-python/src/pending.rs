@@ -58,7 +58,7 @@ impl Pending {
     fn cleaned(&self, py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Self> {
         let arguments = write::json(arguments)?;
         let catalog = &self.session.hub.served;
-        let registry = catalog.live.offer().registry;
+        let registry = catalog.live.snapshot().registry;
         if let Err(why) = registry.check_arguments(self.number, &arguments) {
             let error = errors(py)?.action_error.bind(py);
             return Err(PyErr::from_value(error.call1(("VALIDATION_ERROR", why))?));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
-use mcpbolt::server::{Live, StateSigner};
+use mcpbolt::server::{SharedRegistry, StateSigner};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::target::{Target, Targets};
 /// The part of a catalog that engine threads hold.
 #[derive(Debug)]
 pub struct Served {
-    pub live: Arc<Live<Targets>>,
+    pub live: Arc<SharedRegistry<Targets>>,
     pub config: Arc<Config>,
     /// Signs the state that clients hold between the rounds of a call.
     pub state_signer: Option<StateSigner>,

@@ -8,9 +8,11 @@
 use std::env;
 use std::error::Error;
 
-use mcpbolt::client::{Client, ClientBuilder, ToolInfo, block_on};
+use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::io::http::HttpClientOptions;
-use mcpbolt::mcp::{Elicitation, Elicited, Era, Revision, Revisions, extension};
+use mcpbolt::mcp::{Era, Revision, Revisions, extension};
+use mcpbolt::model::Tool;
+use mcpbolt::model::{Elicitation, Elicited};
 use serde_json::{Map, Value, json};
 
 /// Scenarios about skills.
@@ -97,7 +99,7 @@ async fn play(client: &Client, scenario: &str) -> Outcome {
             "json-schema-ref-no-deref" => {}
             _ => {
                 for tool in &tools {
-                    let arguments = arguments(&tool.input_schema);
+                    let arguments = arguments(&tool.input_schema.read()?);
                     client.call_tool(&tool.name, &arguments).await?;
                 }
             }
@@ -130,8 +132,8 @@ async fn planned(client: &Client) -> Outcome {
 }
 
 /// Hands a schema back as it came.
-async fn echoed(client: &Client, tools: &[ToolInfo]) -> Outcome {
-    let named = |tool: &&ToolInfo| tool.name == "json_schema_2020_12_tool";
+async fn echoed(client: &Client, tools: &[Tool]) -> Outcome {
+    let named = |tool: &&Tool| tool.name == "json_schema_2020_12_tool";
     let tool = tools.iter().find(named).ok_or("the tool is not there")?;
     let schema = json!({ "schema": tool.input_schema });
     client.call_tool("json_schema_echo", &schema).await?;

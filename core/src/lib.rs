@@ -76,6 +76,8 @@ pub mod handler;
 pub mod io;
 pub mod limits;
 pub mod mcp;
+#[cfg(any(feature = "server", feature = "client"))]
+pub mod model;
 #[cfg(feature = "server")]
 pub mod policy;
 #[cfg(any(feature = "server", feature = "client"))]

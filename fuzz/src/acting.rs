@@ -10,7 +10,7 @@ use mcpbolt::connection::{Connection, Framing};
 use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::limits::MAX_ID_BYTES;
 use mcpbolt::message::Frame;
-use mcpbolt::server::{Arguments, HandlerExecutor, Server, ServerHost, Tool};
+use mcpbolt::server::{Arguments, Server, Tool};
 
 const WELL: &[u8] =
     br#"{"action":"mcp.health_check","params":{},"metadata":{"request_id":"after"}}"#;
@@ -44,8 +44,7 @@ pub fn conversation(bytes: &[u8]) {
     let now = Instant::now();
     let mut connection = Connection::new(SERVER.config().clone(), now);
     let stream = connection.open_stream(Framing::Line);
-    let executor = HandlerExecutor::new(SERVER.clone(), connection.handle(), Arc::new(Nobody));
-    let mut host = ServerHost::of(&SERVER, connection.handle(), executor);
+    let mut host = SERVER.host(connection.handle(), None, Arc::new(Nobody));
     let mut say = |line: &[u8]| {
         let input = connection.input(stream);
         input.extend(line);

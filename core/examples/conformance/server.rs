@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcpbolt::mcp::{Elicitation, Elicited, ErrorKind, LogLevel, Role, Sampling, TaskSupport};
+use mcpbolt::mcp::{ErrorKind, LogLevel, TaskSupport};
+use mcpbolt::model::{Elicitation, Elicited, Role, Sampling};
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
 use mcpbolt::server::{
@@ -25,16 +26,13 @@ fn bytes(base64: &str) -> Vec<u8> {
 }
 
 fn image() -> Content {
-    Content::Image {
-        data: bytes(PNG),
-        mime_type: "image/png".into(),
-    }
+    Content::image(bytes(PNG), "image/png")
 }
 
 fn embedded(uri: &str) -> Content {
     let mut contents = ResourceContents::text(uri, "This is an embedded resource content.");
     contents.mime_type = Some("text/plain".into());
-    Content::Resource(contents)
+    Content::resource(contents)
 }
 
 fn blocks(content: Vec<Content>) -> ToolResult {
@@ -100,8 +98,7 @@ fn contents(server: Builder) -> Builder {
             blocks(vec![image()])
         })
         .tool(tool("test_audio_content", "Gives a sound."), |_: Arguments, _| async {
-            let (data, mime_type) = (bytes(WAV), "audio/wav".into());
-            blocks(vec![Content::Audio { data, mime_type }])
+            blocks(vec![Content::audio(bytes(WAV), "audio/wav")])
         })
         .tool(tool("test_embedded_resource", "Gives a resource."), |_: Arguments, _| async {
             blocks(vec![embedded("test://embedded-resource")])

@@ -13,9 +13,8 @@ use crate::connection::{Config, Handle, OpeningMode, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::Limits;
-use crate::mcp::{
-    Elicitation, Elicited, Profile, Revision, Revisions, Root, Sampled, Sampling, Side, extension,
-};
+use crate::mcp::{Profile, Revision, Revisions, Side, extension};
+use crate::model::{Elicitation, Elicited, Root, Sampled, Sampling};
 
 /// Builds a client. See [`Client::builder`].
 #[derive(Debug)]
@@ -269,7 +268,7 @@ impl Client {
     /// ```
     /// # #[cfg(all(feature = "server", feature = "stdio"))] {
     /// use mcpbolt::client::{Client, block_on};
-    /// use mcpbolt::mcp::Sampled;
+    /// use mcpbolt::model::Sampled;
     /// # use mcpbolt::server::Server;
     /// # let server = Server::builder("test", "1").build()?;
     ///

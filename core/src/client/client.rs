@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 use super::call::CallTool;
 use super::core::{ClientCore, member, parse, result};
 use super::pending::PendingRequest;
-use super::results::{CompletionTarget, Completions, GetPromptResult, ResourceContents};
+use super::results::GetPromptResult;
 use crate::connection::{Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::mcp::{Method, Revision};
 use crate::message::Message;
+use crate::model::{CompletionTarget, Completions, ResourceContents};
 
 /// A connection to a server, with typed MCP methods. Cheap to clone.
 ///
@@ -141,7 +142,7 @@ impl Client {
     /// As [`list_tools`](Self::list_tools).
     pub async fn complete(
         &self,
-        target: &CompletionTarget<'_>,
+        target: &CompletionTarget,
         (argument, value): (&str, &str),
         context: &[(&str, &str)],
     ) -> Result<Completions, RequestError> {

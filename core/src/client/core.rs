@@ -20,8 +20,9 @@ use crate::error::RequestError;
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
 use crate::json::reader;
-use crate::mcp::{Era, Method, Revision, Root, Side};
+use crate::mcp::{Era, Method, Revision, Side};
 use crate::message::Message;
+use crate::model::Root;
 
 /// The connection of a client, and what its clones share. Cheap to clone.
 #[derive(Clone, Debug)]

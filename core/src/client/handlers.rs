@@ -11,9 +11,8 @@ use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
-use crate::mcp::{
-    Elicitation, Elicited, Era, Method, Revision, Root, Sampled, Sampling, extension,
-};
+use crate::mcp::{Era, Method, Revision, extension};
+use crate::model::{Elicitation, Elicited, Root, Sampled, Sampling};
 use crate::schema::Schema;
 
 type Handler<P, R> = Box<dyn Fn(P, ClientContext) -> Made<Result<R, HandlerError>> + Send + Sync>;

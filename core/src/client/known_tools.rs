@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::results::ToolInfo;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::TaskSupport;
 use crate::message::Message;
+use crate::model::Tool;
 use crate::schema::Schema;
 
 /// Shared by the clones of a client. Holds the last list only.
@@ -32,18 +32,13 @@ pub(super) struct OutputSchema {
 
 impl KnownTools {
     /// Replaces everything with a new list.
-    pub fn learn(&self, tools: &[ToolInfo]) {
-        let known = |tool: &ToolInfo| {
+    pub fn learn(&self, tools: &[Tool]) {
+        let known = |tool: &Tool| {
             let schema = tool.output_schema.as_ref().map(|json| {
                 let (json, compiled) = (json.to_string(), OnceLock::new());
                 Arc::new(OutputSchema { json, compiled })
             });
-            let support = tool
-                .other
-                .get("execution")
-                .and_then(|it| it.get("taskSupport"));
-            let support = support.and_then(|name| TaskSupport::parse(name.as_str()?));
-            let support = support.unwrap_or_default();
+            let support = tool.task_support;
             (tool.name.clone(), KnownTool { schema, support })
         };
         let tools = tools.iter().map(known).collect();

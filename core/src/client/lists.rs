@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::client::Client;
 use super::pages::{self, Pages};
-use super::results::{PromptInfo, ResourceInfo, ResourceTemplateInfo, ToolInfo};
 use crate::error::RequestError;
+use crate::model::{Prompt, Resource, ResourceTemplate, Tool};
 #[cfg(feature = "http-client")]
 use crate::{json::reader, mcp::Method};
 
@@ -16,7 +16,7 @@ impl Client {
     ///
     /// # Errors
     /// The server's error, a timeout, the end of the connection, or an answer of another shape.
-    pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
+    pub async fn list_tools(&self) -> Result<Vec<Tool>, RequestError> {
         let tools = self.tool_pages().all().await?;
         self.core.tools.learn(&tools);
         Ok(tools)
@@ -24,12 +24,12 @@ impl Client {
 
     /// Makes results be checked against the output schemas of these tools instead of the last list,
     /// for programs that read lists [as another type](Pages::read_as).
-    pub fn learn_tools(&self, tools: &[ToolInfo]) {
+    pub fn learn_tools(&self, tools: &[Tool]) {
         self.core.tools.learn(tools);
     }
 
     /// Lists the server's tools, page by page.
-    pub fn tool_pages(&self) -> Pages<ToolInfo> {
+    pub fn tool_pages(&self) -> Pages<Tool> {
         Pages::new(&self.core, pages::TOOLS)
     }
 
@@ -37,7 +37,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
-    pub async fn list_resources(&self) -> Result<Vec<ResourceInfo>, RequestError> {
+    pub async fn list_resources(&self) -> Result<Vec<Resource>, RequestError> {
         self.resource_pages().all().await
     }
 
@@ -45,17 +45,17 @@ impl Client {
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
-    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplateInfo>, RequestError> {
+    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, RequestError> {
         self.resource_template_pages().all().await
     }
 
     /// Lists the server's resources, page by page.
-    pub fn resource_pages(&self) -> Pages<ResourceInfo> {
+    pub fn resource_pages(&self) -> Pages<Resource> {
         Pages::new(&self.core, pages::RESOURCES)
     }
 
     /// Lists the server's resource templates, page by page.
-    pub fn resource_template_pages(&self) -> Pages<ResourceTemplateInfo> {
+    pub fn resource_template_pages(&self) -> Pages<ResourceTemplate> {
         Pages::new(&self.core, pages::RESOURCE_TEMPLATES)
     }
 
@@ -63,12 +63,12 @@ impl Client {
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
-    pub async fn list_prompts(&self) -> Result<Vec<PromptInfo>, RequestError> {
+    pub async fn list_prompts(&self) -> Result<Vec<Prompt>, RequestError> {
         self.prompt_pages().all().await
     }
 
     /// Lists the server's prompts, page by page.
-    pub fn prompt_pages(&self) -> Pages<PromptInfo> {
+    pub fn prompt_pages(&self) -> Pages<Prompt> {
         Pages::new(&self.core, pages::PROMPTS)
     }
 

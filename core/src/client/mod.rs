@@ -30,7 +30,6 @@ mod handlers;
 #[cfg(feature = "http-client")]
 mod header_arguments;
 mod host;
-mod icon;
 mod known_tools;
 mod listen;
 mod lists;
@@ -55,15 +54,11 @@ pub use self::call::{CallTool, PendingCall, block_on};
 pub use self::client::Client;
 pub use self::context::ClientContext;
 pub use self::host::ClientHost;
-pub use self::icon::{Icon, IconSource, ImageKind, MAX_ICON_BYTES, image_kind, may_redirect};
 pub use self::listen::{Interests, Listening};
 pub use self::notice::Notice;
 pub use self::pages::Pages;
 pub use self::pending::PendingRequest;
-pub use self::results::{
-    CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
-    PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
-};
+pub use self::results::{CallToolResult, GetPromptResult, PromptMessage};
 #[cfg(feature = "skills")]
 pub use self::skills::{SkillFile, SkillFiles, SkillInfo};
 pub use self::tasks::{Started, Task, TaskInfo};

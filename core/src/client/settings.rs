@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use super::client::Client;
 use super::listen::{Interests, Listening};
 use crate::error::RequestError;
-use crate::mcp::{LogLevel, Method, Root, Side};
+use crate::mcp::{LogLevel, Method, Side};
+use crate::model::Root;
 
 impl Client {
     /// Subscribes to changes of a resource, which

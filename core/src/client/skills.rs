@@ -1,18 +1,16 @@
 //! Skills that a server offers. Files are read only on request, and files that do not match the
 //! skill's entry are refused.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::client::Client;
 use super::core::{member, parse};
 use super::pages::{self, Pages, all_items};
-use super::results::ResourceInfo;
 use crate::error::RequestError;
 use crate::mcp::skill::{digest, folder, frontmatter};
 use crate::mcp::{Method, extension};
+use crate::model::{Resource, ResourceBody};
 
 /// A skill as the server lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,11 +120,11 @@ impl Client {
         let contents = self.read_resource(uri).await?;
         let found = contents.into_iter().find(|contents| contents.uri == uri);
         let found = found.ok_or(RequestError::BadAnswer("another file than was asked for"))?;
-        let bytes = match (found.text, found.blob) {
-            (Some(text), _) => text.into_bytes(),
-            (None, blob) => STANDARD
-                .decode(blob.unwrap_or_default())
-                .map_err(|_| RequestError::BadAnswer("a file that is not in base64"))?,
+        let bytes = match found.body {
+            ResourceBody::Text(text) => text.into_bytes(),
+            ResourceBody::Blob(bytes) => bytes
+                .decode()
+                .ok_or(RequestError::BadAnswer("a file that is not in base64"))?,
         };
         match listed {
             Some(file) if file.size != bytes.len() as u64 => Err(RequestError::BadAnswer(
@@ -145,7 +143,7 @@ impl Client {
     /// # Errors
     /// When the server does not declare `directoryRead`; else as
     /// [`list_skills`](Self::list_skills).
-    pub async fn read_directory(&self, uri: &str) -> Result<Vec<ResourceInfo>, RequestError> {
+    pub async fn read_directory(&self, uri: &str) -> Result<Vec<Resource>, RequestError> {
         self.offers_skills(&["directoryRead"])?;
         let uri = format!("\"uri\":{}", Value::from(uri));
         let list = (Method::ReadDirectory, "resources");

@@ -1,8 +1,9 @@
 //! Tool behaviour as stated by annotations, depending on trust in the server.
 
-use serde_json::Value;
+use std::borrow::Cow;
 
-use super::results::ToolInfo;
+use crate::json::reader;
+use crate::model::Tool;
 
 /// Whether a client believes what a server says about its tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,25 +29,25 @@ pub struct ToolHints {
     pub open_world: bool,
 }
 
-impl ToolInfo {
+impl Tool {
     /// Returns how the tool behaves.
     ///
     /// ```
-    /// use mcpbolt::client::{ToolInfo, Trust};
+    /// use mcpbolt::client::Trust;
+    /// use mcpbolt::model::Tool;
     /// let tool = r#"{"name":"list_files","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
-    /// let tool: ToolInfo = serde_json::from_str(tool)?;
+    /// let tool: Tool = serde_json::from_str(tool)?;
     /// assert!(!tool.hints(Trust::Trusted).destructive);
     /// assert!(tool.hints(Trust::Untrusted).destructive);
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn hints(&self, trust: Trust) -> ToolHints {
-        let said = match trust {
-            Trust::Trusted => self.other.get("annotations"),
-            Trust::Untrusted => None,
-        };
-        let hint = |name, default| {
-            let hint = said.and_then(|said| said.get(name)?.as_bool());
-            hint.unwrap_or(default)
+        let said = self.annotations.as_deref();
+        let said = said.filter(|_| trust == Trust::Trusted).unwrap_or("{}");
+        let hint = |name, default| match reader::find(said, name) {
+            Some("true") => true,
+            Some("false") => false,
+            _ => default,
         };
         let read_only = hint("readOnlyHint", false);
         ToolHints {
@@ -59,19 +60,19 @@ impl ToolInfo {
 
     /// Returns the tool's display name: its title, the title in its annotations, or its name
     /// (R-ANN-03).
-    pub fn display_name(&self) -> &str {
-        let title = self.other.get("title").and_then(Value::as_str);
-        let hinted = || self.other.get("annotations")?.get("title")?.as_str();
-        title.or_else(hinted).unwrap_or(&self.name)
+    pub fn display_name(&self) -> Cow<'_, str> {
+        let title = self.title.as_deref().map(Cow::Borrowed);
+        let hinted = || reader::as_str(reader::find(self.annotations.as_deref()?, "title")?);
+        title.or_else(hinted).unwrap_or(Cow::Borrowed(&self.name))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    fn tool(more: Value) -> ToolInfo {
+    fn tool(more: Value) -> Tool {
         let mut tool = json!({"name": "name", "inputSchema": {"type": "object"}});
         let members = tool.as_object_mut().unwrap();
         members.extend(more.as_object().unwrap().clone());

@@ -39,10 +39,9 @@ pub fn serve_stdio(server: &Server, options: StdioOptions) -> io::Result<Report>
 pub(super) fn server_side(
     server: &Server,
     workers: Arc<Workers>,
-) -> io::Result<(Connection, ServerHost<HandlerExecutor>)> {
+) -> io::Result<(Connection, ServerHost)> {
     let connection = Connection::new(traced(server.config().clone())?, Instant::now());
-    let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
-    let host = ServerHost::of(server, connection.handle(), executor);
+    let host = server.host(connection.handle(), None, workers);
     Ok((connection, host))
 }
 

@@ -3,8 +3,6 @@
 //! Each difference between protocol revisions is a field of [`revision::Rules`]; no other module
 //! compares versions.
 
-#[cfg(any(feature = "server", feature = "client"))]
-mod ask;
 pub mod code;
 pub mod extension;
 #[cfg(any(feature = "server", feature = "http-client"))]
@@ -19,11 +17,6 @@ pub(crate) mod skill;
 mod task;
 pub mod trace_context;
 
-#[cfg(any(feature = "server", feature = "client"))]
-pub use ask::{
-    Block, Elicitation, Elicited, MAX_TOOL_ROUNDS, ModelHint, ModelPreferences, Role, Root,
-    Sampled, Sampling, SamplingMessage,
-};
 pub use code::ErrorKind;
 pub use level::LogLevel;
 pub use method::{Method, Side};

@@ -89,8 +89,9 @@ pub struct Rules {
     pub tasks: Option<TaskForm>,
 }
 
-const RULES: [Rules; 5] = [
-    Rules {
+/// Each revision states what differs from the one before.
+const RULES: [Rules; 5] = {
+    const V2024_11_05: Rules = Rules {
         name: "2024-11-05",
         era: Era::Handshake,
         batches: false,
@@ -113,104 +114,56 @@ const RULES: [Rules; 5] = [
         elicitation_ids: false,
         sampling_tools: false,
         tasks: None,
-    },
-    Rules {
+    };
+    const V2025_03_26: Rules = Rules {
         name: "2025-03-26",
-        era: Era::Handshake,
         batches: true,
-        unreadable_id: UnreadableId::Null,
-        bad_arguments_is_tool_error: false,
-        result_type: false,
-        cache_hints: false,
-        structured_content: false,
-        resource_links: false,
-        any_structured_content: false,
         annotations: true,
-        version_header: false,
-        primes_streams: false,
-        icons: false,
         progress_message: true,
         completions: true,
-        completion_context: false,
-        elicitation: false,
-        elicitation_modes: false,
-        elicitation_ids: false,
-        sampling_tools: false,
-        tasks: None,
-    },
-    Rules {
+        ..V2024_11_05
+    };
+    const V2025_06_18: Rules = Rules {
         name: "2025-06-18",
-        era: Era::Handshake,
         batches: false,
-        unreadable_id: UnreadableId::Null,
-        bad_arguments_is_tool_error: false,
-        result_type: false,
-        cache_hints: false,
         structured_content: true,
         resource_links: true,
-        any_structured_content: false,
-        annotations: true,
         version_header: true,
-        primes_streams: false,
-        icons: false,
-        progress_message: true,
-        completions: true,
         completion_context: true,
         elicitation: true,
-        elicitation_modes: false,
-        elicitation_ids: false,
-        sampling_tools: false,
-        tasks: None,
-    },
-    Rules {
+        ..V2025_03_26
+    };
+    const V2025_11_25: Rules = Rules {
         name: "2025-11-25",
-        era: Era::Handshake,
-        batches: false,
         unreadable_id: UnreadableId::Omitted,
         bad_arguments_is_tool_error: true,
-        result_type: false,
-        cache_hints: false,
-        structured_content: true,
-        resource_links: true,
-        any_structured_content: false,
-        annotations: true,
-        version_header: true,
         primes_streams: true,
         icons: true,
-        progress_message: true,
-        completions: true,
-        completion_context: true,
-        elicitation: true,
         elicitation_modes: true,
         elicitation_ids: true,
         sampling_tools: true,
         tasks: Some(TaskForm::Core),
-    },
-    Rules {
+        ..V2025_06_18
+    };
+    const V2026_07_28: Rules = Rules {
         name: "2026-07-28",
         era: Era::Stateless,
-        batches: false,
-        unreadable_id: UnreadableId::Omitted,
-        bad_arguments_is_tool_error: true,
         result_type: true,
         cache_hints: true,
-        structured_content: true,
-        resource_links: true,
         any_structured_content: true,
-        annotations: true,
-        version_header: true,
         primes_streams: false,
-        icons: true,
-        progress_message: true,
-        completions: true,
-        completion_context: true,
-        elicitation: true,
-        elicitation_modes: true,
         elicitation_ids: false,
-        sampling_tools: true,
         tasks: Some(TaskForm::Extension),
-    },
-];
+        ..V2025_11_25
+    };
+    [
+        V2024_11_05,
+        V2025_03_26,
+        V2025_06_18,
+        V2025_11_25,
+        V2026_07_28,
+    ]
+};
 
 impl Revision {
     /// Every revision, oldest first.

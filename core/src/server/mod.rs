@@ -23,68 +23,50 @@
 //! [`ServerHost`], which passes operations to an [`Executor`](crate::handler::Executor).
 
 mod access;
-pub(crate) mod actions;
-mod admission;
-mod approval;
 mod arguments;
-mod ask;
-mod atomic;
-mod audience;
-mod batch;
 mod builder;
-mod cache;
-mod completion;
-mod content;
-mod context;
-mod definition;
+mod cache_hint;
+mod call;
+mod completion_request;
 mod executor;
-mod extend;
-mod handlers;
 mod host;
-mod hosting;
-mod listen;
-mod live;
-mod numbered;
-mod offers;
-mod operations;
+mod lookup;
 mod output;
 mod registry;
 mod replay_guard;
 mod result_cache;
-mod rounds;
-mod sanitise;
+mod rollback;
 #[cfg(feature = "skills")]
 mod skills;
-mod state_signer;
-mod streaming;
+mod slots;
+mod snapshot;
+mod store;
+mod subscriptions;
 mod tasks;
 mod template;
 
 pub use crate::handler::HandlerError;
-pub use crate::mcp::{Role, TaskSupport};
+pub use crate::mcp::TaskSupport;
+pub use crate::model::{
+    Completions, Content, Prompt, PromptArgument, PromptResult, Resource, ResourceContents,
+    ResourceTemplate, Role, Tool, ToolResult,
+};
 pub use crate::schema::{InvalidSchema, Schema};
 pub use access::Access;
-pub use approval::Pending;
 pub use arguments::{Arguments, FromArguments};
-pub use atomic::Steps;
-pub use audience::Change;
-pub use builder::{Builder, Server};
-pub use cache::CacheScope;
-pub use completion::{CompletionRequest, CompletionTarget, Completions, MAX_VALUES};
-pub use content::{Content, PromptResult, ResourceBody, ResourceContents, ToolResult};
-pub use context::Context;
-pub use definition::{Prompt, PromptArgument, Resource, Tool};
-pub use executor::HandlerExecutor;
-pub use host::ServerHost;
-pub use hosting::{AnyExecutor, Hosting};
-pub use live::{Live, Offer, View};
+pub use builder::{Builder, Pending, Server};
+pub use cache_hint::CacheScope;
+pub use call::{Context, Pieces, StateSigner};
+pub use completion_request::CompletionRequest;
+pub use host::{Hosting, ServerHost};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
 pub use result_cache::{KeptCall, Results};
+pub use rollback::Steps;
 #[cfg(feature = "skills")]
 pub use skills::{InvalidSkill, Skill};
-pub use state_signer::StateSigner;
-pub use streaming::Pieces;
+pub use snapshot::{SharedRegistry, Snapshot, SnapshotCache};
+pub use subscriptions::Change;
 pub use tasks::{TaskCall, TaskLimits};
 pub use template::{InvalidTemplate, Template, path_under};
 pub use {schemars, serde, serde_json};

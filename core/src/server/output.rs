@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::content::{Content, ToolResult};
-use super::definition::{ObjectWriter, Tool};
 use crate::handler::HandlerError;
+use crate::model::object_writer::ObjectWriter;
+use crate::model::{Content, Tool, ToolResult};
 use crate::schema::Schema;
 
 /// A value that converts to the result of a tool: text, content, structured content, or a
 /// [`Result`] of one of them.
 pub trait IntoToolResult {
-    /// Converts into a tool result.
-    fn into_tool_result(self) -> ToolResult;
+    /// Converts into a tool result. Failures for the model to read are results, too.
+    ///
+    /// # Errors
+    /// A protocol error to send instead of a result: see [`HandlerError::protocol`].
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError>;
 }
 
 /// The output schema of a tool, if it has one.
@@ -29,12 +32,15 @@ impl Output {
     }
 
     /// Returns whether the result is no failure and fits the output schema.
-    pub fn is_good(&self, result: &ToolResult) -> bool {
+    pub fn is_good(&self, result: &Result<ToolResult, HandlerError>) -> bool {
+        let Some(result) = result.as_ref().ok().filter(|result| !result.is_error) else {
+            return false;
+        };
         let fits = |schema: &Arc<Schema>| {
             let json = result.structured.as_deref();
             json.is_some_and(|json| schema.check(json).is_ok())
         };
-        !result.is_error && result.refusal.is_none() && self.0.as_ref().is_none_or(fits)
+        self.0.as_ref().is_none_or(fits)
     }
 }
 
@@ -43,64 +49,61 @@ impl Output {
 pub struct Json<T>(pub T);
 
 impl IntoToolResult for ToolResult {
-    fn into_tool_result(self) -> ToolResult {
-        self
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+        Ok(self)
     }
 }
 
 impl IntoToolResult for () {
-    fn into_tool_result(self) -> ToolResult {
-        ToolResult::default()
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+        Ok(ToolResult::default())
     }
 }
 
 impl IntoToolResult for String {
-    fn into_tool_result(self) -> ToolResult {
-        ToolResult::text(self)
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+        Ok(ToolResult::text(self))
     }
 }
 
 impl IntoToolResult for &str {
-    fn into_tool_result(self) -> ToolResult {
-        ToolResult::text(self)
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+        Ok(ToolResult::text(self))
     }
 }
 
 impl IntoToolResult for Content {
-    fn into_tool_result(self) -> ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
         vec![self].into_tool_result()
     }
 }
 
 impl IntoToolResult for Vec<Content> {
-    fn into_tool_result(self) -> ToolResult {
-        ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+        Ok(ToolResult {
             content: self,
             ..ToolResult::default()
-        }
+        })
     }
 }
 
 impl<T: Serialize> IntoToolResult for Json<T> {
-    fn into_tool_result(self) -> ToolResult {
-        ToolResult::structured(&self.0)
-            .unwrap_or_else(|_| ToolResult::error("the tool's result cannot be written as JSON"))
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+        let unwritable = |_| ToolResult::error("the tool's result cannot be written as JSON");
+        Ok(ToolResult::structured(&self.0).unwrap_or_else(unwritable))
     }
 }
 
 impl<T: IntoToolResult, E: Into<HandlerError>> IntoToolResult for Result<T, E> {
-    fn into_tool_result(self) -> ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
         match self {
             Ok(value) => value.into_tool_result(),
             Err(error) => match error.into() {
-                error if error.is_of_protocol() => ToolResult {
-                    refusal: Some(error),
-                    ..ToolResult::default()
-                },
-                error => ToolResult {
+                error if error.is_of_protocol() => Err(error),
+                error => Ok(ToolResult {
                     structured: typed(&error),
                     ..ToolResult::error(error.to_string())
-                },
+                }),
             },
         }
     }

@@ -1,43 +1,52 @@
 //! A bounded set of used items with expiry times. Under pressure it refuses unused items, but it
 //! never accepts an item twice.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::limits::MAX_USED_STATES;
+use super::store::{Bounds, Keep, MemoryStore, Store};
+use crate::limits::{MAX_USED_STATES, later};
 
-/// The first half of a signature, enough to identify it.
-type Mark = [u8; 16];
+/// The used items, kept until they expire.
+#[derive(Debug)]
+pub(super) struct ReplayGuard {
+    /// The expiry of each used item by its signature, in seconds.
+    used: Box<dyn Store<u64>>,
+    /// Items that expire at or before this time count as used: the store may have dropped them.
+    floor: Mutex<u64>,
+}
 
-/// Marks of used items, kept until they expire.
-#[derive(Debug, Default)]
-pub(super) struct ReplayGuard(Mutex<Marks>);
-
-#[derive(Debug, Default)]
-struct Marks {
-    /// Expiry in seconds, and mark.
-    marks: BTreeSet<(u64, Mark)>,
-    /// Items that expire at or before this time count as used: their marks may have been dropped.
-    floor: u64,
+impl Default for ReplayGuard {
+    fn default() -> Self {
+        let store = MemoryStore::new(Bounds {
+            values: MAX_USED_STATES,
+            bytes: usize::MAX,
+            evicts: true,
+        });
+        Self {
+            used: Box::new(store),
+            floor: Mutex::default(),
+        }
+    }
 }
 
 impl ReplayGuard {
-    /// Marks an item that expires at `end` as used. Returns `false` if it may have been used
-    /// before.
-    pub fn take(&self, end: u64, mark: Mark, now: u64) -> bool {
-        let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while marks.marks.first().is_some_and(|(end, _)| *end <= now) {
-            marks.marks.pop_first();
-        }
-        if end <= marks.floor || !marks.marks.insert((end, mark)) {
-            return false;
-        }
-        if marks.marks.len() > MAX_USED_STATES
-            && let Some((end, _)) = marks.marks.pop_first()
-        {
-            marks.floor = end;
-        }
-        true
+    /// Marks the item with this signature, which expires at `end`, as used; `now` and `end` are
+    /// seconds. Returns `false` if it may have been used before.
+    pub fn take(&self, end: u64, signature: &[u8], now: u64) -> bool {
+        // Half of a signature identifies it.
+        let half = &signature[..signature.len() / 2];
+        let key: String = half.iter().map(|byte| format!("{byte:02x}")).collect();
+        let keep = Keep {
+            until: later(Instant::now(), Duration::from_secs(end.saturating_sub(now))),
+            bytes: 0,
+            replaces: false,
+        };
+        let mut floor = self.floor.lock().unwrap_or_else(PoisonError::into_inner);
+        let may_be_forgotten = end <= *floor;
+        let put = self.used.put(&key, end, keep);
+        *floor = put.removed.into_iter().fold(*floor, u64::max);
+        put.stored && !may_be_forgotten
     }
 }
 
@@ -45,8 +54,10 @@ impl ReplayGuard {
 mod tests {
     use super::*;
 
-    fn mark(n: u64) -> Mark {
-        u128::from(n).to_le_bytes()
+    fn signature(n: u64) -> [u8; 32] {
+        let mut signature = [0; 32];
+        signature[..8].copy_from_slice(&n.to_le_bytes());
+        signature
     }
 
     /// R-MRT-09.
@@ -55,14 +66,9 @@ mod tests {
         let used = ReplayGuard::default();
         let all = 2 * MAX_USED_STATES as u64;
         for n in 0..all {
-            assert!(used.take(100 + n, mark(n), 0));
-            assert!(!used.take(100 + n, mark(n), 0));
+            assert!(used.take(100 + n, &signature(n), 0));
+            assert!(!used.take(100 + n, &signature(n), 0));
         }
-        assert!((0..all).all(|n| !used.take(100 + n, mark(n), 0)));
-        let kept = used.0.lock().unwrap().marks.len();
-        assert_eq!(kept, MAX_USED_STATES);
-        // Expired marks are removed.
-        assert!(used.take(10 * all, mark(0), 5 * all));
-        assert_eq!(used.0.lock().unwrap().marks.len(), 1);
+        assert!((0..all).all(|n| !used.take(100 + n, &signature(n), 0)));
     }
 }

@@ -13,7 +13,8 @@ use crate::client::{Client, ClientBuilder};
 use crate::connection::OpeningMode;
 use crate::io::trace_to;
 use crate::limits::Limits;
-use crate::mcp::{Era, Profile, Revision, Revisions, Root};
+use crate::mcp::{Era, Profile, Revision, Revisions};
+use crate::model::Root;
 
 /// A client's name, its opening and what it can be asked. The handlers for questions are the caller's:
 /// `sampling`, `sampling_tools`, `forms` and `pages` only say which of them it is to set.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::server::{Prompt, PromptArgument, Resource, TaskSupport, Tool};
+use crate::mcp::TaskSupport;
+use crate::model::{Prompt, PromptArgument, RawJson, Resource, Tool};
 
 /// A tool: the members are those of `tools/list`, and those of [`Tool`] besides.
 #[derive(Deserialize)]
@@ -83,7 +84,7 @@ impl<T: Into<Duration>> From<ToolDefinition<T>> for Tool {
         tool.title = definition.title;
         tool.description = definition.description;
         if let Some(schema) = definition.input_schema {
-            tool.input_schema = schema.get().to_owned();
+            tool.input_schema = schema.into();
         }
         tool.output_schema = text(definition.output_schema);
         tool.annotations = text(definition.annotations);
@@ -129,14 +130,15 @@ impl From<PromptDefinition> for Prompt {
             title: argument.title,
             description: argument.description,
             required: argument.required,
+            ..PromptArgument::default()
         };
         prompt.arguments = definition.arguments.into_iter().map(argument).collect();
         prompt
     }
 }
 
-fn text(json: Option<Box<RawValue>>) -> Option<String> {
-    json.map(|json| json.get().to_owned())
+fn text(json: Option<Box<RawValue>>) -> Option<RawJson> {
+    json.map(Into::into)
 }
 
 fn task_support<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TaskSupport, D::Error> {

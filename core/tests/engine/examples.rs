@@ -3,12 +3,12 @@
 //! that holds it.
 #![allow(clippy::unwrap_used)]
 
-use mcpbolt::client::{
-    CallToolResult, Completions, Content, GetPromptResult, PromptInfo, ResourceContents,
-    ResourceInfo, ResourceTemplateInfo, ToolInfo,
-};
+use mcpbolt::client::{CallToolResult, GetPromptResult};
 use mcpbolt::json::{self, reader};
 use mcpbolt::message::{Field, Kind, Message, encode};
+use mcpbolt::model::{
+    Completions, Content, Prompt, Resource, ResourceContents, ResourceTemplate, Tool,
+};
 
 const CORPUS: &str = include_str!("../../../corpus/messages.json");
 
@@ -51,19 +51,19 @@ fn through_its_type(name: &str, value: &serde_json::Value) -> bool {
         "TextResourceContents" | "BlobResourceContents" => {
             survives::<ResourceContents>(name, value);
         }
-        "Tool" => survives::<ToolInfo>(name, value),
-        "Resource" => survives::<ResourceInfo>(name, value),
+        "Tool" => survives::<Tool>(name, value),
+        "Resource" => survives::<Resource>(name, value),
         "CallToolResult" => survives::<CallToolResult>(name, value),
         "GetPromptResult" => survives::<GetPromptResult>(name, value),
         "CompleteResult" => survives::<Completions>(name, &value["completion"]),
-        "ListToolsResult" => survives::<Vec<ToolInfo>>(name, &value["tools"]),
-        "ListResourcesResult" => survives::<Vec<ResourceInfo>>(name, &value["resources"]),
+        "ListToolsResult" => survives::<Vec<Tool>>(name, &value["tools"]),
+        "ListResourcesResult" => survives::<Vec<Resource>>(name, &value["resources"]),
         "ListResourceTemplatesResult" => {
-            survives::<Vec<ResourceTemplateInfo>>(name, &value["resourceTemplates"]);
+            survives::<Vec<ResourceTemplate>>(name, &value["resourceTemplates"]);
         }
-        "Prompt" => survives::<PromptInfo>(name, value),
-        "ResourceTemplate" => survives::<ResourceTemplateInfo>(name, value),
-        "ListPromptsResult" => survives::<Vec<PromptInfo>>(name, &value["prompts"]),
+        "Prompt" => survives::<Prompt>(name, value),
+        "ResourceTemplate" => survives::<ResourceTemplate>(name, value),
+        "ListPromptsResult" => survives::<Vec<Prompt>>(name, &value["prompts"]),
         "ReadResourceResult" => survives::<Vec<ResourceContents>>(name, &value["contents"]),
         _ => return false,
     }

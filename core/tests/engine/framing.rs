@@ -50,7 +50,7 @@ fn answers(said: Framing, spoken: Framing, stream: &[u8], chunk: usize) -> Vec<S
     let mut connection = Connection::new(Arc::new(registry.config("framing", "1")), now);
     let id = connection.open_stream(said);
     let handle = connection.handle();
-    let mut host = ServerHost::new(registry, handle.clone(), Idle);
+    let mut host = ServerHost::new(registry, handle.clone(), Box::new(Idle));
     for part in stream.chunks(chunk) {
         connection.input(id).extend(part);
         connection.receive(id, now, &mut host);

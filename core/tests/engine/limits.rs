@@ -316,7 +316,7 @@ const CONSTANTS: &[(&str, &str)] = &[
     ("client::cursor::MAX_MESSAGES", "a_list_has_an_end"),
     ("client::cursor::MAX_PAGES", "a_list_has_an_end"),
     (
-        "client::icon::MAX_ICON_BYTES",
+        "model::icon::MAX_ICON_BYTES",
         "an_image_is_what_its_bytes_say",
     ),
     (
@@ -440,7 +440,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "nesting_is_counted_exactly_and_ends_at_the_limit",
     ),
     (
-        "mcp::ask::sampling::MAX_TOOL_ROUNDS",
+        "model::sampling::MAX_TOOL_ROUNDS",
         "a_loop_of_tools_has_an_end",
     ),
     (
@@ -469,15 +469,15 @@ const CONSTANTS: &[(&str, &str)] = &[
         "patterns_share_what_they_may_take",
     ),
     (
-        "server::completion::MAX_VALUES",
+        "model::completion::MAX_VALUES",
         "arguments_of_prompts_and_templates_are_completed",
     ),
     (
-        "server::definition::wellformed::MAX_DEPTH",
+        "model::validity::MAX_DEPTH",
         "definitions_are_bounded_in_depth",
     ),
     (
-        "server::registry::lints::MAX_REMARKS",
+        "server::registry::lints::MAX_WARNINGS",
         "no_more_warnings_are_kept_than_may_be",
     ),
     (

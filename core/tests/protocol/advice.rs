@@ -5,7 +5,8 @@ use std::time::Duration;
 use mcpbolt::client::block_on;
 use mcpbolt::error::RequestError;
 use mcpbolt::limits::Limits;
-use mcpbolt::mcp::{Era, Revision, Sampling};
+use mcpbolt::mcp::{Era, Revision};
+use mcpbolt::model::Sampling;
 use mcpbolt::server::{
     Arguments, Content, Context, HandlerError, Resource, ResourceContents, Tool,
 };
@@ -25,15 +26,9 @@ async fn note(uri: String) -> Result<ResourceContents, HandlerError> {
 #[test]
 fn a_server_says_what_it_does_against_good_advice() {
     let embed = |_: Arguments, _| async {
-        vec![Content::Resource(ResourceContents::text("a:1", "inside"))]
+        vec![Content::resource(ResourceContents::text("a:1", "inside"))]
     };
-    let link = |_: Arguments, _| async {
-        vec![Content::ResourceLink {
-            uri: "a:2".into(),
-            name: "not listed".into(),
-            mime_type: None,
-        }]
-    };
+    let link = |_: Arguments, _| async { vec![Content::link("a:2", "not listed")] };
     let plain = server(1).tool(Tool::new("embed"), embed).build().unwrap();
     assert_eq!(plain.warnings(), [""; 0]);
     in_each_revision(&plain, |_, client| {
@@ -236,7 +231,7 @@ fn a_model_is_asked_what_the_server_asks_and_nothing_more() {
             );
             match sampling.max_tokens {
                 13 => Err(HandlerError::rejected("the user does not want it")),
-                _ => Ok(mcpbolt::mcp::Sampled::text(model, said)),
+                _ => Ok(mcpbolt::model::Sampled::text(model, said)),
             }
         })
     };

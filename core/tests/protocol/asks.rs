@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{
-    Block, Elicitation, Elicited, Era, Revision, Revisions, Root, Sampled, Sampling,
-};
+use mcpbolt::mcp::{Era, Revision, Revisions};
+use mcpbolt::model::{Content, Elicitation, Elicited, Root, Sampled, Sampling};
 use mcpbolt::server::{Arguments, Context, HandlerError, Server, Tool, schemars, serde};
 use serde_json::{Value, json};
 
@@ -90,7 +89,7 @@ fn a_handler_asks_the_model_the_user_and_for_the_roots() {
         builder
             .on_sampling(|sampling, _| async move {
                 assert_eq!(sampling.system_prompt.as_deref(), Some("Be \"brief\"."));
-                assert_eq!(sampling.messages[0].content, [Block::text("Why?")]);
+                assert_eq!(sampling.messages[0].content, [Content::text("Why?")]);
                 Ok(Sampled::text("model-1", "Because."))
             })
             .on_form(|elicitation, _| async move {
@@ -237,7 +236,7 @@ fn nesting() -> (Server, impl Fn(ClientBuilder) -> ClientBuilder) {
     );
     let build = |builder: ClientBuilder| {
         builder.on_sampling(|sampling, context| async move {
-            let Some(Block::Text { text, .. }) = sampling.messages[0].content.first() else {
+            let Some(Content::Text { text, .. }) = sampling.messages[0].content.first() else {
                 return Err(HandlerError::invalid("no text"));
             };
             let depth: u32 = text.parse()?;

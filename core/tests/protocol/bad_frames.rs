@@ -50,7 +50,11 @@ impl Pair {
         let mut connection = Connection::new(Arc::new(config), Instant::now());
         let handle = connection.handle();
         let stream = connection.open_stream(Framing::Line);
-        let host = ServerHost::new(Arc::new(registry), handle.clone(), Held(Vec::new()));
+        let host = ServerHost::new(
+            Arc::new(registry),
+            handle.clone(),
+            Box::new(Held(Vec::new())),
+        );
         let mut pair = Self {
             connection,
             host,

@@ -12,7 +12,8 @@ use mcpbolt::connection::{
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::io::{Workers, WorkersConfig, join};
 use mcpbolt::limits::Limits;
-use mcpbolt::mcp::{Method, Revision, Revisions, Root, Side};
+use mcpbolt::mcp::{Method, Revision, Revisions, Side};
+use mcpbolt::model::Root;
 use mcpbolt::server::Registry;
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use mcpbolt::limits::Rate;
 use mcpbolt::mcp::{ErrorKind, Revision};
 use mcpbolt::policy::{ApiKeys, Credentials, Policy};
 use mcpbolt::server::{
-    Access, Arguments, Builder, Context, HandlerError, HandlerExecutor, Server, ServerHost, Tool,
+    Access, Arguments, Builder, Context, HandlerError, Server, ServerHost, Tool,
 };
 use serde_json::{Value, json};
 
@@ -260,8 +260,8 @@ fn what_a_batch_says_of_who_asks_is_short() {
 
 /// Hands calls on that the server itself never admitted.
 struct Careless {
-    server: ServerHost<HandlerExecutor>,
-    open: ServerHost<HandlerExecutor>,
+    server: ServerHost,
+    open: ServerHost,
 }
 
 impl Host for Careless {
@@ -289,10 +289,7 @@ fn a_call_that_nobody_is_known_to_have_made_is_refused() {
     let stream = connection.open_stream(Framing::Line);
     let handle = connection.handle();
     let workers = Arc::new(Workers::new(WorkersConfig::default()));
-    let host = |server: &Server| {
-        let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers.clone());
-        ServerHost::of(server, handle.clone(), executor)
-    };
+    let host = |server: &Server| server.host(handle.clone(), None, workers.clone());
     let mut host = Careless {
         server: host(&server),
         open: host(&open),

@@ -155,10 +155,7 @@ fn what_is_given_back_has_the_shape_of_its_revision() {
             Ok(ResourceContents::blob(uri, [0xfb, 0xff], "image/png"))
         })
         .prompt(Prompt::new("look"), |_, _| async {
-            let image = Content::Image {
-                data: vec![0xfb, 0xff],
-                mime_type: "image/png".into(),
-            };
+            let image = Content::image([0xfb, 0xff], "image/png");
             let messages = vec![
                 (Role::User, Content::text("Look.")),
                 (Role::Assistant, Content::text("Where?")),

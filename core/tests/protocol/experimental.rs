@@ -413,7 +413,7 @@ fn calls_are_looked_at_only_of_tools_that_there_are() {
         let error = built.unwrap_err().to_string();
         assert_eq!(
             error,
-            "no tool is called \"earse\", whose calls are to be approved or sanitised"
+            "no tool is called \"earse\", but its calls are to be approved or sanitised"
         );
     }
     assert!(offer().approval(["*", "erase"], approve).build().is_ok());

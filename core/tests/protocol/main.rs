@@ -48,10 +48,11 @@ mod world;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use mcpbolt::client::{Client, CompletionTarget, block_on};
+use mcpbolt::client::{Client, block_on};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::connect_pair;
 use mcpbolt::mcp::{ErrorKind, Revision, Revisions};
+use mcpbolt::model::CompletionTarget;
 use mcpbolt::server::{
     Arguments, Builder, CacheScope, Completions, Content, HandlerError, Prompt, PromptResult,
     RegistryError, Resource, ResourceContents, Server, Tool,
@@ -156,16 +157,14 @@ fn arguments_of_prompts_and_templates_are_completed() {
     in_each_revision(&server, |revision, client| {
         let declared = client.capabilities().get("completions").is_some();
         assert_eq!(declared, revision != Revision::V2024_11_05);
-        let prompt = CompletionTarget::Prompt { name: "greet" };
+        let prompt = CompletionTarget::prompt("greet");
         let found = block_on(client.complete(&prompt, ("to", "a\""), &[])).unwrap();
         assert_eq!(
             (found.values.len(), found.total, found.has_more),
             (100, Some(150), true)
         );
         assert_eq!(found.values[99], "a\"99");
-        let template = CompletionTarget::Resource {
-            uri: "file:///{name}",
-        };
+        let template = CompletionTarget::resource("file:///{name}");
         let found = block_on(client.complete(&template, ("name", ""), &[("last", "2")])).unwrap();
         // Older revisions do not know the context, and get none (R-LIF-12).
         let count = match revision.rules().completion_context {
@@ -176,7 +175,7 @@ fn arguments_of_prompts_and_templates_are_completed() {
             (found.values.len(), found.total, found.has_more),
             (count.min(100), Some(count as u64), count > 100)
         );
-        let unknown = CompletionTarget::Prompt { name: "nobody" };
+        let unknown = CompletionTarget::prompt("nobody");
         let error = block_on(client.complete(&unknown, ("to", ""), &[])).unwrap_err();
         assert!(
             matches!(&error, RequestError::Peer(error) if error.code == -32602),
@@ -190,7 +189,7 @@ fn arguments_of_prompts_and_templates_are_completed() {
 fn what_a_server_does_not_complete_fails_before_it_is_sent() {
     let server = server(1).build().unwrap();
     in_each_revision(&server, |revision, client| {
-        let prompt = CompletionTarget::Prompt { name: "greet" };
+        let prompt = CompletionTarget::prompt("greet");
         let error = block_on(client.complete(&prompt, ("to", ""), &[])).unwrap_err();
         match revision {
             // There the capability has no name.
@@ -221,7 +220,7 @@ fn a_handler_says_what_kind_of_error_it_is() {
         .unwrap();
     in_each_revision(&server, |revision, client| {
         let read = |uri: &str| block_on(client.read_resource(uri));
-        assert_eq!(read("users:1").unwrap()[0].text.as_deref(), Some("Ada"));
+        assert_eq!(read("users:1").unwrap()[0].as_text(), Some("Ada"));
         let error = |uri: &str| match read(uri).unwrap_err() {
             RequestError::Peer(error) => error,
             other => panic!("{other}"),
@@ -244,15 +243,8 @@ fn content_takes_the_form_that_the_revision_knows() {
     let server = server(0)
         .tool(Tool::new("all"), |_: Arguments, _| async {
             vec![
-                Content::Audio {
-                    data: vec![1, 2, 3],
-                    mime_type: "audio/wav".into(),
-                },
-                Content::ResourceLink {
-                    uri: "a:b".into(),
-                    name: "b".into(),
-                    mime_type: None,
-                },
+                Content::audio([1, 2, 3], "audio/wav"),
+                Content::link("a:b", "b"),
             ]
         })
         .build()

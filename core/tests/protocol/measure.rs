@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpbolt::client::{CompletionTarget, block_on};
+use mcpbolt::client::block_on;
 use mcpbolt::limits::{Limits, Rate};
 use mcpbolt::mcp::{Era, ErrorKind, LogLevel, Revision};
+use mcpbolt::model::CompletionTarget;
 use mcpbolt::server::{
     Arguments, Context, HandlerError, Prompt, PromptResult, Resource, ResourceContents, Tool,
 };
@@ -135,14 +136,14 @@ fn only_known_arguments_reach_a_prompt_or_a_completion() {
             let result = block_on(client.get_prompt("greet", arguments));
             result.map(drop).map_err(|error| error.code())
         };
-        let complete = |target: CompletionTarget<'_>, name: &str| {
+        let complete = |target: CompletionTarget, name: &str| {
             let result = block_on(client.complete(&target, (name, ""), &[]));
             result.map(drop).map_err(|error| error.code())
         };
         let refused = Err(Some(-32602));
         let (prompt, template) = (
-            CompletionTarget::Prompt { name: "greet" },
-            CompletionTarget::Resource { uri: "b:{x}" },
+            CompletionTarget::prompt("greet"),
+            CompletionTarget::resource("b:{x}"),
         );
         seen.store(0, Ordering::Relaxed);
         for wrong in [
@@ -153,9 +154,9 @@ fn only_known_arguments_reach_a_prompt_or_a_completion() {
             assert_eq!(get(wrong), refused, "{wrong:?}");
         }
         for (target, name) in [
-            (prompt, "system"),
-            (template, "y"),
-            (CompletionTarget::Resource { uri: "a:1" }, "x"),
+            (prompt.clone(), "system"),
+            (template.clone(), "y"),
+            (CompletionTarget::resource("a:1"), "x"),
         ] {
             assert_eq!(complete(target, name), refused, "{name}");
         }

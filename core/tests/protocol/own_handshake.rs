@@ -94,7 +94,7 @@ impl Side {
         };
         Self {
             stream: connection.open_stream(Framing::Line),
-            host: ServerHost::new(Arc::new(registry), handle, whole),
+            host: ServerHost::new(Arc::new(registry), handle, Box::new(whole)),
             connection,
             seen,
         }

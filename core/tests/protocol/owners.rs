@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mcpbolt::handler::HandlerError;
 use mcpbolt::limits::{MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER};
-use mcpbolt::mcp::{Elicitation, Elicited, Revision, TaskSupport};
+use mcpbolt::mcp::{Revision, TaskSupport};
+use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::policy::{ApiKeys, Credentials, Policy};
 use mcpbolt::server::{Arguments, Builder, Context, Server, TaskLimits, Tool};
 use serde_json::{Value, json};

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcpbolt::client::{
-    CallToolResult, Client, ClientHost, GetPromptResult, PromptInfo, ResourceContents as Contents,
-    ResourceInfo, ToolInfo,
-};
+use mcpbolt::client::{CallToolResult, Client, ClientHost, GetPromptResult};
 use mcpbolt::connection::{Config, Connection, Framing, OpeningMode, RequestOptions, StreamId};
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{Method, Profile, Revision, Revisions, Side};
@@ -406,17 +403,17 @@ fn read(profile: Profile, shown: &Value, method: &str, what: &str) {
         value[name].clone()
     };
     match method {
-        "tools/list" => drop(serde_json::from_value::<Vec<ToolInfo>>(member("tools")).unwrap()),
+        "tools/list" => drop(serde_json::from_value::<Vec<Tool>>(member("tools")).unwrap()),
         "tools/call" => drop(serde_json::from_str::<CallToolResult>(&result).unwrap()),
         "resources/read" => {
-            drop(serde_json::from_value::<Vec<Contents>>(member("contents")).unwrap());
+            drop(serde_json::from_value::<Vec<ResourceContents>>(member("contents")).unwrap());
         }
         "resources/list" => {
-            drop(serde_json::from_value::<Vec<ResourceInfo>>(member("resources")).unwrap());
+            drop(serde_json::from_value::<Vec<Resource>>(member("resources")).unwrap());
             assert!(member("nextCursor").is_string(), "{what}");
         }
         "prompts/list" => {
-            drop(serde_json::from_value::<Vec<PromptInfo>>(member("prompts")).unwrap());
+            drop(serde_json::from_value::<Vec<Prompt>>(member("prompts")).unwrap());
             assert!(member("nextCursor").is_string(), "{what}");
         }
         "prompts/get" => drop(serde_json::from_str::<GetPromptResult>(&result).unwrap()),

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::connection::RequestOptions;
 use mcpbolt::error::{PeerError, RequestError};
-use mcpbolt::mcp::{Elicitation, Elicited, Revision, Root, Sampled, Sampling};
+use mcpbolt::mcp::Revision;
+use mcpbolt::model::{Elicitation, Elicited, Root, Sampled, Sampling};
 use mcpbolt::server::{
     Arguments, Context, HandlerError, Prompt, PromptResult, Resource, ResourceContents, Server,
     Tool,
@@ -206,7 +207,7 @@ fn clients_answer_by_themselves_and_call_again() {
     with_clients(&server, Revision::ALL, build, |_, client| {
         assert_eq!(call(client, "both", &json!({})), Ok("answer 1 1".into()));
         let read = block_on(client.read_resource("a:1")).unwrap();
-        assert_eq!(read[0].text.as_deref(), Some("answer 2"));
+        assert_eq!(read[0].as_text(), Some("answer 2"));
         let prompt = block_on(client.get_prompt("greet", &[])).unwrap();
         let prompt = serde_json::to_value(&prompt.messages).unwrap();
         assert_eq!(prompt[0]["content"]["text"], "answer 3");

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use mcpbolt::client::{Client, ClientBuilder, Started, block_on};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
-use mcpbolt::mcp::{
-    Elicitation, Elicited, ErrorKind, Revision, TaskStatus, TaskSupport, extension,
-};
+use mcpbolt::mcp::{ErrorKind, Revision, TaskStatus, TaskSupport, extension};
+use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::server::{Arguments, Builder, Context, Server, TaskLimits, Tool, ToolResult};
 use serde_json::{Value, json};
 

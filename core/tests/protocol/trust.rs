@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::mcp::{Elicitation, Era, ErrorKind, LogLevel, Method, Revision, Revisions};
+use mcpbolt::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Revisions};
+use mcpbolt::model::Elicitation;
 use mcpbolt::server::{
     Arguments, CacheScope, Context, HandlerError, Prompt, PromptResult, Resource, ResourceContents,
     Server, Tool,

@@ -68,7 +68,11 @@ fn only_small_arguments_are_checked_on_the_drivers_thread() {
         .unwrap();
     let taken = Arc::new(AtomicUsize::new(0));
     let far = Connection::new(Arc::new(registry.config("test", "1")), Instant::now());
-    let host = ServerHost::new(Arc::new(registry), far.handle(), Sink(taken.clone()));
+    let host = ServerHost::new(
+        Arc::new(registry),
+        far.handle(),
+        Box::new(Sink(taken.clone())),
+    );
     let near = Connection::new(Arc::new(Client::config("test", "1")), Instant::now());
     let handle = near.handle();
     join((far, host), (near, ClientHost::new())).unwrap();

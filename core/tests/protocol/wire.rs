@@ -8,14 +8,14 @@ use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::mcp::{Era, Revision, meta};
-use mcpbolt::server::{Arguments, HandlerExecutor, Server, ServerHost, Tool};
+use mcpbolt::server::{Arguments, Server, ServerHost, Tool};
 use serde_json::{Value, json};
 
 pub struct Wire {
     pub server: Server,
     pub connection: Connection,
     stream: StreamId,
-    host: ServerHost<HandlerExecutor>,
+    host: ServerHost,
     now: Instant,
     asked: u64,
     /// What the client declares.
@@ -39,8 +39,7 @@ impl Wire {
         let now = Instant::now();
         let mut connection = Connection::new(server.config().clone(), now);
         let stream = connection.open_stream(framing);
-        let executor = HandlerExecutor::new(server.clone(), connection.handle(), spawner);
-        let host = ServerHost::of(&server, connection.handle(), executor);
+        let host = server.host(connection.handle(), None, spawner);
         Self {
             server,
             connection,

@@ -14,9 +14,10 @@ use std::time::Instant;
 
 pub use self::backoff::Backoff;
 use self::wishes::Wishes;
-use crate::client::{Client, Interests, Listening, ToolInfo, block_on};
+use crate::client::{Client, Interests, Listening, block_on};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::LogLevel;
+use crate::model::Tool;
 use crate::sync::lock;
 
 /// A client that reconnects to its server whenever the connection is lost (R-STD-09, R-SUB-07).
@@ -165,7 +166,7 @@ impl Reconnecting {
     ///
     /// # Errors
     /// As there.
-    pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
+    pub async fn list_tools(&self) -> Result<Vec<Tool>, RequestError> {
         self.shared.lock().wishes.tools = true;
         self.now(async |client| client.list_tools().await).await
     }

@@ -24,7 +24,7 @@ pub enum RegistryError {
     /// A skill cannot be offered.
     #[cfg(feature = "skills")]
     Skill(crate::server::skills::InvalidSkill),
-    /// The extension's name has no prefix, or its settings are no JSON object.
+    /// The extension's name has no prefix, or its settings are not a JSON object.
     Extension(String),
     /// Calls of this tool are to be approved or sanitised, but no tool has this name, and the lists
     /// are not announced to change.
@@ -38,19 +38,22 @@ pub enum RegistryError {
 impl std::fmt::Display for RegistryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Duplicate(name) => write!(f, "{name:?} is registered already"),
+            Self::Duplicate(name) => write!(f, "{name:?} is already registered"),
             Self::EmptyName => f.write_str("a name is empty"),
             Self::Json(name, member) => {
-                write!(f, "the {member} of {name:?}: not the JSON it must be")
+                write!(
+                    f,
+                    "the {member} of {name:?} is not valid JSON of the expected form"
+                )
             }
             Self::Extension(id) => write!(
                 f,
-                "{id:?} cannot name an extension, or its settings are no object"
+                "extension {id:?}: the name needs a prefix such as com.example/, and the settings must be a JSON object"
             ),
             Self::Header(tool, fault) => write!(f, "the schema of tool {tool:?}: {fault}"),
             Self::NotReadOnly(tool) => write!(
                 f,
-                "tool {tool:?}: a GET may run only what is read-only: add readOnlyHint to its annotations"
+                "tool {tool:?}: a GET may run only read-only tools; add readOnlyHint to its annotations"
             ),
             Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
             Self::Template(error) => write!(f, "{error}"),
@@ -58,10 +61,12 @@ impl std::fmt::Display for RegistryError {
             Self::Skill(error) => write!(f, "{error}"),
             Self::UnknownTool(name) => write!(
                 f,
-                "no tool is called {name:?}, whose calls are to be approved or sanitised"
+                "no tool is called {name:?}, but its calls are to be approved or sanitised"
             ),
-            Self::Fixed => f.write_str("the server was built without list_changes"),
-            Self::Exhausted => f.write_str("there are no numbers left"),
+            Self::Fixed => {
+                f.write_str("the lists cannot change: build the server with list_changes")
+            }
+            Self::Exhausted => f.write_str("all entry numbers are used up"),
         }
     }
 }

@@ -4,68 +4,63 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Registry, quoted};
-use crate::server::content::{Content, ToolResult};
+use super::tool_entry::quoted;
+use crate::model::{Content, ToolResult};
 
 /// Maximum number of warnings kept.
-const MAX_REMARKS: usize = 100;
+const MAX_WARNINGS: usize = 100;
 
 /// Warnings noticed while serving. Shared by all versions of a registry.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Lints(Mutex<BTreeSet<String>>);
+pub(super) struct Lints(Mutex<BTreeSet<String>>);
 
 impl Lints {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, remark: String) {
-        let mut remarks = self.lock();
-        if remarks.len() < MAX_REMARKS {
-            remarks.insert(remark);
-        }
-    }
-}
-
-impl Registry {
-    /// Lists departures from recommended practice, one sentence each: see
-    /// [`Server::warnings`](crate::server::Server::warnings).
-    pub fn warnings(&self) -> Vec<String> {
-        let tools = self
-            .tools
-            .values()
-            .filter(|(tool, _)| !is_plain(&tool.name));
-        let names = tools.map(|(tool, _)| {
-            let name = quoted(&tool.name);
-            format!("tool {name}: some clients take only names of 1 to 128 of A-Z a-z 0-9 _ - .")
-        });
-        let uris = self.resources.values().map(|resource| &resource.uri);
-        let templates = self.templates.values().map(|(resource, _)| &resource.uri);
-        let fetched = uris.chain(templates).filter(|uri| {
-            let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
-            scheme.eq_ignore_ascii_case("https")
-        });
-        let fetched = fetched.map(|uri| {
-            let uri = quoted(uri);
-            format!("resource {uri}: https is for what clients can fetch themselves")
-        });
-        let noticed = self.remarks.lock().clone();
-        names.chain(fetched).chain(noticed).collect()
+    /// The warnings so far.
+    pub fn all(&self) -> BTreeSet<String> {
+        self.lock().clone()
     }
 
-    /// Records a warning if a tool embeds resources but the server declares none (R-TOL-13).
-    pub(in crate::server) fn notice(&self, number: u32, result: &ToolResult) {
-        let is_resource = |content: &Content| matches!(content, Content::Resource(_));
-        if !self.has_resources()
-            && result.content.iter().any(is_resource)
-            && let Some((tool, _)) = self.tools.get(number)
-        {
-            let name = quoted(&tool.name);
-            self.remarks.add(format!(
+    /// Records a warning if a result of the tool embeds resources; for servers that declare none
+    /// (R-TOL-13).
+    pub fn check_embedded(&self, tool: &str, result: &ToolResult) {
+        let is_resource = |content: &Content| matches!(content, Content::Resource { .. });
+        if result.content.iter().any(is_resource) {
+            let name = quoted(tool);
+            self.add(format!(
                 "tool {name} embeds resources: the server should offer resources, if only an empty list"
             ));
         }
     }
+
+    fn add(&self, warning: String) {
+        let mut warnings = self.lock();
+        if warnings.len() < MAX_WARNINGS {
+            warnings.insert(warning);
+        }
+    }
+}
+
+/// A warning about the name of a tool (R-NAM-01).
+pub(super) fn of_name(tool: &str) -> Option<String> {
+    let name = quoted(tool);
+    let why = format!("tool {name}: some clients take only names of 1 to 128 of A-Z a-z 0-9 _ - .");
+    (!is_plain(tool)).then_some(why)
+}
+
+/// A warning about the URI of a resource or template (R-RES-11).
+pub(super) fn of_uri(uri: &str) -> Option<String> {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    let why = || {
+        format!(
+            "resource {}: https is for what clients can fetch themselves",
+            quoted(uri)
+        )
+    };
+    scheme.eq_ignore_ascii_case("https").then(why)
 }
 
 /// R-NAM-01
@@ -80,11 +75,11 @@ mod tests {
 
     #[test]
     fn no_more_warnings_are_kept_than_may_be() {
-        let remarks = Lints::default();
-        for n in 0..10 * MAX_REMARKS {
-            remarks.add(format!("tool {n}"));
+        let warnings = Lints::default();
+        for n in 0..10 * MAX_WARNINGS {
+            warnings.add(format!("tool {n}"));
         }
-        assert_eq!(remarks.lock().len(), MAX_REMARKS);
+        assert_eq!(warnings.lock().len(), MAX_WARNINGS);
     }
 
     /// R-NAM-01, R-NAM-02.

@@ -3,6 +3,15 @@
 /// The result members of one list, one string per page.
 pub(in crate::server) type Pages = Box<[Box<str>]>;
 
+/// The list results of one revision.
+#[derive(Debug)]
+pub(in crate::server) struct Lists {
+    pub tools: Pages,
+    pub resources: Pages,
+    pub templates: Pages,
+    pub prompts: Pages,
+}
+
 /// The page size, and the members that each page carries besides its items.
 pub(in crate::server) struct Paging<'a> {
     pub size: usize,

@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::Asker;
-use super::task::{Outcome, Task};
+use super::task::{Asker, Outcome, Task};
 use crate::connection::{Call, Handle, Principal, ReplyTo, ResultWriter, answer_object};
 use crate::correlate::CancelToken;
 use crate::json::{number, reader};

@@ -6,21 +6,19 @@
 //! tasks here, within limits on their number, bytes and age.
 
 mod call;
-mod requests;
-mod shape;
+mod json;
 mod task;
-mod time;
+mod timestamp;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 pub(super) use self::call::Ended;
 pub use self::call::TaskCall;
-pub(super) use self::requests::{Rule, declares, missing_extension};
-pub(super) use self::task::Task;
-use self::task::{Outcome, State};
-use crate::connection::{Budget, Handle, Held, RequestSource};
+use self::task::State;
+pub(super) use self::task::{Asker, Outcome, Task};
+use super::store::{Bounds, Keep, MemoryStore, Store};
+use crate::connection::{Budget, Handle, Held};
 use crate::correlate::CancelToken;
 use crate::limits::{
     MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER, TASK_POLL_INTERVAL,
@@ -31,7 +29,10 @@ use crate::unguessable;
 /// The tasks of one server.
 #[derive(Debug)]
 pub(super) struct Tasks {
-    kept: Mutex<Kept>,
+    /// Tasks by id, running and ended.
+    kept: Box<dyn Store<Arc<Task>>>,
+    /// The number of the last task; held while one is added, so that limits hold.
+    last: Mutex<u64>,
     limits: TaskLimits,
 }
 
@@ -83,30 +84,6 @@ impl TaskLimits {
     }
 }
 
-/// The client that asks for a task.
-#[derive(Clone, Copy)]
-pub(super) struct Asker<'a> {
-    pub handle: &'a Handle,
-    pub principal: Option<&'a str>,
-}
-
-impl Asker<'_> {
-    /// The owner whose share of the tasks counts.
-    fn source(&self) -> RequestSource {
-        match self.principal {
-            Some(principal) => RequestSource::Principal(principal.into()),
-            None => self.handle.source(),
-        }
-    }
-}
-
-/// Tasks in order of creation.
-#[derive(Debug, Default)]
-struct Kept {
-    tasks: BTreeMap<u64, Arc<Task>>,
-    last: u64,
-}
-
 impl Default for Tasks {
     fn default() -> Self {
         Self::new(TaskLimits::default())
@@ -115,14 +92,29 @@ impl Default for Tasks {
 
 impl Tasks {
     pub fn new(limits: TaskLimits) -> Self {
+        let store = MemoryStore::new(Bounds {
+            values: limits.tasks,
+            bytes: usize::MAX,
+            evicts: false,
+        });
         Self {
-            kept: Mutex::default(),
+            kept: Box::new(store),
+            last: Mutex::default(),
             limits,
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Calls `see` with each task whose time is not over. Drops the others and cancels their calls.
+    fn each(&self, mut see: impl FnMut(&Arc<Task>)) {
+        let now = Instant::now();
+        self.kept.retain(&mut |_, task| {
+            let keeps = task.ends > now;
+            match keeps {
+                true => see(task),
+                false => task.expire(),
+            }
+            keeps
+        });
     }
 
     /// Creates and stores a task (R-TSX-07); `None` when the limits are reached.
@@ -135,61 +127,76 @@ impl Tasks {
     ) -> Option<Arc<Task>> {
         // R-TSK-07, R-TSX-18
         let name = unguessable::name()?;
-        let (now, clock) = (Instant::now(), SystemTime::now());
-        let mut kept = self.kept();
-        kept.tasks.retain(|_, task| keeps(task, now));
-        let own = kept.tasks.values();
         let source = owner.source();
-        let own = own.filter(|task| task.source == source);
-        if kept.tasks.len() >= self.limits.tasks || own.count() >= self.limits.per_owner {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = 0;
+        self.each(|task| own += usize::from(task.source == source));
+        if own >= self.limits.per_owner {
             return None;
         }
-        kept.last += 1;
-        let number = kept.last;
+        let (number, created) = (*last + 1, SystemTime::now());
         let is_core = revision.rules().tasks == Some(TaskForm::Core);
         let ttl = asked.map_or(self.limits.ttl, |asked| asked.min(self.limits.ttl));
         let task = Arc::new(Task {
             id: format!("{number}-{name}").into(),
+            number,
             revision,
             connection: is_core.then(|| owner.handle.clone()),
             principal: owner.principal.map(Into::into),
             source,
             cancel,
-            ends: crate::limits::later(now, ttl),
+            ends: crate::limits::later(Instant::now(), ttl),
             ttl,
             poll_interval: self.limits.poll_interval,
-            created: clock,
-            state: Mutex::new(State::new(clock)),
+            created,
+            state: Mutex::new(State::new(created)),
         });
-        kept.tasks.insert(number, task.clone());
-        Some(task)
+        let keep = Keep {
+            until: task.ends,
+            bytes: 0,
+            replaces: false,
+        };
+        let put = self.kept.put(&task.id, task.clone(), keep);
+        put.removed.iter().for_each(|expired| expired.expire());
+        put.stored.then(|| {
+            *last = number;
+            task
+        })
     }
 
     /// Returns whether this principal has a task with this id that belongs to no connection.
     pub fn has(&self, id: &str, principal: Option<&str>) -> bool {
-        let number = id
-            .split_once('-')
-            .and_then(|(number, _)| number.parse().ok());
-        let kept = self.kept();
-        let task = number.and_then(|number: u64| kept.tasks.get(&number));
-        task.is_some_and(|task| {
-            let is_own = task.principal.as_deref() == principal;
-            *task.id == *id && task.connection.is_none() && is_own
-        })
+        self.kept
+            .get(id)
+            .is_some_and(|task| task.connection.is_none() && task.principal.as_deref() == principal)
     }
 
     /// Returns the task with this id, if it belongs to the asker and the revision (R-TSK-17,
     /// R-TSX-23).
-    fn find(&self, id: &str, asks: Asker<'_>, revision: Revision) -> Option<Arc<Task>> {
-        let number = id.split_once('-')?.0.parse().ok()?;
-        let task = self.kept().tasks.get(&number).cloned()?;
-        let is_own = *task.id == *id && belongs(&task, asks, revision);
-        (is_own && keeps(&task, Instant::now())).then_some(task)
+    pub fn find(&self, id: &str, asks: Asker<'_>, revision: Revision) -> Option<Arc<Task>> {
+        let Some(task) = self.kept.get(id) else {
+            // The call of a task whose time is over ends when somebody asks for it.
+            self.each(|_| {});
+            return None;
+        };
+        task.belongs_to(asks, revision).then_some(task)
+    }
+
+    /// Returns the tasks of the asker with a number above `after`, in order of creation.
+    pub fn list(&self, asks: Asker<'_>, revision: Revision, after: u64) -> Vec<Arc<Task>> {
+        let mut own = Vec::new();
+        self.each(|task| {
+            if task.number > after && task.belongs_to(asks, revision) {
+                own.push(task.clone());
+            }
+        });
+        own.sort_by_key(|task| task.number);
+        own
     }
 
     /// Ends a task; a result beyond the limits becomes an error. Returns `false` if it had already
     /// ended.
-    fn end(
+    pub fn end(
         &self,
         task: &Task,
         outcome: Option<Outcome>,
@@ -197,11 +204,11 @@ impl Tasks {
         budget: &Arc<Budget>,
     ) -> bool {
         let (mut held, mut own) = (0, 0);
-        for other in self.kept().tasks.values() {
+        self.each(|other| {
             let size = other.size();
             held += size;
             own += size * usize::from(other.source == task.source);
-        }
+        });
         let (most, most_own) = (self.limits.bytes, self.limits.bytes_per_owner());
         let mut account = Held::of(budget);
         let mut too_much = |outcome: &Outcome| {
@@ -225,41 +232,18 @@ impl Tasks {
 
     /// Ends and drops the tasks of a closed connection: nobody can ask for them any more.
     pub fn leave(&self, gone: &Handle) {
-        let is_theirs = |task: &Arc<Task>| {
+        let mut left = Vec::new();
+        self.kept.retain(&mut |_, task| {
             let own = task.connection.as_ref();
-            own.is_some_and(|own| own.is_same(gone))
-        };
-        let mut kept = self.kept();
-        let numbers: Vec<_> = kept
-            .tasks
-            .iter()
-            .filter(|(_, t)| is_theirs(t))
-            .map(|(n, _)| *n)
-            .collect();
-        let left: Vec<_> = numbers
-            .iter()
-            .filter_map(|number| kept.tasks.remove(number))
-            .collect();
-        drop(kept);
+            let stays = !own.is_some_and(|own| own.is_same(gone));
+            if !stays {
+                left.push(task.clone());
+            }
+            stays
+        });
         for task in left {
             task.cancel.cancel(Some("the connection has ended"));
             task.end(None, false);
         }
     }
-}
-
-fn belongs(task: &Task, asks: Asker<'_>, revision: Revision) -> bool {
-    let connection = task.connection.as_ref();
-    task.revision == revision
-        && task.principal.as_deref() == asks.principal
-        && connection.is_none_or(|own| own.is_same(asks.handle))
-}
-
-/// Returns whether the task has not expired. Cancels the call of an expired task.
-fn keeps(task: &Task, now: Instant) -> bool {
-    let keeps = task.ends > now;
-    if !keeps && !task.is_terminal() {
-        task.cancel.cancel(Some("the task's time is up"));
-    }
-    keeps
 }

@@ -19,6 +19,8 @@ use crate::mcp::{ErrorKind, Method, Revision, TaskForm, TaskStatus};
 #[derive(Debug)]
 pub(in crate::server) struct Task {
     pub id: Box<str>,
+    /// Its place in the order of creation.
+    pub number: u64,
     pub revision: Revision,
     /// The owning connection, in revisions where tasks belong to connections.
     pub connection: Option<Handle>,
@@ -33,6 +35,23 @@ pub(in crate::server) struct Task {
     pub poll_interval: Duration,
     pub created: SystemTime,
     pub state: Mutex<State>,
+}
+
+/// The client that asks for a task.
+#[derive(Clone, Copy)]
+pub(in crate::server) struct Asker<'a> {
+    pub handle: &'a Handle,
+    pub principal: Option<&'a str>,
+}
+
+impl Asker<'_> {
+    /// The owner whose share of the tasks counts.
+    pub fn source(&self) -> RequestSource {
+        match self.principal {
+            Some(principal) => RequestSource::Principal(principal.into()),
+            None => self.handle.source(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -88,7 +107,7 @@ impl State {
     }
 
     /// Changes the status. Returns `false` if the task has ended or already has this status.
-    fn become_(&mut self, status: TaskStatus, message: Option<&str>) -> bool {
+    fn set_status(&mut self, status: TaskStatus, message: Option<&str>) -> bool {
         if self.status.is_terminal() || self.status == status {
             return false;
         }
@@ -118,8 +137,19 @@ impl Task {
         self.state().account = Some(account);
     }
 
-    pub fn is_terminal(&self) -> bool {
-        self.state().status.is_terminal()
+    /// Returns whether the task belongs to the asker and the revision.
+    pub fn belongs_to(&self, asks: Asker<'_>, revision: Revision) -> bool {
+        let connection = self.connection.as_ref();
+        self.revision == revision
+            && self.principal.as_deref() == asks.principal
+            && connection.is_none_or(|own| own.is_same(asks.handle))
+    }
+
+    /// Cancels the call of a task whose time is over.
+    pub fn expire(&self) {
+        if !self.state().status.is_terminal() {
+            self.cancel.cancel(Some("the task's time is up"));
+        }
     }
 
     /// Ends the task. Returns `false` if it had already ended.
@@ -134,7 +164,7 @@ impl Task {
             }
             Some(_) => (TaskStatus::Completed, None),
         };
-        if !state.become_(status, message.as_deref()) {
+        if !state.set_status(status, message.as_deref()) {
             return false;
         }
         state.outcome = outcome;
@@ -193,7 +223,7 @@ impl Task {
             true => TaskStatus::InputRequired,
             false => TaskStatus::Working,
         };
-        self.state().become_(status, None)
+        self.state().set_status(status, None)
     }
 
     /// Asks the client, which finds the question in the task. `told` notifies the listeners of it.
@@ -221,7 +251,7 @@ impl Task {
         state.asked += 1;
         let key = format!("input-{}", state.asked);
         state.open.push((key.clone(), method, params));
-        state.become_(TaskStatus::InputRequired, None);
+        state.set_status(TaskStatus::InputRequired, None);
         key
     }
 
@@ -239,7 +269,7 @@ impl Task {
         }
         let taken = state.open.len() < before;
         if taken && state.open.is_empty() {
-            state.become_(TaskStatus::Working, None);
+            state.set_status(TaskStatus::Working, None);
         }
         state.wakers.drain(..).for_each(Waker::wake);
         taken

@@ -28,7 +28,8 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::io::http::{HttpOptions, HttpServer};
 use mcpbolt::limits::{Limits, Rate};
-use mcpbolt::mcp::{Elicitation, TaskSupport};
+use mcpbolt::mcp::TaskSupport;
+use mcpbolt::model::Elicitation;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{Arguments, Context, HandlerError, Resource, ResourceContents, Server, Tool};
 use serde_json::{Value, json};

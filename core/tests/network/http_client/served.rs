@@ -8,7 +8,8 @@ use std::time::Duration;
 use mcpbolt::client::{Client, Interests, block_on};
 use mcpbolt::io::http::{HttpClientOptions, HttpOptions};
 use mcpbolt::io::{Backoff, Reconnecting};
-use mcpbolt::mcp::{Elicited, Era, Revision};
+use mcpbolt::mcp::{Era, Revision};
+use mcpbolt::model::Elicited;
 use mcpbolt::server::{Arguments, Tool};
 use serde_json::json;
 

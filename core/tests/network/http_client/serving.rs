@@ -8,7 +8,8 @@ use std::time::Duration;
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::io::http::{HttpClientOptions, HttpOptions};
 use mcpbolt::io::{self, Address, ServeOptions, Workers, WorkersConfig};
-use mcpbolt::mcp::{Elicitation, Revision, Revisions};
+use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::model::Elicitation;
 use mcpbolt::server::{Arguments, Context, HandlerError, Resource, ResourceContents, Server, Tool};
 use serde_json::{Value, json};
 

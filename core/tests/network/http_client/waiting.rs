@@ -7,7 +7,8 @@ use mcpbolt::client::Client;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::limits::Limits;
-use mcpbolt::mcp::{Elicited, Revision};
+use mcpbolt::mcp::Revision;
+use mcpbolt::model::Elicited;
 use serde_json::json;
 
 use super::PATIENCE;

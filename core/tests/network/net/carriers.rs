@@ -2,7 +2,8 @@
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::io::{Address, ConnectOptions, ServeOptions};
-use mcpbolt::mcp::{Elicited, Revision};
+use mcpbolt::mcp::Revision;
+use mcpbolt::model::Elicited;
 use serde_json::json;
 
 use crate::net::{Folder, Served, server};

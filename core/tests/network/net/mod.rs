@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::io::{Address, ConnectOptions, ServeOptions, Serving};
-use mcpbolt::mcp::Elicitation;
+use mcpbolt::model::Elicitation;
 use mcpbolt::server::{Arguments, Context, HandlerError, Server, Tool};
 use serde_json::{Value, json};
 

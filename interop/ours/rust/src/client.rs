@@ -10,16 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use mcpbolt::client::{
-    CallToolResult, Client, CompletionTarget, Interests, Notice, Pages, Started, block_on,
-};
+use mcpbolt::client::{CallToolResult, Client, Interests, Notice, Pages, Started, block_on};
 use mcpbolt::connection::{OpeningMode, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::io::{ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, wait_for_clients};
-use mcpbolt::mcp::{
-    Elicitation, Elicited, Era, LogLevel, Revision, Revisions, Root, Sampled, Sampling, meta,
-};
+use mcpbolt::mcp::{Era, LogLevel, Revision, Revisions, meta};
+use mcpbolt::model::{CompletionTarget, Elicitation, Elicited, Root, Sampled, Sampling};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
@@ -97,7 +94,7 @@ fn tell(notice: &Notice<'_>) -> Option<String> {
 /// The model: see scripts.py.
 async fn model(sampling: &Sampling, client: &Client) -> Result<Sampled, HandlerError> {
     if let Some(tool) = sampling.tools.as_ref().and_then(|tools| tools.first()) {
-        let uses = json!({"type": "tool_use", "id": "1", "name": tool["name"], "input": {}});
+        let uses = json!({"type": "tool_use", "id": "1", "name": tool.name, "input": {}});
         let said =
             json!({"role": "assistant", "model": "m", "stopReason": "toolUse", "content": uses});
         return Ok(serde_json::from_value(said)?);
@@ -225,10 +222,8 @@ fn list<T: Serialize + DeserializeOwned>(
 fn complete(client: &Client, step: &Value) -> Result<Value, RequestError> {
     let text = |key: &str| step[key].as_str().unwrap_or_default();
     let target = match step["prompt"].as_str() {
-        Some(name) => CompletionTarget::Prompt { name },
-        None => CompletionTarget::Resource {
-            uri: text("template"),
-        },
+        Some(name) => CompletionTarget::prompt(name),
+        None => CompletionTarget::resource(text("template")),
     };
     let found = run(client.complete(&target, (text("argument"), text("value")), &[]))?;
     Ok(json!({ "values": found.values }))
@@ -321,7 +316,7 @@ fn outcome(client: &Client, step: &Value, heard: &Heard) -> Result<Value, Reques
             let contents = run(client.read_resource(step["uri"].as_str().unwrap_or_default()))?;
             let first = contents.first();
             json!({
-                "text": first.and_then(|c| c.text.clone()), "blob": first.and_then(|c| c.blob.clone()),
+                "text": first.and_then(|c| c.as_text()), "blob": first.and_then(|c| c.as_blob()),
                 "mime": first.and_then(|c| c.mime_type.clone()),
             })
         }

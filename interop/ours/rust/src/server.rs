@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use mcpbolt::io::{ServeOptions, StdioOptions, serve_stdio};
-use mcpbolt::mcp::{Elicitation, Elicited, LogLevel, Sampling, TaskSupport};
+use mcpbolt::mcp::{LogLevel, TaskSupport};
+use mcpbolt::model::{Elicitation, Elicited, Sampling};
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
 use mcpbolt::server::{
@@ -206,9 +207,7 @@ fn asking(server: Builder) -> Builder {
             tool("ask_tools"),
             |_: Arguments, context: Context| async move {
                 let mut question = Sampling::user("How warm is it?", 100);
-                question.tools = Some(vec![
-                    json!({"name": "weather", "inputSchema": {"type": "object"}}),
-                ]);
+                question.tools = Some(vec![Tool::new("weather")]);
                 let said = serde_json::to_value(context.sample(question).await?.content)?;
                 Outcome::Ok(format!(
                     "uses {}",

@@ -25,13 +25,13 @@ use crate::io::http::message_bytes::{MessageBytes, messages};
 use crate::io::wait::{Alarm, Notifier};
 use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
-use crate::server::{AnyExecutor, Hosting, ServerHost};
+use crate::server::{Hosting, ServerHost};
 
 /// The server's host, which checks the HTTP headers of a request before it handles the message.
 struct Checked {
     /// The headers of the current request.
     headers: HeaderMap,
-    inner: ServerHost<AnyExecutor>,
+    inner: ServerHost,
     /// A valid request was handed to the server.
     reached: bool,
     /// The body was no message that a server accepts.
@@ -170,7 +170,7 @@ impl Exchange {
     pub fn action_schema(&mut self, action: &str) -> Option<String> {
         let registry = self.host.inner.registry();
         let tool = registry.tool_at(registry.tool(action)?)?;
-        Some(tool.input_schema.clone())
+        Some(tool.input_schema.to_string())
     }
 
     /// Whether a GET may run that action.

@@ -28,7 +28,7 @@ use crate::io::shares::Stage;
 use crate::io::wait::Alarm;
 use crate::limits::later;
 use crate::mcp::Revision;
-use crate::server::{AnyExecutor, Hosting, ServerHost};
+use crate::server::{Hosting, ServerHost};
 
 pub struct HttpSession {
     id: Arc<str>,
@@ -43,7 +43,7 @@ pub struct HttpSession {
 
 struct State {
     connection: Connection,
-    host: ServerHost<AnyExecutor>,
+    host: ServerHost,
     logs: SessionLogs,
     /// When a client last used the session.
     used: Instant,

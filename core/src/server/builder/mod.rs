@@ -1,0 +1,467 @@
+//! The server and its builder.
+
+mod entries;
+mod extensions;
+mod layers;
+
+pub use self::layers::Pending;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cache_hint::CacheScope;
+use super::call::StateSigner;
+use super::executor::{HandlerExecutor, Handlers};
+use super::host::{Hosting, ServerHost};
+use super::registry::{Registry, RegistryError};
+use super::snapshot::SharedRegistry;
+use super::subscriptions::Change;
+use super::tasks::TaskLimits;
+use crate::connection::{Config, Handle, Trace};
+use crate::handler::{HandlerError, Spawner};
+use crate::limits::{Limits, TotalLimits};
+use crate::mcp::{Profile, Revisions};
+use crate::policy::Policy;
+
+/// A server: its tools, resources and prompts with their handlers. Cheap to clone; one server can
+/// serve many connections.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<SharedRegistry<Handlers>>,
+    /// Signs the request state. If `None`, clients are not asked in rounds.
+    signer: Option<StateSigner>,
+    config: Arc<Config>,
+}
+
+impl Server {
+    /// Starts a builder for a server with this name and version.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> Builder {
+        Builder {
+            name: name.into(),
+            version: version.into(),
+            ..Builder::of(Registry::new(), Handlers::default())
+        }
+    }
+
+    /// Returns the registry as it is now. A later [`change`](Self::change) does not affect it.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.shared.snapshot().registry
+    }
+
+    /// Lists departures from recommended practice, one sentence each: names that some clients do
+    /// not accept (R-NAM-01), resources under `https:` URIs, which are meant for content that
+    /// clients can fetch themselves (R-RES-11), and problems noticed while serving. None of these
+    /// is refused.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    /// let server = Server::builder("shop", "1.0.0")
+    ///     .tool(Tool::new("place order"), |_: Arguments, _| async { "ordered" })
+    ///     .build()?;
+    /// assert!(server.warnings()[0].contains("place order"));
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn warnings(&self) -> Vec<String> {
+        self.registry().warnings()
+    }
+
+    /// Returns the configuration of this server's connections.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Changes the registry on all connections at once and notifies clients of the lists that changed
+    /// (R-TOL-07, R-RES-09, R-PRM-07). Running calls are finished.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    ///
+    /// let server = Server::builder("shop", "1.0.0").list_changes().build()?;
+    /// // Later, from any thread, a handler included:
+    /// server.change(|offer| {
+    ///     offer.tool(Tool::new("order"), |_: Arguments, _| async { "ordered" })
+    /// })?;
+    /// server.change(|offer| offer.remove_tool("order"))?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first registration error, which leaves everything as it was; and [`RegistryError::Fixed`]
+    /// when the server was built without [`Builder::list_changes`], so that clients expect no
+    /// changes.
+    pub fn change(&self, change: impl FnOnce(Builder) -> Builder) -> Result<(), RegistryError> {
+        self.shared
+            .change(|registry, handlers| change(Builder::of(registry, handlers)).into_parts())
+    }
+
+    /// Notifies the clients that subscribed to the resource at `uri` that it has changed
+    /// (R-RES-06). See [`Builder::subscriptions`].
+    pub fn resource_updated(&self, uri: &str) {
+        self.registry().tell(Change::Resource(uri));
+    }
+
+    /// Creates the server's side of the connection of `handle`, with its handlers running on
+    /// `spawner`. Handlers sleep by the timers of `timers`, if the connection may end before them.
+    pub fn host(
+        &self,
+        handle: Handle,
+        timers: Option<&Handle>,
+        spawner: Arc<dyn Spawner>,
+    ) -> ServerHost {
+        let (signer, timers) = (self.signer.clone(), timers.cloned());
+        let executor = HandlerExecutor::new(&self.shared, signer, handle.clone(), timers, spawner);
+        ServerHost::shared(self.shared.clone(), handle, Box::new(executor))
+    }
+
+    /// Returns this server with its handlers running on `spawner`.
+    pub fn hosting(&self, spawner: Arc<dyn Spawner>) -> Arc<dyn Hosting> {
+        let server = self.clone();
+        Arc::new(Hosted { server, spawner })
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("registry", &self.registry())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Hosted {
+    server: Server,
+    spawner: Arc<dyn Spawner>,
+}
+
+impl Hosting for Hosted {
+    fn config(&self) -> &Arc<Config> {
+        self.server.config()
+    }
+
+    fn policy(&self) -> Option<Arc<Policy>> {
+        self.server.registry().policy().cloned()
+    }
+
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
+        self.server.host(handle, timers, self.spawner.clone())
+    }
+}
+
+/// Builds a [`Server`]. See [`Server::builder`].
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder {
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    limits: Limits,
+    revisions: Revisions,
+    actions: bool,
+    registry: Registry,
+    handlers: Handlers,
+    trace: Option<Trace>,
+    signer: Option<StateSigner>,
+    single_use: bool,
+    failure: Option<RegistryError>,
+}
+
+impl Builder {
+    /// Continues from an existing registry and its handlers.
+    fn of(registry: Registry, handlers: Handlers) -> Self {
+        Self {
+            name: String::new(),
+            version: String::new(),
+            instructions: None,
+            limits: Limits::STDIO,
+            revisions: Revisions::ALL,
+            actions: false,
+            registry,
+            handlers,
+            trace: None,
+            signer: None,
+            single_use: false,
+            failure: None,
+        }
+    }
+
+    /// Returns the registry and its handlers, or the first registration error.
+    fn into_parts(mut self) -> Result<(Registry, Handlers), RegistryError> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => {
+                self.handlers.retain(&self.registry);
+                Ok((self.registry, self.handlers))
+            }
+        }
+    }
+
+    /// Sets the key that signs `requestState`, which clients hold between the rounds of a call
+    /// (2026-07-28, R-MRT-08). Random by default. Give the same key to all server processes that
+    /// one client may reach, and keep the key secret.
+    pub fn state_key(mut self, key: [u8; 32]) -> Self {
+        self.signer = Some(StateSigner::new(key));
+        self
+    }
+
+    /// Accepts each `requestState` only once (R-MRT-09), for calls that must not run twice on one
+    /// answer of the user. A client whose call was lost in transit must then start over. Used
+    /// states are remembered by this process only.
+    pub fn single_use_states(mut self) -> Self {
+        self.single_use = true;
+        self
+    }
+
+    /// Announces that the lists may change while clients are connected: see [`Server::change`]. The
+    /// server then declares tools, resources and prompts even while it has none.
+    pub fn list_changes(mut self) -> Self {
+        self.registry.announce_changes();
+        self
+    }
+
+    /// Lets clients subscribe to resources; [`Server::resource_updated`] notifies them.
+    pub fn subscriptions(mut self) -> Self {
+        self.registry.offer_subscriptions();
+        self
+    }
+
+    /// Removes a tool, for [`Server::change`]. Does nothing if there is none.
+    pub fn remove_tool(mut self, name: &str) -> Self {
+        self.registry.remove_tool(name);
+        self
+    }
+
+    /// Removes a resource, for [`Server::change`]. Does nothing if there is none.
+    pub fn remove_resource(mut self, uri: &str) -> Self {
+        self.registry.remove_resource(uri);
+        self
+    }
+
+    /// Removes a prompt, for [`Server::change`]. Does nothing if there is none.
+    pub fn remove_prompt(mut self, name: &str) -> Self {
+        self.registry.remove_prompt(name);
+        self
+    }
+
+    /// Removes every resource template with exactly this URI template, for [`Server::change`]. Does
+    /// nothing if there is none.
+    pub fn remove_resource_template(mut self, template: &str) -> Self {
+        self.registry.remove_template(template);
+        self
+    }
+
+    /// Sets the instructions with which the server describes itself to the model.
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// Sets the limits of each connection. Default: [`Limits::STDIO`].
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the limits of all connections together, over all addresses of the server. Default:
+    /// [`TotalLimits::default`], 256 MiB; while the server is reached only through a pipe,
+    /// [`TotalLimits::PIPE`], 1 GiB.
+    ///
+    /// ```
+    /// use mcpbolt::limits::TotalLimits;
+    /// use mcpbolt::server::Server;
+    ///
+    /// let limits = TotalLimits { max_bytes: 64 << 20, ..TotalLimits::default() };
+    /// let server = Server::builder("small", "1.0.0").total_limits(limits).build()?;
+    /// assert_eq!(server.config().budget.max_bytes(), 64 << 20);
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn total_limits(mut self, limits: TotalLimits) -> Self {
+        self.registry.set_total_limits(limits);
+        self
+    }
+
+    /// Sets the protocol revisions to speak. Default: all of them.
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.revisions = revisions;
+        self
+    }
+
+    /// Passes every frame to `trace`, with secrets masked.
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
+    /// Calls `hook` when a client of a handshake revision has sent `notifications/initialized` and
+    /// the connection is open for operation. Runs on the driver's thread; must not block.
+    pub fn on_initialized(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
+        self.handlers.initialized = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` when a client of a handshake revision announces that its roots changed
+    /// (R-ROO-02). Runs on the driver's thread; must not block.
+    pub fn on_roots_changed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
+        self.handlers.roots_changed = Some(Arc::new(hook));
+        self
+    }
+
+    /// Declares an extension with these settings, a JSON object, from 2026-07-28 on.
+    /// [`Context::extension`](super::Context::extension) tells whether the client declared it, too.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Context, Server, Tool};
+    ///
+    /// let server = Server::builder("search", "1.0.0")
+    ///     .extension("com.example/ranking", "{}")
+    ///     .tool(Tool::new("search"), |_: Arguments, context: Context| async move {
+    ///         match context.extension("com.example/ranking") {
+    ///             Some(settings) => format!("ranked by {settings}"),
+    ///             None => "found".to_owned(),
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn extension(mut self, id: &str, settings: &str) -> Self {
+        if let Err(error) = self.registry.add_extension(id, settings) {
+            self.fail(error);
+        }
+        self
+    }
+
+    /// Adds a skill (2026-07-28, the extension [`SKILLS`](crate::mcp::extension::SKILLS)): see
+    /// [`Skill`](super::Skill). Clients of every revision can read its files as resources.
+    #[cfg(feature = "skills")]
+    pub fn skill(mut self, skill: super::Skill) -> Self {
+        if let Err(error) = self.registry.add_skill(skill) {
+            self.fail(error);
+        }
+        self
+    }
+
+    /// Speaks this profile of the protocol, up to revision 2025-11-25: see [`Profile`].
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.registry.set_profile(profile);
+        self
+    }
+
+    /// Applies a policy to requests and answers: permissions, rate limits, timeouts, masking and
+    /// the audit log. See [`policy`](crate::policy).
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.registry.set_policy(Arc::new(policy));
+        self
+    }
+
+    /// Declares an `experimental` capability with these settings, a JSON object.
+    pub fn experimental(mut self, name: &str, settings: &str) -> Self {
+        if let Err(error) = self.registry.add_experimental(name, settings) {
+            self.fail(error);
+        }
+        self
+    }
+
+    /// Sets whether the server also answers requests of the [action dialect](crate::action), on the
+    /// same transports; each tool is then an action (R-ACT-41). Default: off, and such a request
+    /// counts as an unknown message.
+    pub fn actions(mut self, taken: bool) -> Self {
+        self.actions = taken;
+        self
+    }
+
+    /// Sets the check that `mcp.health_check` of the action dialect runs; its error is reported as
+    /// `DEPENDENCY_ERROR`. Runs on the driver's thread; must not block. Without a check the server
+    /// always reports itself healthy.
+    pub fn health(
+        mut self,
+        health: impl Fn() -> Result<(), HandlerError> + Send + Sync + 'static,
+    ) -> Self {
+        self.registry.set_health(health);
+        self
+    }
+
+    /// Answers an action whose data exceeds `max_bytes` with a reference instead of the data
+    /// (R-ACT-29). For `ttl` the client can fetch the data in parts by `mcp.get_data`; this crate's
+    /// client does so automatically. The server stores at most
+    /// [`MAX_REFERRED_BYTES`](crate::limits::MAX_REFERRED_BYTES) in all and drops the oldest data
+    /// first. Data longer than that, and results of inline tools and of batches, are answered
+    /// whole.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    ///
+    /// let server = Server::builder("archive", "1.0.0")
+    ///     .references(1 << 20, Duration::from_secs(60))
+    ///     .tool(Tool::new("pages.read"), |_: Arguments, _| async { "x".repeat(5 << 20) })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn references(mut self, max_bytes: usize, ttl: Duration) -> Self {
+        self.registry.set_references(max_bytes, ttl);
+        self
+    }
+
+    /// Sets the limits of stored tasks.
+    pub fn task_limits(mut self, limits: TaskLimits) -> Self {
+        self.registry.set_task_limits(limits);
+        self
+    }
+
+    /// Calls `hook` when a connection has ended. Runs on the driver's thread; must not block.
+    pub fn on_closed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
+        self.handlers.closed = Some(Arc::new(hook));
+        self
+    }
+
+    /// Lets clients cache the lists for `ttl` (2026-07-28). Default: no caching. With
+    /// [`Public`](CacheScope::Public) scope, cached lists may be shown to other users. A change
+    /// notification ends caching earlier.
+    pub fn cache_lists(mut self, ttl: Duration, scope: CacheScope) -> Self {
+        self.registry.set_list_cache(ttl, scope);
+        self
+    }
+
+    /// Splits lists into pages of `items` entries. Default: one page per list.
+    pub fn page_size(mut self, items: NonZeroUsize) -> Self {
+        self.registry.set_page_size(items);
+        self
+    }
+
+    fn fail(&mut self, error: RegistryError) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// Builds the server.
+    ///
+    /// # Errors
+    /// The first registration error.
+    pub fn build(mut self) -> Result<Server, RegistryError> {
+        let mut config = self.registry.config(&self.name, &self.version);
+        config.instructions = self.instructions.take().map(Into::into);
+        config.limits = self.limits.clone();
+        config.trace = self.trace.take();
+        config.revisions = self.revisions;
+        config.actions = self.actions;
+        let mut signer = self.signer.take().or_else(StateSigner::random);
+        if self.single_use {
+            signer = signer.map(StateSigner::single_use);
+        }
+        let (registry, handlers) = self.into_parts()?;
+        let layers = handlers.layers.iter();
+        registry.knows_tools(layers.flat_map(|layer| layer.tools.names()))?;
+        Ok(Server {
+            signer,
+            shared: Arc::new(SharedRegistry::new(registry, handlers)),
+            config: Arc::new(config),
+        })
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,185 @@
+//! Signs the state that a client holds for the server, and checks it when it comes back: the server
+//! signed it, it is not expired, and it belongs to the same request (R-MRT-08, R-MRT-09).
+//!
+//! ```text
+//!   base64(payload) "." base64(HMAC-SHA256(key, context, payload))
+//! ```
+//!
+//! The payload is signed, not encrypted; it contains only what the client itself sent.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::server::replay_guard::ReplayGuard;
+
+/// Lifetime of a state, during which the user can answer.
+const LIFETIME: Duration = Duration::from_secs(3600);
+
+/// The key that signs the state which clients hold between the rounds of a call.
+#[derive(Clone)]
+pub struct StateSigner {
+    key: [u8; 32],
+    /// The states that were already accepted, if each is accepted only once.
+    used: Option<Arc<ReplayGuard>>,
+}
+
+impl std::fmt::Debug for StateSigner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StateSigner(..)")
+    }
+}
+
+impl StateSigner {
+    /// Uses a secret key, the same in all processes of one server.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key, used: None }
+    }
+
+    /// Accepts each sealed state only once (R-MRT-09).
+    #[must_use]
+    pub fn single_use(mut self) -> Self {
+        self.used = Some(Arc::default());
+        self
+    }
+
+    /// Creates a random key; `None` when the system provides no randomness.
+    pub fn random() -> Option<Self> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).ok()?;
+        Some(Self::new(key))
+    }
+
+    /// Signs a payload for the request that `context` identifies.
+    pub(in crate::server) fn close(&self, context: &[u8], payload: &str) -> String {
+        let end = now() + LIFETIME.as_secs();
+        if self.used.is_none() {
+            return self.close_until(context, payload, end);
+        }
+        // The nonce makes two states with the same payload distinct.
+        let mut nonce = [0; 16];
+        // Without randomness the two are equal, and the second is refused.
+        let _ = getrandom::fill(&mut nonce);
+        let nonce = BASE64.encode(nonce);
+        self.close_until(context, &format!("{nonce}:{payload}"), end)
+    }
+
+    fn mac(&self, context: &[u8], payload: &[u8]) -> Hmac<Sha256> {
+        // HMAC fills a short key up to its block with zeros.
+        let mut block = [0; 64];
+        block[..self.key.len()].copy_from_slice(&self.key);
+        Hmac::new(&block.into())
+            .chain_update(context)
+            .chain_update(payload)
+    }
+
+    fn close_until(&self, context: &[u8], payload: &str, end: u64) -> String {
+        let payload = format!("{end}:{payload}");
+        let mac = self.mac(context, payload.as_bytes()).finalize();
+        let mac = BASE64.encode(mac.into_bytes());
+        format!("{}.{mac}", BASE64.encode(payload))
+    }
+
+    /// Returns the payload; `None` when the signature is wrong, the state is for another request or
+    /// expired, or was accepted before.
+    pub(in crate::server) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
+        let (payload, own) = sealed.split_once('.')?;
+        let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
+        self.mac(context, &payload).verify_slice(&own).ok()?;
+        let payload = String::from_utf8(payload).ok()?;
+        let (end, payload) = payload.split_once(':')?;
+        let end = end.parse::<u64>().ok().filter(|end| *end > now())?;
+        let Some(used) = &self.used else {
+            return Some(payload.to_owned());
+        };
+        let (_, payload) = payload.split_once(':')?;
+        used.take(end, &own, now()).then(|| payload.to_owned())
+    }
+}
+
+/// Computes a digest that identifies a request, so that its state fits no other request. The order
+/// of members, whitespace and escapes do not matter.
+pub(in crate::server) fn context_of(method: &str, params: &Value) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    absorb(&mut hash, &Value::from(method));
+    absorb(&mut hash, params);
+    hash.finalize().into()
+}
+
+fn absorb(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            hash.update([b'{']);
+            hash.update((members.len() as u64).to_le_bytes());
+            for (name, value) in members {
+                hash.update((name.len() as u64).to_le_bytes());
+                hash.update(name);
+                absorb(hash, value);
+            }
+        }
+        Value::Array(elements) => {
+            hash.update([b'[']);
+            hash.update((elements.len() as u64).to_le_bytes());
+            elements.iter().for_each(|element| absorb(hash, element));
+        }
+        plain => {
+            let text = plain.to_string();
+            hash.update([b'=']);
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_is_whole_fresh_and_meant_for_this_request_is_opened() {
+        let seal = StateSigner::random().unwrap();
+        let sealed = seal.close(b"a", "payload: 1");
+        assert_eq!(seal.open(b"a", &sealed).as_deref(), Some("payload: 1"));
+        assert_eq!(seal.open(b"b", &sealed), None);
+        assert_eq!(StateSigner::random().unwrap().open(b"a", &sealed), None);
+        assert_eq!(
+            seal.open(b"a", &seal.close_until(b"a", "x", now() - 1)),
+            None
+        );
+        for at in 0..sealed.len() {
+            let mut other = sealed.clone().into_bytes();
+            other[at] = if other[at] == b'A' { b'B' } else { b'A' };
+            let other = String::from_utf8(other).unwrap();
+            assert_eq!(seal.open(b"a", &other), None, "{at}");
+        }
+        for broken in ["", ".", "a.b", &sealed[1..], &sealed[..sealed.len() - 1]] {
+            assert_eq!(seal.open(b"a", broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_the_same_however_it_is_spelt() {
+        let of = |json: &str| context_of("m", &serde_json::from_str(json).unwrap());
+        assert_eq!(
+            of(r#"{"a":1,"b":[{}]}"#),
+            of("{ \"b\": [{}], \"\\u0061\": 1 }")
+        );
+        assert_ne!(of(r#"{"a":1}"#), of(r#"{"a":"1"}"#));
+        assert_ne!(of(r#"{"a":[1,2]}"#), of(r#"{"a":[2,1]}"#));
+        assert_ne!(of(r#"["a","b"]"#), of(r#"["ab"]"#));
+        assert_ne!(context_of("m", &json!({})), context_of("n", &json!({})));
+    }
+}

@@ -1,0 +1,92 @@
+//! The program's handlers, keyed by the registry's number of each tool, resource and so on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::layers::Layer;
+use super::reply::{Reply, Service};
+use crate::connection::{Handle, Operation};
+use crate::handler::HandlerError;
+use crate::message::MessageRef;
+use crate::model::ToolResult;
+use crate::server::registry::Registry;
+use crate::server::slots::Slots;
+
+pub(in crate::server) type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;
+pub(in crate::server) type Notice = Arc<dyn Fn(&str, &Handle) + Send + Sync>;
+pub(in crate::server) type InlineTool =
+    Arc<dyn Fn(&str) -> Result<ToolResult, HandlerError> + Send + Sync>;
+
+/// The handler of a tool.
+#[derive(Clone)]
+pub(in crate::server) enum ToolHandler {
+    /// Runs on the spawner.
+    Spawned(Service),
+    /// Runs on the driver's thread; as a service where a layer runs around it.
+    Inline(InlineTool, Service),
+}
+
+impl ToolHandler {
+    pub fn inline(handler: InlineTool) -> Self {
+        let own = handler.clone();
+        let service: Service = Arc::new(move |call, _| {
+            let result = own(call.message.as_ref().arguments().unwrap_or("{}"));
+            Box::pin(std::future::ready(result.map(Reply::Tool)))
+        });
+        Self::Inline(handler, service)
+    }
+}
+
+#[derive(Clone, Default)]
+pub(in crate::server) struct Handlers {
+    pub initialized: Option<Hook>,
+    pub roots_changed: Option<Hook>,
+    pub closed: Option<Hook>,
+    /// What runs around the handlers of tools, the outermost first.
+    pub layers: Vec<Layer>,
+    pub tools: Slots<ToolHandler>,
+    pub resources: Slots<Service>,
+    pub templates: Slots<Service>,
+    pub prompts: Slots<Service>,
+    pub completion: Option<Service>,
+    /// Methods of extensions.
+    pub methods: Slots<Service>,
+    pub notices: BTreeMap<String, Notice>,
+}
+
+impl Handlers {
+    /// Returns the handler of an operation, if it still exists.
+    pub fn service(&self, operation: Operation) -> Option<&Service> {
+        match operation {
+            Operation::CallTool(number) => match self.tools.get(number)? {
+                ToolHandler::Spawned(service) | ToolHandler::Inline(_, service) => Some(service),
+            },
+            Operation::ReadResource(number) => self.resources.get(number),
+            Operation::ReadTemplate(number) => self.templates.get(number),
+            Operation::GetPrompt(number) => self.prompts.get(number),
+            Operation::Complete => self.completion.as_ref(),
+            Operation::Extension(number) => self.methods.get(number),
+            // The host keeps these to itself.
+            Operation::Listen
+            | Operation::AwaitTask
+            | Operation::ServeBatch
+            | Operation::Own(_) => None,
+        }
+    }
+
+    /// Returns whether a layer runs around the handler of this tool call.
+    pub fn has_layer(&self, message: &MessageRef<'_>) -> bool {
+        self.layers.iter().any(|layer| layer.tools.covers(message))
+    }
+
+    /// Drops the handlers of everything that `registry` no longer offers.
+    pub fn retain(&mut self, registry: &Registry) {
+        self.tools.retain(|n| registry.has(Operation::CallTool(n)));
+        self.resources
+            .retain(|n| registry.has(Operation::ReadResource(n)));
+        self.templates
+            .retain(|n| registry.has(Operation::ReadTemplate(n)));
+        self.prompts
+            .retain(|n| registry.has(Operation::GetPrompt(n)));
+    }
+}

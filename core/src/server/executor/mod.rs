@@ -1,0 +1,211 @@
+//! Runs the operations of one connection with a program's handlers.
+
+mod handlers;
+mod layers;
+mod reply;
+mod reply_guard;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+pub(super) use self::handlers::{Handlers, ToolHandler};
+pub(super) use self::layers::{Layer, ToolCall, ToolSet};
+use self::reply::panicked;
+pub(super) use self::reply::{Replied, Reply, Service};
+use self::reply_guard::ReplyGuard;
+use super::call::{Attended, Context, StateSigner};
+use super::snapshot::{SharedRegistry, Snapshot, SnapshotCache};
+use crate::connection::{
+    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestSource,
+};
+use crate::handler::guarded::guarded;
+use crate::handler::{Executor, Job, Spawner};
+use crate::limits::CHECK_HERE_BYTES;
+use crate::mcp::ErrorKind;
+
+/// Runs handlers on a [`Spawner`], and inline tools on the driver's thread.
+pub(super) struct HandlerExecutor {
+    snapshots: SnapshotCache<Handlers>,
+    signer: Option<StateSigner>,
+    handle: Handle,
+    timers: Option<Handle>,
+    spawner: Arc<dyn Spawner>,
+    source: RequestSource,
+}
+
+impl HandlerExecutor {
+    /// Creates the executor for the connection of `handle`. Handlers sleep by the timers of
+    /// `timers`, a connection that outlives their own.
+    pub fn new(
+        shared: &Arc<SharedRegistry<Handlers>>,
+        signer: Option<StateSigner>,
+        handle: Handle,
+        timers: Option<Handle>,
+        spawner: Arc<dyn Spawner>,
+    ) -> Self {
+        Self {
+            snapshots: SnapshotCache::new(shared),
+            signer,
+            handle,
+            timers,
+            spawner,
+            source: RequestSource::Unknown,
+        }
+    }
+}
+
+impl Executor for HandlerExecutor {
+    fn sent_from(&mut self, source: &RequestSource) {
+        self.source.clone_from(source);
+    }
+
+    fn inline<'a>(
+        &mut self,
+        operation: Operation,
+        request: IncomingRequest<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        let Operation::CallTool(number) = operation else {
+            return Err(answer);
+        };
+        let snapshot = self.snapshots.get();
+        if snapshot.handlers.has_layer(&request.message) {
+            return Err(answer);
+        }
+        let Some(ToolHandler::Inline(handler, _)) = snapshot.handlers.tools.get(number) else {
+            return Err(answer);
+        };
+        let arguments = request.message.arguments().unwrap_or("{}");
+        let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
+        let result = match outcome.unwrap_or_else(|_| Ok(panicked())) {
+            Ok(result) => result,
+            Err(error) => {
+                return Ok(answer.error(error.kind(), &error.to_string(), error.data()));
+            }
+        };
+        snapshot.registry.notice(number, &result);
+        Ok(match snapshot.registry.check_result(number, &result) {
+            Ok(()) => answer.result(|writer| result.write(writer)),
+            Err(why) => answer.error(ErrorKind::Internal, &why, None),
+        })
+    }
+
+    fn checks_arguments(&mut self, operation: Operation) -> bool {
+        let Operation::CallTool(number) = operation else {
+            return false;
+        };
+        let handler = self.snapshots.get().handlers.tools.get(number);
+        matches!(handler, Some(ToolHandler::Spawned(_)))
+    }
+
+    fn initialized(&mut self) {
+        if let Some(hook) = &self.snapshots.get().handlers.initialized {
+            guard_hook(|| hook(&self.handle));
+        }
+    }
+
+    fn roots_changed(&mut self) {
+        if let Some(hook) = &self.snapshots.get().handlers.roots_changed {
+            guard_hook(|| hook(&self.handle));
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: &str) {
+        if let Some(hook) = self.snapshots.get().handlers.notices.get(method) {
+            guard_hook(|| hook(params, &self.handle));
+        }
+    }
+
+    fn closed(&mut self) {
+        if let Some(hook) = &self.snapshots.get().handlers.closed {
+            guard_hook(|| hook(&self.handle));
+        }
+    }
+
+    fn renew(&mut self) -> bool {
+        self.snapshots.get().handlers.closed.is_none()
+    }
+
+    fn run(&mut self, batch: Batch) {
+        let (snapshot, handle) = (self.snapshots.get().clone(), self.handle.clone());
+        let (signer, timers) = (self.signer.clone(), self.timers.clone());
+        let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
+            match Context::new(handle.clone(), &call, signer.as_ref()) {
+                Ok(context) => {
+                    // The timers of an HTTP exchange stop while its client does not read.
+                    let context = context.sleeping_by(timers.clone());
+                    let context = match call.operation {
+                        Operation::CallTool(number) if snapshot.registry.has_tasks() => {
+                            context.with_task(&snapshot.registry, number, &call)
+                        }
+                        _ => context,
+                    };
+                    Some(Box::pin(carry_out(snapshot.clone(), call, context)))
+                }
+                Err(why) => {
+                    let mut replies = handle.replies();
+                    replies.error(&call.reply, ErrorKind::InvalidParams, why, None);
+                    None
+                }
+            }
+        });
+        self.spawner.spawn_batch_of(&self.source, Box::new(jobs));
+    }
+}
+
+/// Ignores a panic of a hook, so that the connection continues.
+fn guard_hook(hook: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(hook));
+}
+
+/// Runs one operation and answers it. A cancelled operation is not answered.
+fn carry_out(
+    snapshot: Snapshot<Handlers>,
+    call: Call,
+    context: Context,
+) -> impl Future<Output = ()> + Send {
+    // Created here, so that an answer is sent even if the future is never polled.
+    run(snapshot, call, ReplyGuard::new(context))
+}
+
+async fn run(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyGuard) {
+    let Snapshot { registry, handlers } = &snapshot;
+    let operation = call.operation;
+    let Some(service) = handlers.service(operation) else {
+        return guard.refuse(ErrorKind::MethodNotFound, "this is not offered any more");
+    };
+    let mut layered = None;
+    if let Operation::CallTool(number) = operation {
+        let message = call.message.as_ref();
+        let arguments = message.arguments().unwrap_or("{}");
+        if arguments.len() > CHECK_HERE_BYTES
+            && let Err(why) = registry.check_arguments(number, arguments)
+        {
+            return guard.refuse_arguments(why);
+        }
+        // R-TSK-06
+        if let Some(task) = guard.context().task()
+            && task.is_asked()
+            && !task.begin()
+        {
+            return guard.refuse(ErrorKind::Overloaded, "too many tasks");
+        }
+        if handlers.has_layer(&message) {
+            let layers = handlers.layers.iter().rev();
+            let layers = layers.filter(|layer| layer.tools.covers(&message));
+            layered = Some(layers.fold(service.clone(), |next, layer| {
+                layer.around(next, registry, number)
+            }));
+        }
+    }
+    let context = guard.context().clone();
+    let service = layered.as_ref().unwrap_or(service);
+    let attended = Attended {
+        handler: guarded(context.cancel_token().cancelled(), || {
+            service(call, context)
+        }),
+        round_trips: guard.context().round_trips().cloned(),
+    };
+    let outcome = attended.await;
+    guard.settle(registry, operation, outcome);
+}

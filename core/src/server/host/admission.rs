@@ -1,0 +1,349 @@
+//! Checks requests against the server's policy, and attaches observers to their answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use crate::connection::{
+    Answer, Batch, CallKey, Disposition, Handle, IncomingRequest, Interceptor, Principal,
+    RequestSource, is_secret,
+};
+use crate::json::reader;
+use crate::limits::{Quota, whole_seconds};
+use crate::mcp::{ErrorKind, Method};
+use crate::message::{Dialect, Field};
+use crate::model::ToolResult;
+use crate::policy::{AuditOutcome, Credentials, Policy, RequestInterceptor, Subject};
+use crate::server::access::subject;
+use crate::server::lookup::Refusal;
+use crate::server::registry::Registry;
+
+/// The checks of one connection.
+#[derive(Debug)]
+pub(super) struct Admission {
+    handle: Handle,
+    /// The origin of the connection, as far as the transport knows it.
+    pub from: RequestSource,
+    /// The sender of the current message, where the transport knows it per message.
+    pub current: Option<Principal>,
+    /// The callers of requests that are deferred but not yet dispatched, by the digest of their
+    /// `auth`.
+    pub proven: Vec<([u8; 32], Principal)>,
+}
+
+impl Admission {
+    pub fn new(handle: Handle) -> Self {
+        Self {
+            handle,
+            from: RequestSource::Unknown,
+            current: None,
+            proven: Vec::new(),
+        }
+    }
+
+    /// Applies the policy to a request. Returns the answer if the request is admitted; otherwise
+    /// the refusal is already written.
+    pub fn admit<'a>(
+        &mut self,
+        registry: &Registry,
+        request: &IncomingRequest<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Answer<'a>, Disposition> {
+        if registry.policy().is_none() && !self.speaks_profile() {
+            return Ok(answer);
+        }
+        let who = self.identify(registry, request);
+        let Some(interceptor) = self.interceptor(
+            registry,
+            request,
+            who.as_ref().ok().and_then(Option::as_ref),
+            false,
+        ) else {
+            return Ok(answer);
+        };
+        let answer = answer.intercepted(Some(interceptor.clone()));
+        let Some(policy) = registry.policy() else {
+            return Ok(answer);
+        };
+        // Requests that fail authentication count against the rate, too.
+        let taken = self.take(policy, &answer).and_then(|()| match &who {
+            Err(_) => policy.count_wrong(&self.from, Instant::now()),
+            Ok(_) => Ok(()),
+        });
+        if let Err(wait) = taken {
+            interceptor.foresee(AuditOutcome::Limited);
+            let why = format!("too many requests: try again in {} s", whole_seconds(wait));
+            return Err(too_often(
+                request,
+                answer,
+                ErrorKind::RateLimited,
+                &why,
+                wait,
+            ));
+        }
+        if let Err(why) = &who {
+            return Err(answer.error(ErrorKind::Unauthenticated, why, None));
+        }
+        if let Some(name) = misplaced(registry, policy, request) {
+            return Err(answer.error(ErrorKind::InvalidParams, MISPLACED, Some(&name)));
+        }
+        let Some((method, name)) = subject(request) else {
+            return Ok(answer);
+        };
+        if !policy.can_audit() {
+            // A request that cannot be audited is not served.
+            interceptor.pass_over();
+            return Err(answer.error(ErrorKind::Overloaded, UNAUDITED, None));
+        }
+        match policy.admits(method, &name) {
+            Ok(()) => match policy.lacks(method, &name, answer.principal()) {
+                None => match self.take_call(policy, request, &answer) {
+                    Ok(()) => Ok(answer),
+                    Err((why, wait)) => {
+                        interceptor.foresee(AuditOutcome::Limited);
+                        let kind = ErrorKind::QuotaExceeded;
+                        Err(too_often(request, answer, kind, &why, wait))
+                    }
+                },
+                Some(scope) => {
+                    let data = serde_json::json!({ "scope": scope }).to_string();
+                    let why = "more has to be granted for this";
+                    Err(answer.error(ErrorKind::InsufficientScope, why, Some(&data)))
+                }
+            },
+            Err(kind @ ErrorKind::ToolDenied) => Err(Refusal::tool(kind, &name).send(answer)),
+            Err(kind) => Err(Refusal::resource(kind, &name).send(answer)),
+        }
+    }
+
+    /// Attaches observers to the answers of a batch and starts their timeouts. Callers that can no
+    /// longer be identified are refused here.
+    pub fn intercept(&mut self, registry: &Registry, batch: &mut Batch) {
+        if registry.policy().is_none() && !self.speaks_profile() {
+            return;
+        }
+        let limits = registry.policy().filter(|policy| policy.has_limits());
+        let mut unknown = Vec::new();
+        batch.intercept(|request, key| {
+            let who = self.admitted(registry, request);
+            let who = who.unwrap_or_else(|why| {
+                unknown.push((key, why));
+                None
+            });
+            let interceptor = self.interceptor(registry, request, who.as_ref(), true)?;
+            if let Some(policy) = limits
+                && request.method == Some(Method::CallTool)
+                && let Some(limit) = request.message.name().and_then(|name| policy.limit(&name))
+            {
+                self.limit(request, key, limit, interceptor.clone());
+            }
+            Some(interceptor as Arc<dyn Interceptor>)
+        });
+        for (key, why) in unknown {
+            if let Some(call) = batch.take_one(key) {
+                let mut replies = self.handle.replies();
+                replies.error(&call.reply, ErrorKind::Unauthenticated, &why, None);
+            }
+        }
+    }
+
+    /// Returns the caller that the transport knows or the request itself proves; a proven caller is
+    /// remembered until the request is answered or dispatched.
+    ///
+    /// # Errors
+    /// Why the request must prove its caller but does not.
+    fn identify(
+        &mut self,
+        registry: &Registry,
+        request: &IncomingRequest<'_>,
+    ) -> Result<Option<Principal>, String> {
+        if let Some(known) = self.known() {
+            return Ok(Some(known.clone()));
+        }
+        let Some(policy) = registry.policy().filter(|_| registry.verifies()) else {
+            return Ok(None);
+        };
+        let said = auth(request);
+        let who = Credentials::with_said(said, |brought| policy.verify(brought))?;
+        self.proven.push((digest(said), who.clone()));
+        Ok(Some(who))
+    }
+
+    /// Returns the caller found when the request was admitted just before, without verifying again
+    /// if it is still remembered.
+    ///
+    /// # Errors
+    /// As [`identify`](Self::identify).
+    fn admitted(
+        &mut self,
+        registry: &Registry,
+        request: &IncomingRequest<'_>,
+    ) -> Result<Option<Principal>, String> {
+        if self.known().is_none() && registry.verifies() {
+            let digest = digest(auth(request));
+            if let Some(at) = self.proven.iter().rposition(|(own, _)| *own == digest) {
+                return Ok(Some(self.proven.remove(at).1));
+            }
+        }
+        let before = self.proven.len();
+        let who = self.identify(registry, request);
+        self.proven.truncate(before);
+        who
+    }
+
+    /// The caller that the transport knows.
+    fn known(&self) -> Option<&Principal> {
+        self.current.as_ref().or_else(|| self.handle.verified())
+    }
+
+    fn speaks_profile(&self) -> bool {
+        self.handle.config().profile != crate::mcp::Profile::Official
+    }
+
+    fn interceptor(
+        &self,
+        registry: &Registry,
+        request: &IncomingRequest<'_>,
+        who: Option<&Principal>,
+        is_deferred: bool,
+    ) -> Option<Arc<RequestInterceptor>> {
+        let policy = registry.policy();
+        if policy.is_none() && !self.speaks_profile() {
+            return None;
+        }
+        let about = subject(request).map(|(_, name)| name);
+        let asked = Subject {
+            request,
+            about: about.as_deref().unwrap_or_default(),
+            principal: who,
+            is_deferred,
+        };
+        RequestInterceptor::new(policy, self.handle.config().profile, asked)
+    }
+
+    /// Counts a request against the client's rate.
+    fn take(&self, policy: &Policy, answer: &Answer<'_>) -> Result<(), Duration> {
+        if !policy.has_rates() {
+            return Ok(());
+        }
+        policy.take(&self.client(answer), Instant::now())
+    }
+
+    /// Counts a tool call against the client's quota.
+    ///
+    /// # Errors
+    /// Why the quota is exceeded, and the time until the next call is allowed.
+    fn take_call(
+        &self,
+        policy: &Policy,
+        request: &IncomingRequest<'_>,
+        answer: &Answer<'_>,
+    ) -> Result<(), (String, Duration)> {
+        if !policy.has_quotas() || request.method != Some(Method::CallTool) {
+            return Ok(());
+        }
+        let taken = policy.take_call(&self.client(answer), Instant::now());
+        taken.map_err(|(Quota { calls, period }, wait)| {
+            let seconds = whole_seconds(wait);
+            let why = format!(
+                "the quota of {calls} calls in {period:?} is used up: try again in {seconds} s"
+            );
+            (why, wait)
+        })
+    }
+
+    /// The source that the client's requests are counted by.
+    fn client(&self, answer: &Answer<'_>) -> RequestSource {
+        self.from.clone().or_principal(answer.principal())
+    }
+
+    /// R-PER-06
+    fn limit(
+        &self,
+        request: &IncomingRequest<'_>,
+        key: CallKey,
+        limit: Duration,
+        interceptor: Arc<RequestInterceptor>,
+    ) {
+        let is_action = request.message.dialect() != Dialect::Rpc;
+        self.handle
+            .limit(key, request.revision, limit, move |answer| {
+                interceptor.foresee(AuditOutcome::TimedOut);
+                let why = format!("the tool took longer than {limit:?}");
+                let is_error = is_action || interceptor.tells_timeouts();
+                let answer = answer.intercepted(Some(interceptor));
+                match is_error {
+                    true => answer.error(ErrorKind::TimedOut, &why, None),
+                    false => answer.result(|result| ToolResult::error(why).write(result)),
+                }
+            });
+    }
+}
+
+/// The credentials in a request's `_meta`, raw JSON.
+fn auth<'a>(request: &IncomingRequest<'a>) -> Option<&'a str> {
+    reader::find(request.message.raw(Field::Meta)?, "auth")
+}
+
+/// A digest of credentials, so that the credentials themselves are not stored.
+fn digest(auth: Option<&str>) -> [u8; 32] {
+    Sha256::digest(auth.unwrap_or_default()).into()
+}
+
+const UNAUDITED: &str = "the audit of this server is behind: try again later";
+
+const MISPLACED: &str = "credentials have no place among the params: send them with the carrier, or as auth in the metadata";
+
+/// Schema keywords that may define properties outside the root's `properties`.
+const ELSEWHERE: [&str; 6] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "patternProperties",
+];
+
+/// Finds a string argument of a tool call that looks like a credential and that the schema does not
+/// ask for, as far as the schema shows it (R-AUX-01). Returns error details.
+fn misplaced(
+    registry: &Registry,
+    policy: &Policy,
+    request: &IncomingRequest<'_>,
+) -> Option<String> {
+    if !policy.has_verifier() || request.method != Some(Method::CallTool) {
+        return None;
+    }
+    let tool = registry.tool_at(registry.tool(&request.message.name()?)?)?;
+    let schema = &tool.input_schema;
+    if ELSEWHERE
+        .iter()
+        .any(|word| reader::find(schema, word).is_some())
+    {
+        return None;
+    }
+    let mut names = reader::members(request.message.arguments()?).filter_map(|(name, value)| {
+        let name = name.decode().ok()?;
+        let asked_for = reader::find_path(schema, &["properties", &name]);
+        let is_text = reader::as_str(value).is_some();
+        (is_text && is_secret(&name) && asked_for.is_none()).then_some(name)
+    });
+    Some(serde_json::json!({"parameter": names.next()?}).to_string())
+}
+
+/// Answers a client that exceeds its rate or quota.
+fn too_often(
+    request: &IncomingRequest<'_>,
+    answer: Answer<'_>,
+    kind: ErrorKind,
+    why: &str,
+    wait: Duration,
+) -> Disposition {
+    let is_action = request.message.dialect() != Dialect::Rpc;
+    if request.method == Some(Method::CallTool) && !answer.is_exchange() && !is_action {
+        return answer.result(|result| ToolResult::error(why).write(result));
+    }
+    let data = format!("{{\"retryAfter\":{}}}", whole_seconds(wait));
+    answer.error(kind, why, Some(&data))
+}

@@ -1,0 +1,198 @@
+//! What a registry shows to clients and to its author: capabilities, lists, changes and warnings.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, OnceLock};
+
+use super::capabilities::Offered;
+use super::pages::{Lists, Pages, Paging};
+use super::{Registry, actions, lints};
+use crate::connection::Config;
+use crate::mcp::{Method, Revision, Side, extension};
+use crate::model::ToolResult;
+use crate::policy::Permissions;
+use crate::server::subscriptions::Change;
+use crate::server::tasks::Task;
+
+impl Registry {
+    /// Returns whether the tools capability is declared.
+    pub fn has_tools(&self) -> bool {
+        self.may_change || self.offers_tools || !self.tools.is_empty()
+    }
+
+    /// Returns whether the resources capability is declared.
+    pub fn has_resources(&self) -> bool {
+        #[cfg(feature = "skills")]
+        if !self.skills.is_empty() {
+            return true;
+        }
+        let some = !self.resources.is_empty() || !self.templates.is_empty();
+        self.may_change || self.offers_resources || some
+    }
+
+    /// Returns whether the prompts capability is declared.
+    pub fn has_prompts(&self) -> bool {
+        self.may_change || !self.prompts.is_empty()
+    }
+
+    /// Creates the connection configuration of a server with this registry.
+    pub fn config(&self, name: &str, version: &str) -> Config {
+        let mut extensions = self.extensions.clone();
+        if self.has_tasks {
+            let tasks = extensions.entry(extension::TASKS.to_owned());
+            tasks.or_insert_with(|| "{}".to_owned());
+        }
+        #[cfg(feature = "skills")]
+        if !self.skills.is_empty() {
+            let settings = "{\"directoryRead\":true}".to_owned();
+            extensions.insert(extension::SKILLS.to_owned(), settings);
+        }
+        let offered = Offered {
+            tools: self.has_tools(),
+            resources: self.has_resources(),
+            prompts: self.has_prompts(),
+            completions: self.completes,
+            tasks: self.has_tasks,
+            changes: self.may_change,
+            subscriptions: self.subscribes,
+            experimental: &self.experimental,
+            extensions: &extensions,
+            profile: self.profile,
+        };
+        let mut config = Config::new(Side::Server, name, version);
+        config.profile = self.profile;
+        config.references = self.references.clone();
+        config.budget = self.budget.clone();
+        config.capabilities = Revision::ALL.map(|revision| offered.to_json(revision).into());
+        config
+    }
+
+    /// Notifies clients on all connections of a change: every client of a changed list, subscribers
+    /// of a changed resource.
+    pub fn tell(&self, change: Change<'_>) {
+        self.subscribers.tell(change);
+    }
+
+    /// Notifies the task's listeners of its state (R-TSK-16).
+    pub(in crate::server) fn tell_task(&self, task: &Task) {
+        match &task.connection {
+            Some(owner) => {
+                let params = format!("{{{}}}", task.summary());
+                // Cannot fail for its params: they are an object.
+                let _ = owner.notify(Method::TaskStatus.name(), Some(&params));
+            }
+            None => self.subscribers.tell_task(&task.id, &task.detail()),
+        }
+    }
+
+    /// Returns the lists that differ from those of `before`.
+    pub(in crate::server) fn changes_since(
+        &self,
+        before: &Self,
+    ) -> impl Iterator<Item = Change<'static>> {
+        let (now, before) = (self.edits, before.edits);
+        let kinds = [
+            (now.tools != before.tools, Change::Tools),
+            (now.prompts != before.prompts, Change::Prompts),
+            (now.resources != before.resources, Change::Resources),
+        ];
+        let changed = kinds.into_iter().filter(|(is_changed, _)| *is_changed);
+        changed.map(|(_, change)| change)
+    }
+
+    pub(super) fn changed(&mut self) {
+        self.lists = Default::default();
+        self.action_schemas = OnceLock::new();
+    }
+
+    /// The permissions, if lists hide what they deny (R-PER-05).
+    fn hidden_by(&self, revision: Revision) -> Option<&Permissions> {
+        let told = self.profile.in_revision(revision).overlay().tells_denied;
+        let policy = self.policy.as_ref().filter(|_| !told);
+        policy.and_then(|policy| policy.allowed())
+    }
+
+    /// The page size of all lists.
+    fn page_len(&self) -> usize {
+        self.page_size.map_or(usize::MAX, NonZeroUsize::get)
+    }
+
+    /// The cache hints of all lists, as members with a leading comma.
+    pub(in crate::server) fn cache_hints(&self) -> String {
+        self.cache.members()
+    }
+
+    /// How lists are split into pages, with these cache hints.
+    pub(in crate::server) fn paging<'a>(&self, hints: &'a str) -> Paging<'a> {
+        Paging {
+            size: self.page_len(),
+            hints,
+        }
+    }
+
+    /// The pages of all lists in this revision.
+    pub(in crate::server) fn lists(&self, revision: Revision) -> &Lists {
+        self.lists[revision as usize].get_or_init(|| {
+            let hints = match revision.rules().cache_hints {
+                true => self.cache_hints(),
+                false => String::new(),
+            };
+            let paging = self.paging(&hints);
+            let templates: Vec<_> = self.templates().collect();
+            let (mut tools, mut resources) = (self.tools(), self.resources());
+            #[cfg(feature = "skills")]
+            resources.extend(self.skills.manifests());
+            if let Some(permissions) = self.hidden_by(revision) {
+                tools.retain(|tool| permissions.may_call(&tool.name));
+                resources.retain(|resource| permissions.may_read(&resource.uri));
+            }
+            Arc::new(Lists {
+                tools: paging.of("tools", &tools, |one, out| one.write(out, revision)),
+                resources: paging.of("resources", &resources, |one, out| one.write(out, revision)),
+                templates: paging.of("resourceTemplates", &templates, |one, out| {
+                    one.write(out, revision);
+                }),
+                prompts: paging.of("prompts", &self.prompts(), |one, out| {
+                    one.write(out, revision);
+                }),
+            })
+        })
+    }
+
+    /// The `mcp.get_schema` pages: the schemas of all actions (R-ACT-12).
+    pub(in crate::server) fn action_schemas(&self) -> &Pages {
+        self.action_schemas.get_or_init(|| {
+            let mut tools = self.tools();
+            tools.retain(|tool| self.shows_action(&tool.name));
+            let refers = self.references.is_some();
+            Arc::new(actions::schemas(tools.into_iter(), refers, self.page_len()))
+        })
+    }
+
+    /// Returns whether `mcp.get_schema` shows this tool; tools that permissions deny are hidden.
+    pub(in crate::server) fn shows_action(&self, tool: &str) -> bool {
+        let permissions = self.policy.as_ref().and_then(|policy| policy.allowed());
+        permissions.is_none_or(|permissions| permissions.may_call(tool))
+    }
+
+    /// Lists departures from recommended practice, one sentence each: see
+    /// [`Server::warnings`](crate::server::Server::warnings).
+    pub fn warnings(&self) -> Vec<String> {
+        let names = self
+            .tools
+            .values()
+            .filter_map(|entry| lints::of_name(&entry.tool.name));
+        let resources = self.resources.values().map(|resource| &resource.uri);
+        let uris = resources.chain(self.templates().map(|listed| &listed.uri_template));
+        let uris = uris.filter_map(|uri| lints::of_uri(uri));
+        names.chain(uris).chain(self.lints.all()).collect()
+    }
+
+    /// Records a warning if a tool embeds resources but the server declares none (R-TOL-13).
+    pub(in crate::server) fn notice(&self, number: u32, result: &ToolResult) {
+        if !self.has_resources()
+            && let Some(entry) = self.entry(number)
+        {
+            self.lints.check_embedded(&entry.tool.name, result);
+        }
+    }
+}
