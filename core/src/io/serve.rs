@@ -15,7 +15,7 @@ use super::trace::traced;
 use super::workers::{Workers, WorkersConfig};
 use crate::connection::{Config, Connection, Framing, Handle, Host};
 #[cfg(feature = "server")]
-use crate::server::{HandlerExecutor, Server, ServerHost};
+use crate::server::{Server, ServerHost};
 
 /// Serves on this process's stdin and stdout until the client ends; handlers run on threads of the
 /// engine.
