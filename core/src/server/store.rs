@@ -266,6 +266,7 @@ mod tests {
         store.put("5", "small", keep(20, 0));
         assert_eq!(store.entries().bytes, 31);
         store.retain(&mut |key, _| key == "5");
-        assert_eq!((store.entries().bytes, store.entries().order.len()), (1, 1));
+        assert_eq!(store.entries().bytes, 1);
+        assert_eq!(store.entries().order.len(), 1);
     }
 }
