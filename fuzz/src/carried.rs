@@ -3,7 +3,8 @@
 use mcpbolt::buffer::Input;
 use mcpbolt::frame::event_stream::{Data, EventStreamDeframer, StreamEvent, append};
 use mcpbolt::frame::websocket::{
-    Control, Fault, Opcode, Reader, append_control, append_head, finish_message, reserve_head,
+    Control, Opcode, WebSocketError, WebSocketReader, append_control, append_head, finish_message,
+    reserve_head,
 };
 
 use crate::random::Random;
@@ -94,10 +95,10 @@ pub fn event_round_trip(text: &str, random: &mut Random) {
     assert_eq!(found.as_deref().unwrap_or_default(), lines.as_bytes());
 }
 
-type Frames = (Vec<u8>, Vec<Control>, Option<Fault>);
+type Frames = (Vec<u8>, Vec<Control>, Option<WebSocketError>);
 
 fn frames_in(wire: &[u8], masked: bool, sizes: &[usize]) -> Frames {
-    let mut reader = Reader::new(masked, MAX_LEN);
+    let mut reader = WebSocketReader::new(masked, MAX_LEN);
     let (mut input, mut messages) = (Input::new(), Input::new());
     let mut said = Vec::new();
     for piece in pieces(wire, sizes) {

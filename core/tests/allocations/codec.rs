@@ -158,14 +158,14 @@ fn the_whole_corpus_is_judged_and_answered_without_an_allocation() {
 #[test]
 fn messages_of_the_codec_lie_where_they_arrived_and_allocate_nothing() {
     use bytes::BytesMut;
-    use mcpbolt::message::framed::{Incoming, MessageCodec};
+    use mcpbolt::message::framed::{DecodedLine, MessageCodec};
     use tokio_util::codec::Decoder;
 
     let mut held = BytesMut::from(&stream().repeat(50)[..]);
     let arrived = held.as_ptr_range();
     let mut codec = MessageCodec::new(MAX_LEN, 512);
     let mut next = || match codec.decode(&mut held).unwrap() {
-        Some(Incoming::Message(message)) => Some(message),
+        Some(DecodedLine::Message(message)) => Some(message),
         None => None,
         other => panic!("{other:?}"),
     };

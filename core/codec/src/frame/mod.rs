@@ -40,7 +40,7 @@ pub enum Framing {
     Length,
     /// Detected from the first byte that the peer sends; lines until then.
     Detect,
-    /// WebSocket (RFC 6455). Received frames must first be converted by [`websocket::Reader`],
+    /// WebSocket (RFC 6455). Received frames must first be converted by [`websocket::WebSocketReader`],
     /// which puts a four-byte length before each message; each message is sent as one text frame.
     WebSocket {
         /// Whether sent frames are masked, as required of a client.

@@ -13,7 +13,7 @@ mod head;
 mod utf8;
 mod write;
 
-pub use self::head::{Head, Opcode};
+pub use self::head::{Opcode, WebSocketHead};
 use self::utf8::Utf8;
 pub use self::write::{append_control, append_head, finish_message, reserve_head};
 use super::length;
@@ -48,24 +48,24 @@ pub mod close {
 
 /// Why reading from a peer stopped, and the status code to close with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct WebSocketError {
     /// One of the codes in [`close`].
     pub code: u16,
     /// A description for the peer's developer.
     pub why: &'static str,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for WebSocketError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.why)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for WebSocketError {}
 
-const fn protocol(why: &'static str) -> Fault {
+const fn protocol(why: &'static str) -> WebSocketError {
     let code = close::PROTOCOL;
-    Fault { code, why }
+    WebSocketError { code, why }
 }
 
 /// Longest payload of a control frame, in bytes.
@@ -103,21 +103,21 @@ impl Payload {
 
 /// Decodes the frames of one peer.
 #[derive(Debug)]
-pub struct Reader {
+pub struct WebSocketReader {
     /// Whether the peer masks its frames: a client does, a server does not.
     masked: bool,
     /// Whether messages may also come in binary frames.
     binary: bool,
     max_len: usize,
     /// The frame whose payload is being read, and how much of it has arrived.
-    frame: Option<(Head, u64)>,
+    frame: Option<(WebSocketHead, u64)>,
     control: Payload,
     /// The message being assembled from fragments; `None` for a message in one frame.
     fragments: Option<Block>,
     utf8: Utf8,
 }
 
-impl Reader {
+impl WebSocketReader {
     /// A reader for messages of at most `max_len` bytes. `masked` is true for the frames of a
     /// client.
     pub fn new(masked: bool, max_len: usize) -> Self {
@@ -164,10 +164,10 @@ impl Reader {
         &mut self,
         wire: &mut Input,
         messages: &mut Input,
-    ) -> Result<Option<Control>, Fault> {
+    ) -> Result<Option<Control>, WebSocketError> {
         loop {
             let Some((head, there)) = self.frame else {
-                let Some(head) = Head::parse(wire.filled())? else {
+                let Some(head) = WebSocketHead::parse(wire.filled())? else {
                     return Ok(None);
                 };
                 self.begin(&head, messages)?;
@@ -191,7 +191,7 @@ impl Reader {
     }
 
     /// Checks the head of a frame before any of its payload is read.
-    fn begin(&mut self, head: &Head, messages: &mut Input) -> Result<(), Fault> {
+    fn begin(&mut self, head: &WebSocketHead, messages: &mut Input) -> Result<(), WebSocketError> {
         if head.mask.is_some() != self.masked {
             return Err(protocol(match self.masked {
                 true => "a client masks its frames",
@@ -201,7 +201,9 @@ impl Reader {
         if head.opcode.is_control() {
             self.control.len = 0;
             return match head {
-                Head { last: false, .. } => Err(protocol("a ping, pong or close is one frame")),
+                WebSocketHead { last: false, .. } => {
+                    Err(protocol("a ping, pong or close is one frame"))
+                }
                 head if head.len > MAX_CONTROL_BYTES as u64 => {
                     Err(protocol("a ping, pong or close has up to 125 bytes"))
                 }
@@ -210,7 +212,7 @@ impl Reader {
         }
         match (head.opcode, &self.fragments) {
             (Opcode::Binary, _) if !self.binary => {
-                return Err(Fault {
+                return Err(WebSocketError {
                     code: close::UNSUPPORTED,
                     why: "messages are texts",
                 });
@@ -223,7 +225,7 @@ impl Reader {
         }
         let before = self.fragments.as_ref().map_or(0, |held| held.len()) as u64;
         if head.len > self.max_len as u64 - before {
-            return Err(Fault {
+            return Err(WebSocketError {
                 code: close::TOO_BIG,
                 why: "the message is longer than the limit",
             });
@@ -240,11 +242,11 @@ impl Reader {
     /// Adds a part of a frame's payload, which begins at offset `at` of the payload.
     fn payload(
         &mut self,
-        head: &Head,
+        head: &WebSocketHead,
         at: u64,
         bytes: &[u8],
         messages: &mut Input,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), WebSocketError> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -276,7 +278,11 @@ impl Reader {
     }
 
     /// Ends a frame.
-    fn end(&mut self, head: &Head, messages: &mut Input) -> Result<Option<Control>, Fault> {
+    fn end(
+        &mut self,
+        head: &WebSocketHead,
+        messages: &mut Input,
+    ) -> Result<Option<Control>, WebSocketError> {
         match head.opcode {
             Opcode::Ping => return Ok(Some(Control::Ping(self.control))),
             Opcode::Pong => return Ok(Some(Control::Pong)),
@@ -298,7 +304,7 @@ impl Reader {
     }
 }
 
-const NOT_UTF8: Fault = Fault {
+const NOT_UTF8: WebSocketError = WebSocketError {
     code: close::NOT_UTF8,
     why: "a text is UTF-8",
 };
@@ -311,7 +317,7 @@ fn put_length(messages: &mut Input, len: usize) {
 }
 
 /// Parses the payload of a close frame.
-fn reason(payload: &[u8]) -> Result<Control, Fault> {
+fn reason(payload: &[u8]) -> Result<Control, WebSocketError> {
     let Some((code, why)) = payload.split_first_chunk() else {
         return match payload {
             [] => Ok(Control::Close(None)),

@@ -8,7 +8,7 @@
 //! ```
 //! use futures::{SinkExt, StreamExt};
 //! use mcpbolt_codec::message::encode;
-//! use mcpbolt_codec::message::framed::{Incoming, MessageCodec};
+//! use mcpbolt_codec::message::framed::{DecodedLine, MessageCodec};
 //! use tokio_util::codec::Framed;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -21,7 +21,7 @@
 //! encode::request(&mut ping, 1u64, "ping", None);
 //! near.send(&ping[..]).await?;
 //!
-//! let Some(Ok(Incoming::Message(message))) = far.next().await else { panic!("no message") };
+//! let Some(Ok(DecodedLine::Message(message))) = far.next().await else { panic!("no message") };
 //! assert_eq!(message.as_ref().method().as_deref(), Some("ping"));
 //! # Ok(())
 //! # }
@@ -50,7 +50,7 @@ pub struct MessageCodec {
     reason = "nearly every item is the large one, and a box would be an allocation per message"
 )]
 #[derive(Clone, Debug)]
-pub enum Incoming {
+pub enum DecodedLine {
     /// A message of any [`Kind`], including [`Kind::Invalid`].
     Message(Message),
     /// A line that is not JSON, and its id if that was complete before the fault.
@@ -68,10 +68,10 @@ impl MessageCodec {
         }
     }
 
-    fn incoming(&mut self, event: LineEvent, src: &mut BytesMut) -> Incoming {
+    fn incoming(&mut self, event: LineEvent, src: &mut BytesMut) -> DecodedLine {
         let LineEvent::Frame(range) = event else {
             src.advance(self.deframer.drain());
-            return Incoming::Oversize;
+            return DecodedLine::Oversize;
         };
         let mut envelope = Envelope::new();
         let behind = src.get(range.start..).unwrap_or_default();
@@ -86,8 +86,8 @@ impl MessageCodec {
         line.advance(range.start);
         line.truncate(range.len());
         match verdict {
-            Ok(()) => Incoming::Message(message(line.freeze(), envelope)),
-            Err(error) => Incoming::Malformed(error, id(&line, &envelope)),
+            Ok(()) => DecodedLine::Message(message(line.freeze(), envelope)),
+            Err(error) => DecodedLine::Malformed(error, id(&line, &envelope)),
         }
     }
 }
@@ -108,10 +108,10 @@ fn id(line: &[u8], envelope: &Envelope) -> Option<OwnedId> {
 }
 
 impl Decoder for MessageCodec {
-    type Item = Incoming;
+    type Item = DecodedLine;
     type Error = io::Error;
 
-    fn decode(&mut self, src: &mut BytesMut) -> io::Result<Option<Incoming>> {
+    fn decode(&mut self, src: &mut BytesMut) -> io::Result<Option<DecodedLine>> {
         let event = self.deframer.next(src);
         let Some(event) = event else {
             src.advance(self.deframer.drain());
@@ -120,7 +120,7 @@ impl Decoder for MessageCodec {
         Ok(Some(self.incoming(event, src)))
     }
 
-    fn decode_eof(&mut self, src: &mut BytesMut) -> io::Result<Option<Incoming>> {
+    fn decode_eof(&mut self, src: &mut BytesMut) -> io::Result<Option<DecodedLine>> {
         if let Some(incoming) = self.decode(src)? {
             return Ok(Some(incoming));
         }
@@ -169,14 +169,14 @@ mod tests {
             let mut seen = Vec::new();
             let mut note = |incoming, held: std::ops::Range<*const u8>| {
                 seen.push(match incoming {
-                    Incoming::Message(message) => {
+                    DecodedLine::Message(message) => {
                         let kind = message.as_ref().kind();
                         let there = held.contains(&message.bytes().as_ptr());
                         assert_eq!(there, kind != Kind::Batch, "{kind:?}");
                         format!("{kind:?}")
                     }
-                    Incoming::Malformed(error, id) => format!("{:?} {id:?}", error.kind),
-                    Incoming::Oversize => "oversize".to_owned(),
+                    DecodedLine::Malformed(error, id) => format!("{:?} {id:?}", error.kind),
+                    DecodedLine::Oversize => "oversize".to_owned(),
                 });
             };
             for chunk in stream.as_bytes().chunks(step) {

@@ -17,7 +17,7 @@ mod owned;
 mod owned_id;
 mod view;
 
-pub use batch::{Elements, batch};
+pub use batch::batch;
 pub use decode::{decode, decode_unpadded};
 pub use envelope::{Dialect, Envelope, Field, Kind, Span};
 pub use fault::Fault;

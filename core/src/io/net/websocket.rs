@@ -1,7 +1,7 @@
 //! A connection on WebSocket frames (RFC 6455), without I/O.
 //!
 //! ```text
-//!   read    ▶ wire ▶ Reader ▶ messages behind their lengths ▶ connection
+//!   read    ▶ wire ▶ WebSocketReader ▶ messages behind their lengths ▶ connection
 //!   written ◀ the connection's output, one frame for each message; pongs, pings and the close frame
 //!             are appended between them
 //! ```
@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use crate::buffer::{Input, Output};
 use crate::connection::{Connection, Framing, Held, Host};
 use crate::error::ConnectionError;
-use crate::frame::websocket::{Control, Fault, Opcode, Payload, Reader, append_control, close};
+use crate::frame::websocket::{
+    Control, Opcode, Payload, WebSocketError, WebSocketReader, append_control, close,
+};
 use crate::io::hosted::Hosted;
 use crate::io::machine::{Machine, SocketMachine};
 use crate::limits::later;
@@ -29,7 +31,7 @@ pub struct WebSocket<H> {
     inner: Hosted<H>,
     /// Whether this side masks its frames, as clients do.
     masks: bool,
-    reader: Reader,
+    reader: WebSocketReader,
     wire: Input,
     /// Accounts for received bytes that are not a complete message yet.
     held: Held,
@@ -64,7 +66,7 @@ impl<H: Host> WebSocket<H> {
             held: Held::of(&connection.handle().config().budget),
             inner: Hosted::new(connection, Framing::WebSocket { masked: masks }, host),
             masks,
-            reader: Reader::new(!masks, max_message_bytes),
+            reader: WebSocketReader::new(!masks, max_message_bytes),
             wire: Input::new(),
             ping: None,
             heartbeat,
@@ -90,7 +92,7 @@ impl<H: Host> WebSocket<H> {
         output.append_with(|out| append_control(out, opcode, payload, masks));
     }
 
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, fault: WebSocketError) {
         self.code = Some(fault.code);
         self.reader.forget();
         self.held.carry(0);
@@ -102,11 +104,11 @@ impl<H: Host> WebSocket<H> {
     ///
     /// # Errors
     /// When the budget has no room for them.
-    fn count(&mut self) -> Result<(), Fault> {
+    fn count(&mut self) -> Result<(), WebSocketError> {
         let held = self.wire.held() + self.reader.held();
         match held == self.held.bytes() || self.held.try_carry(held) {
             true => Ok(()),
-            false => Err(Fault {
+            false => Err(WebSocketError {
                 code: close::TRY_AGAIN,
                 why: "there is no room for a message of this length now",
             }),

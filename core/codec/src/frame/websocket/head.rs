@@ -1,6 +1,6 @@
 //! The head of a frame.
 
-use super::{Fault, protocol};
+use super::{WebSocketError, protocol};
 
 /// The opcode of a frame (RFC 6455, 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Opcode {
 
 /// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct WebSocketHead {
     /// Whether the frame ends a message (FIN).
     pub last: bool,
     /// The opcode.
@@ -64,12 +64,12 @@ pub struct Head {
     pub head_len: usize,
 }
 
-impl Head {
+impl WebSocketHead {
     /// Parses the head at the start of `bytes`; `None` if it is incomplete.
     ///
     /// # Errors
     /// The head violates RFC 6455.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Self>, Fault> {
+    pub fn parse(bytes: &[u8]) -> Result<Option<Self>, WebSocketError> {
         let Some(&[first, second]) = bytes.first_chunk() else {
             return Ok(None);
         };

@@ -6,7 +6,7 @@ use crate::frame::length::LengthDeframer;
 
 /// The messages and control frames in order, and the code of the fault at the end, if any.
 fn read(wire: &[u8], step: usize, masked: bool, max_len: usize) -> (Vec<String>, Option<u16>) {
-    let mut reader = Reader::new(masked, max_len);
+    let mut reader = WebSocketReader::new(masked, max_len);
     let (mut input, mut messages) = (Input::new(), Input::new());
     let mut lengths = LengthDeframer::new(max_len);
     let mut seen = Vec::new();
