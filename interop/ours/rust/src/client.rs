@@ -14,7 +14,9 @@ use mcpbolt::client::{CallToolResult, Client, Interests, Notice, Pages, Started,
 use mcpbolt::connection::{OpeningMode, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
-use mcpbolt::io::{ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, wait_for_clients};
+use mcpbolt::io::{
+    ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, wait_for_clients,
+};
 use mcpbolt::mcp::{Era, LogLevel, Revision, Revisions, meta};
 use mcpbolt::model::{CompletionTarget, Elicitation, Elicited, Root, Sampled, Sampling};
 use serde::{Serialize, de::DeserializeOwned};
@@ -31,7 +33,7 @@ const EXTENSION: &str = "example.com/interop";
 
 /// Where the server is.
 enum Place {
-    Child(ChildCommand),
+    Child(Box<ChildCommand>),
     At(String),
 }
 
@@ -62,7 +64,7 @@ fn start(
                 .extend(tell(&notice))
         });
     let command = match place {
-        Place::Child(command) => command,
+        Place::Child(command) => *command,
         Place::At(url) => {
             let options = ConnectOptions::default();
             return Ok((block_on(builder.open(&url.parse()?, options))?, None));
@@ -345,7 +347,7 @@ fn main() -> Result<(), Failure> {
     let carrier = arguments.next();
     let server = arguments.next().ok_or("no server")?;
     let place = match carrier.as_deref() {
-        Some("stdio") => Place::Child(ChildCommand::new(server).args(arguments)),
+        Some("stdio") => Place::Child(Box::new(ChildCommand::new(server).args(arguments))),
         _ => Place::At(server),
     };
     let steps: Vec<Value> = serde_json::from_reader(std::io::stdin())?;
