@@ -54,7 +54,7 @@ struct Opened<'a> {
 /// The server of an open connection, and what its revision has.
 pub fn opened(handle: &Handle) -> String {
     let peer = handle.peer().cloned().unwrap_or_default();
-    let revision = handle.revision().unwrap_or(Revision::V2026_07_28);
+    let revision = handle.revision().unwrap_or(Revision::NEWEST);
     let defines = |method: Method| method.defined(revision, Side::Client);
     let ping = match defines(Method::Ping) {
         true => Method::Ping,

@@ -122,3 +122,34 @@ fn the_readme_tells_every_feature_of_the_crate() {
         );
     }
 }
+
+/// Words in backticks of the documents for developers that look like a path from the root exist.
+#[test]
+fn documents_name_paths_that_exist() {
+    let tops = [
+        "core/",
+        "cli/",
+        "corpus/",
+        "fuzz/",
+        "benches/",
+        "xtask/",
+        "interop/",
+        "bindings-",
+    ];
+    let mut found = 0;
+    for document in ["CONTRIBUTING.md", "core/ARCHITECTURE.md"] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path =
+                tops.iter().any(|top| word.starts_with(top)) && !word.contains(['*', ' ']);
+            if is_path && word.contains('/') {
+                found += 1;
+                assert!(
+                    root().join(word).exists(),
+                    "{document} names {word}, which does not exist"
+                );
+            }
+        }
+    }
+    assert!(found > 20, "{found} paths: are they still in backticks?");
+}

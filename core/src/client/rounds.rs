@@ -99,7 +99,7 @@ async fn respond(client: &ClientCore, question: &str) -> Result<String, RequestE
     let refused = RequestError::BadAnswer("the server asks for what this client does not offer");
     let method = method.ok_or(refused)?;
     let params = reader::find(question, "params").unwrap_or("{}").to_owned();
-    let revision = client.revision().unwrap_or(Revision::V2026_07_28);
+    let revision = client.revision().unwrap_or(Revision::NEWEST);
     let cancel = CancelToken::new();
     let responder = client.responder.clone();
     let make = || responder.answer((method, params), client.clone(), revision, cancel.clone());

@@ -46,7 +46,7 @@ pub struct Config {
     /// Name, version and other details of this program.
     pub implementation: Implementation,
     /// Capabilities: one JSON object per revision, in the order of [`Revision::ALL`].
-    pub capabilities: [Box<str>; 5],
+    pub capabilities: [Box<str>; Revision::COUNT],
     /// The server's instructions for the model.
     pub instructions: Option<Box<str>>,
     /// The revisions this side speaks.

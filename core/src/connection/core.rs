@@ -117,7 +117,7 @@ impl Core {
     /// The revision in which to word an error when the frame names none.
     #[inline]
     pub fn fallback(&self) -> Revision {
-        self.handle.revision().unwrap_or(Revision::V2025_11_25)
+        self.handle.revision().unwrap_or(Revision::NEWEST_HANDSHAKE)
     }
 
     /// Handles the answer to the opening's request, `key`, by `decide`; returns whether it was one.

@@ -67,7 +67,7 @@ pub(super) fn negotiate(
 
 /// The revision of an answer to an `initialize` that names no spoken one.
 pub(super) fn fallback(config: &Config) -> Revision {
-    config.handshake().unwrap_or(Revision::V2025_11_25)
+    config.handshake().unwrap_or(Revision::NEWEST_HANDSHAKE)
 }
 
 impl Introduction {

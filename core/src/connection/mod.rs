@@ -10,6 +10,21 @@
 //!   the clock                     ─▶ handle_timeout, poll_timeout
 //! ```
 //!
+//! | files | what they do |
+//! |---|---|
+//! | `receive`, `messages`, `routing` | bytes to messages; a message to its effect; the revision of a request |
+//! | `core` | the parts below, and what happens between them |
+//! | `incoming`, `waiting`, `load`, `source_counts` | the peer's requests: which begin, which wait, which are refused |
+//! | `pending`, `options`, `response`, `peer_error` | this side's requests: deadlines, progress, answers |
+//! | `opening`, `opening_steps`, `initialize` | how a client opens; the answer of a server |
+//! | `drain`, `liveness`, `write_stall`, `reports`, `timers` | the end of a connection, keepalive, slow peers, rates of reports |
+//! | `streams`, `stream`, `wire` | the bytes in and out of each stream |
+//! | `host`, `call`, `answer`, `operation`, `interceptor` | what an application implements and is given, on the driver's thread |
+//! | `handle`, `replies`, `queue`, `submitted_frame`, `shared` | other threads: requests, answers, and the queue to the driver |
+//! | `reply`, `result_writer`, `params` | encoding, in the dialect of a request and the form of its revision |
+//! | `batches`, `rpc_batch`, `actions` | requests that bring several; the action dialect |
+//! | `config`, `principal`, `source`, `budget` | settings; who a peer is; what a server holds for all peers |
+//!
 //! Exactly one thread drives a connection. That thread decides every race between an answer and a
 //! cancellation, in one place: when it looks up the request in the table of requests in flight
 //! (R-CAN-11).

@@ -296,7 +296,7 @@ fn revisions(array: Option<&str>) -> Option<Revisions> {
 fn discovered_peer(result: &str) -> PeerInfo {
     let info = reader::find(result, "_meta").and_then(|own| reader::find(own, meta::SERVER_INFO));
     PeerInfo {
-        // F-42: an earlier draft had the server's info beside the capabilities.
+        // An earlier draft had the server's info beside the capabilities.
         implementation: info
             .or_else(|| reader::find(result, "serverInfo"))
             .unwrap_or_default()

@@ -50,7 +50,14 @@ pub(super) fn revision_of(
         *unreadable = negotiated.rules().unreadable_id;
         return Ok(negotiated);
     }
-    let refused = |kind, why| Err(Unserved::Refused(Revision::V2025_11_25, kind, why, None));
+    let refused = |kind, why| {
+        Err(Unserved::Refused(
+            Revision::NEWEST_HANDSHAKE,
+            kind,
+            why,
+            None,
+        ))
+    };
     match (config.handshake(), method) {
         (Some(newest), Some(Method::Initialize | Method::Ping)) => Ok(newest),
         // R-LIF-15
@@ -63,7 +70,7 @@ pub(super) fn revision_of(
             *unreadable = UnreadableId::Omitted;
             let data = format!("{{\"supported\":{}}}", config.revisions.to_json());
             Err(Unserved::Refused(
-                Revision::V2026_07_28,
+                Revision::NEWEST,
                 ErrorKind::UnsupportedVersion,
                 "Unsupported protocol version",
                 Some(data),

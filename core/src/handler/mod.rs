@@ -27,7 +27,7 @@ pub trait Executor {
     /// answers the request, or defers it as [`Operation::Own`]. By default the registry decides.
     ///
     /// # Errors
-    /// The unused answer: the registry decides.
+    /// Gives the answer back if the executor does not handle the request.
     fn first<'a>(
         &mut self,
         request: &IncomingRequest<'_>,
@@ -67,7 +67,7 @@ pub trait Executor {
     /// Runs an operation at once, on the driver's thread, if the executor wants to.
     ///
     /// # Errors
-    /// The unused answer: the operation is deferred.
+    /// Gives the answer back if the operation does not run inline; it is then deferred.
     fn inline<'a>(
         &mut self,
         operation: Operation,
@@ -89,7 +89,8 @@ pub trait Executor {
     /// Runs the operations of one turn.
     fn run(&mut self, batch: Batch);
 
-    /// An operation was cancelled; its [`Call::cancel`](crate::connection::Call) is set as well.
+    /// An operation was cancelled. Its [`Call::cancel`](crate::connection::Call) is set already, so only
+    /// executors that keep lists of calls need this.
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
         let _ = (key, reason);
     }

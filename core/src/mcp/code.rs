@@ -1,5 +1,4 @@
-//! Revision-independent error kinds, and their codes per revision and profile (requirements table
-//! F.1).
+//! Revision-independent error kinds, and their codes per revision and profile.
 
 use super::profile::Profile;
 use super::revision::Revision;

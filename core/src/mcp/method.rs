@@ -33,11 +33,12 @@ impl Side {
 const C: u8 = 1;
 const S: u8 = 2;
 const B: u8 = 3;
-/// First and last revision of a row, as indices of the revision table.
-const R24: u8 = 0;
-const R06: u8 = 2;
-const R11: u8 = 3;
-const R26: u8 = 4;
+/// First and last revision of a row. `NEW` stands for a method that is still defined.
+const R24: u8 = Revision::V2024_11_05 as u8;
+const R06: u8 = Revision::V2025_06_18 as u8;
+const R11: u8 = Revision::V2025_11_25 as u8;
+const R26: u8 = Revision::V2026_07_28 as u8;
+const NEW: u8 = Revision::NEWEST as u8;
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $from:ident $first:ident $last:ident,)*) => {
@@ -83,46 +84,46 @@ struct Row {
 
 methods! {
     Initialize "initialize" REQUEST C R24 R11,
-    Discover "server/discover" REQUEST C R26 R26,
+    Discover "server/discover" REQUEST C R26 NEW,
     Ping "ping" REQUEST B R24 R11,
-    ListTools "tools/list" REQUEST C R24 R26,
-    CallTool "tools/call" REQUEST C R24 R26,
-    ListResources "resources/list" REQUEST C R24 R26,
-    ListResourceTemplates "resources/templates/list" REQUEST C R24 R26,
-    ReadResource "resources/read" REQUEST C R24 R26,
+    ListTools "tools/list" REQUEST C R24 NEW,
+    CallTool "tools/call" REQUEST C R24 NEW,
+    ListResources "resources/list" REQUEST C R24 NEW,
+    ListResourceTemplates "resources/templates/list" REQUEST C R24 NEW,
+    ReadResource "resources/read" REQUEST C R24 NEW,
     Subscribe "resources/subscribe" REQUEST C R24 R11,
     Unsubscribe "resources/unsubscribe" REQUEST C R24 R11,
-    ListPrompts "prompts/list" REQUEST C R24 R26,
-    GetPrompt "prompts/get" REQUEST C R24 R26,
-    Complete "completion/complete" REQUEST C R24 R26,
+    ListPrompts "prompts/list" REQUEST C R24 NEW,
+    GetPrompt "prompts/get" REQUEST C R24 NEW,
+    Complete "completion/complete" REQUEST C R24 NEW,
     SetLevel "logging/setLevel" REQUEST C R24 R11,
     CreateMessage "sampling/createMessage" REQUEST S R24 R11,
     ListRoots "roots/list" REQUEST S R24 R11,
     Elicit "elicitation/create" REQUEST S R06 R11,
-    Listen "subscriptions/listen" REQUEST C R26 R26,
-    GetTask "tasks/get" REQUEST B R11 R26,
-    CancelTask "tasks/cancel" REQUEST B R11 R26,
+    Listen "subscriptions/listen" REQUEST C R26 NEW,
+    GetTask "tasks/get" REQUEST B R11 NEW,
+    CancelTask "tasks/cancel" REQUEST B R11 NEW,
     TaskResult "tasks/result" REQUEST B R11 R11,
     ListTasks "tasks/list" REQUEST B R11 R11,
-    UpdateTask "tasks/update" REQUEST C R26 R26,
-    ListSkills "skills/list" REQUEST C R26 R26,
-    GetSkill "skills/get" REQUEST C R26 R26,
-    ReadDirectory "resources/directory/read" REQUEST C R26 R26,
+    UpdateTask "tasks/update" REQUEST C R26 NEW,
+    ListSkills "skills/list" REQUEST C R26 NEW,
+    GetSkill "skills/get" REQUEST C R26 NEW,
+    ReadDirectory "resources/directory/read" REQUEST C R26 NEW,
     Initialized "notifications/initialized" NOTIFICATION C R24 R11,
     /// `notifications/initialized` as one of the profiles spells it (R-LIF-07).
     InitializedBare "initialized" NOTIFICATION C R24 R11,
-    Cancelled "notifications/cancelled" NOTIFICATION B R24 R26,
-    Progress "notifications/progress" NOTIFICATION B R24 R26,
-    LogMessage "notifications/message" NOTIFICATION S R24 R26,
-    ToolsChanged "notifications/tools/list_changed" NOTIFICATION S R24 R26,
-    PromptsChanged "notifications/prompts/list_changed" NOTIFICATION S R24 R26,
-    ResourcesChanged "notifications/resources/list_changed" NOTIFICATION S R24 R26,
-    ResourceUpdated "notifications/resources/updated" NOTIFICATION S R24 R26,
+    Cancelled "notifications/cancelled" NOTIFICATION B R24 NEW,
+    Progress "notifications/progress" NOTIFICATION B R24 NEW,
+    LogMessage "notifications/message" NOTIFICATION S R24 NEW,
+    ToolsChanged "notifications/tools/list_changed" NOTIFICATION S R24 NEW,
+    PromptsChanged "notifications/prompts/list_changed" NOTIFICATION S R24 NEW,
+    ResourcesChanged "notifications/resources/list_changed" NOTIFICATION S R24 NEW,
+    ResourceUpdated "notifications/resources/updated" NOTIFICATION S R24 NEW,
     RootsChanged "notifications/roots/list_changed" NOTIFICATION C R24 R11,
     ElicitationComplete "notifications/elicitation/complete" NOTIFICATION S R11 R11,
     TaskStatus "notifications/tasks/status" NOTIFICATION B R11 R11,
-    Tasks "notifications/tasks" NOTIFICATION S R26 R26,
-    SubscriptionAcknowledged "notifications/subscriptions/acknowledged" NOTIFICATION S R26 R26,
+    Tasks "notifications/tasks" NOTIFICATION S R26 NEW,
+    SubscriptionAcknowledged "notifications/subscriptions/acknowledged" NOTIFICATION S R26 NEW,
 }
 
 impl Method {

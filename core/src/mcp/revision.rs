@@ -90,7 +90,7 @@ pub struct Rules {
 }
 
 /// Each revision states what differs from the one before.
-const RULES: [Rules; 5] = {
+const RULES: [Rules; Revision::COUNT] = {
     const V2024_11_05: Rules = Rules {
         name: "2024-11-05",
         era: Era::Handshake,
@@ -166,8 +166,17 @@ const RULES: [Rules; 5] = {
 };
 
 impl Revision {
+    /// Number of revisions.
+    pub const COUNT: usize = 5;
+
+    /// The newest revision.
+    pub const NEWEST: Self = Self::ALL[Self::COUNT - 1];
+
+    /// The newest revision that opens with `initialize`.
+    pub const NEWEST_HANDSHAKE: Self = Self::V2025_11_25;
+
     /// Every revision, oldest first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
         Self::V2025_06_18,
@@ -234,7 +243,7 @@ pub struct Revisions(u8);
 
 impl Revisions {
     /// Every revision.
-    pub const ALL: Self = Self(0b1_1111);
+    pub const ALL: Self = Self((1 << Revision::COUNT) - 1);
 
     /// The set of one revision.
     pub fn only(revision: Revision) -> Self {

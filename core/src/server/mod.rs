@@ -19,6 +19,17 @@
 //! # Ok::<(), mcpbolt::server::RegistryError>(())
 //! ```
 //!
+//! | files | what they do |
+//! |---|---|
+//! | `builder` | what a program writes: definitions with handlers |
+//! | `registry` | definitions without handlers: lists, pages, checks |
+//! | `snapshot` | a registry and its handlers as one version, replaced when a program changes them |
+//! | `host`, `lookup`, `access` | a server on one connection: a request becomes an operation, an answer or a refusal |
+//! | `executor` | operations become calls of handlers, within layers, and their replies answers |
+//! | `call` | what a handler is given: context, progress, questions to the client |
+//! | `subscriptions`, `tasks`, `skills` | changes that clients listen to; calls that outlive their request; skills |
+//! | `store`, `result_cache`, `replay_guard` | what is kept between calls |
+//!
 //! The language bindings build on [`Registry`], which holds definitions without handlers, and on
 //! [`ServerHost`], which passes operations to an [`Executor`](crate::handler::Executor).
 

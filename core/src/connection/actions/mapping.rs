@@ -128,7 +128,7 @@ impl ActionReply<'_> {
         encode::open_error(out, self.streamed, &error);
     }
 
-    /// Appends an error of a kind (table F.1).
+    /// Appends an error of a kind.
     pub fn error(&self, out: &mut Vec<u8>, kind: ErrorKind, message: &str, data: Option<&str>) {
         use ErrorKind::*;
         let kind = match kind {

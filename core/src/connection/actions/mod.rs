@@ -1,7 +1,7 @@
 //! The server's side of the action dialect. A request is a tool call that needs no session and is
 //! answered in the same dialect.
 //!
-//! JSON-RPC and actions may share a stream; the shape of each message tells them apart (F-63). A
+//! JSON-RPC and actions may share a stream; the shape of each message tells them apart (R-ACT-01). A
 //! message of neither shape is answered in the dialect of the message before, or in the only dialect
 //! that the transport allows.
 //!
@@ -25,7 +25,7 @@ use crate::mcp::{Revision, Side};
 use crate::message::{self, Dialect, Envelope, Frame, MessageRef};
 
 /// The revision under which handlers see an action. In that revision, too, each request stands alone.
-pub(super) const REVISION: Revision = Revision::V2026_07_28;
+pub(super) const REVISION: Revision = Revision::NEWEST;
 
 /// Which dialects a stream uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -32,7 +32,7 @@ use super::template::{self, CheckedUri, Template};
 use crate::connection::{Budget, Operation, References};
 #[cfg(feature = "http")]
 use crate::mcp::header::HeaderParam;
-use crate::mcp::{Method, Profile, TaskSupport};
+use crate::mcp::{Method, Profile, Revision, TaskSupport};
 use crate::model::{CompletionTarget, Prompt, Resource, ResourceTemplate, Tool, ToolResult};
 use crate::policy::Policy;
 
@@ -71,7 +71,7 @@ pub struct Registry {
     lints: Arc<Lints>,
     page_size: Option<NonZeroUsize>,
     cache: CacheHint,
-    lists: [OnceLock<Arc<Lists>>; 5],
+    lists: [OnceLock<Arc<Lists>>; Revision::COUNT],
     /// The pages of `mcp.get_schema` in the action dialect.
     action_schemas: OnceLock<Arc<Pages>>,
     /// The health check, if the program set one.

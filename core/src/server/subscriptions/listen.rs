@@ -177,7 +177,7 @@ impl Listen {
     }
 
     /// Ends the stream with its result, and then, on a connection that other streams share, with a
-    /// cancelled notification (F-10).
+    /// cancelled notification.
     pub fn end(&self, handle: &Handle) {
         let meta = self.meta();
         let mut replies = handle.replies();

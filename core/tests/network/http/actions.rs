@@ -34,7 +34,7 @@ fn post(to: SocketAddr, headers: &str, body: &str) -> Answer {
 const WELL: &str = r#"{"action":"mcp.health_check","params":{},"metadata":{"request_id":"r"}}"#;
 const ADD: &str = r#"{"action":"calculator.add","params":{"a":1,"b":2}}"#;
 
-/// R-ACT-21, R-ACT-22, R-ACT-41, F-35, F-62, F-63: the status of each answer, whose body is in
+/// R-ACT-21, R-ACT-22, R-ACT-41: the status of each answer, whose body is in
 /// words of the dialect; clients of MCP are served at the same endpoint.
 #[test]
 fn statuses_and_bodies() {

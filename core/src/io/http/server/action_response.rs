@@ -13,7 +13,7 @@ use crate::action::ErrorType;
 use crate::io::http::message_bytes::MessageBytes;
 use crate::json::reader;
 
-/// The status of an answer (R-ACT-22, F-35). An answer of the server itself is 200, except for errors
+/// The status of an answer (R-ACT-22). An answer of the server itself is 200, except for errors
 /// of authentication, authorization and rate limits, for unknown actions, and for a server that reports
 /// itself unhealthy.
 fn status(answer: &str, reached: bool) -> StatusCode {
@@ -132,7 +132,7 @@ fn limits(answer: &str, headers: &mut HeaderMap) {
 mod tests {
     use super::*;
 
-    /// R-ACT-22, F-35: the status of each error type, from the server itself and from the layers before
+    /// R-ACT-22: the status of each error type, from the server itself and from the layers before
     /// it.
     #[test]
     fn statuses_of_answers() {

@@ -1,4 +1,4 @@
-//! Takes a connection back from hyper once the head of a long event stream is written. The stream may
+//! Takes a connection back from hyper once the head of a long event stream (the answer to a GET) is written. The stream may
 //! be silent for hours, and hyper keeps buffers of some 24 KB for as long as it owns the connection.
 //!
 //! ```text

@@ -62,7 +62,7 @@ impl Admitted {
         self.kind
     }
 
-    /// Whether the answer is written in the action dialect, even if the request is refused (F-63).
+    /// Whether the answer is written in the action dialect, even if the request is refused.
     pub fn in_actions(&self) -> bool {
         self.in_actions
     }

@@ -19,7 +19,7 @@ pub const ACTION_MIN_VERSION: HeaderName = HeaderName::from_static("mcp-min-vers
 /// The query of the URI that clients of 2024-11-05 POST to, before the name of their session.
 const LEGACY: &str = "session=";
 
-/// Whether the answer to a request is written in the action dialect, even if it is refused (F-63).
+/// Whether the answer to a request is written in the action dialect, even if it is refused.
 pub fn is_in_actions(headers: &HeaderMap) -> bool {
     headers.contains_key(ACTION_VERSION)
 }

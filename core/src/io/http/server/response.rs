@@ -63,8 +63,7 @@ pub fn status(message: &MessageBytes, reached_server: bool) -> StatusCode {
     }
 }
 
-/// The status of an answer in a session: refused messages have their own status, other errors are 200
-/// (C.2.1).
+/// The status of an answer in a session: refused messages have their own status, other errors are 200.
 pub fn session_status(message: &MessageBytes) -> StatusCode {
     status_of(code(message))
 }
@@ -156,7 +155,7 @@ pub fn compressed(mut response: Response<HttpBody>) -> Response<HttpBody> {
     response
 }
 
-/// The response to a refused request: an error in the dialect that the client speaks (F-63).
+/// The response to a refused request: an error in the dialect that the client speaks.
 pub fn refused(refusal: HttpRefusal, in_actions: bool) -> Response<HttpBody> {
     let (status, why) = (refusal.status_code(), &*refusal.why);
     let mut body = Vec::new();

@@ -1,4 +1,4 @@
-//! MessageBytess as a stream of server-sent events. The writer of the body drives the stream.
+//! Messages as a stream of server-sent events. The writer of the body drives the stream.
 
 use std::collections::VecDeque;
 use std::future::Future;
