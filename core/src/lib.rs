@@ -44,12 +44,16 @@
 //! ```
 //!
 //! [`features`] lists the supported parts of the protocol. [`architecture`] describes the modules
-//! and which of them may depend on which.
+//! and which of them may depend on which. Ids such as `R-RPC-05` name rows of [`requirements`].
 #![deny(unsafe_code)]
 
 #[cfg(doc)]
 pub mod architecture {
     #![doc = include_str!("../ARCHITECTURE.md")]
+}
+#[cfg(doc)]
+pub mod requirements {
+    #![doc = include_str!("../REQUIREMENTS.md")]
 }
 #[cfg(all(doc, feature = "server", feature = "client", feature = "stdio"))]
 pub mod features {

@@ -35,9 +35,8 @@ impl Log {
     /// Creates an empty `.cache/log/NAME.log`, and removes old traces of that name. `verbose` also prints
     /// every line at once.
     pub fn create(name: &str, verbose: bool) -> Result<Self> {
-        let folder = repo::cache().join("log");
-        std::fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("{name}.log"));
+        let path = repo::log(name);
+        std::fs::create_dir_all(path.with_file_name(""))?;
         let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
         let wire = wire(&path)?;
         if wire.exists() {

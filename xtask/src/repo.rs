@@ -18,6 +18,11 @@ pub fn cache() -> PathBuf {
     root().join(".cache")
 }
 
+/// The log of the last run of a stage.
+pub fn log(stage: &str) -> PathBuf {
+    cache().join("log").join(format!("{stage}.log"))
+}
+
 /// The folder of cargo's build output.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)

@@ -11,6 +11,8 @@
 //! # Ok::<(), mcpbolt_codec::json::DecodeError>(())
 //! ```
 //!
+//! Ids such as `R-RPC-05` name rows of [`mcpbolt::requirements`](https://docs.rs/mcpbolt/latest/mcpbolt/requirements/).
+//!
 //! Bytes rise from [`buffer`] through [`frame`] to [`message`], and messages are written to a [`buffer`]
 //! again. [`action`] does the same for the action dialect. [`json`] reads and writes what a message
 //! contains; [`scan`] has the kernels that all use.

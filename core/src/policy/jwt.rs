@@ -234,7 +234,7 @@ mod tests {
         json!({"sub": "alice", "scope": "a b", "iss": "me", "aud": "here", "exp": now() + 3600})
     }
 
-    /// R-AUX-03: a token is refused an hour after its end, an hour before its beginning, from another
+    /// R-AUX-03, R-AUS-07: a token is refused an hour after its end, an hour before its beginning, from another
     /// issuer, for another audience, without an end, or with times that are not numbers.
     #[test]
     fn tokens_are_good_or_not() {

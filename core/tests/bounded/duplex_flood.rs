@@ -1,6 +1,6 @@
 //! Everything at once through the narrowest pipes there are: both sides send a message of 64 MiB
 //! and 10,000 progress notifications while the child floods its stderr. It completes, in bounded
-//! memory, on both sides. (R-PRG-05, R-STD-12)
+//! memory, on both sides.
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 use std::io::Write;
@@ -75,6 +75,7 @@ fn peer() {
     std::process::exit(0);
 }
 
+/// R-PRG-05, R-STD-12.
 #[test]
 fn sixty_four_mib_and_ten_thousand_notifications_each_way_through_pipes_of_4_kib() {
     let _alone = alone();

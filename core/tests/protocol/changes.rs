@@ -322,7 +322,7 @@ fn lists_come_page_by_page() {
     );
 }
 
-/// R-SUB-01 to R-SUB-05, R-SUB-08, R-SUB-09, R-SUB-12, as they stand on the wire, R-CAN-08.
+/// R-SUB-01 to R-SUB-05, R-SUB-08, R-SUB-09, R-SUB-11, R-SUB-12, as they stand on the wire, R-CAN-08.
 #[test]
 fn a_stream_says_whose_it_is_from_its_acknowledgement_to_its_end() {
     let mut world = Wire::new(library().subscriptions().list_changes().build().unwrap());

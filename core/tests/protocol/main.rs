@@ -25,6 +25,7 @@ mod flow;
 mod measure;
 mod own_handshake;
 mod owners;
+mod pass_through;
 mod policed_actions;
 mod policy;
 mod profiles;

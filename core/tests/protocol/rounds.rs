@@ -63,13 +63,13 @@ fn ask(client: &Client, params: &Value) -> Result<Value, PeerError> {
 
 fn only_key(result: &Value) -> String {
     assert_eq!(result["resultType"], "input_required");
-    assert!(result.get("ttlMs").is_none(), "R-CCH-02");
+    assert!(result.get("ttlMs").is_none(), "a question is not cached");
     let asked = result["inputRequests"].as_object().unwrap();
     assert_eq!(asked.len(), 1);
     asked.keys().next().unwrap().clone()
 }
 
-/// R-MRT-02, R-MRT-04, R-MRT-10, R-MRT-11.
+/// R-MRT-02, R-MRT-04, R-MRT-10, R-MRT-11, R-CCH-02.
 #[test]
 fn a_handler_runs_anew_with_what_it_asked_before() {
     let begun = Arc::default();
@@ -213,6 +213,30 @@ fn clients_answer_by_themselves_and_call_again() {
         assert_eq!(prompt[0]["content"]["text"], "answer 3");
         assert_eq!(asked.load(Ordering::Relaxed), 3, "nobody is asked twice");
     });
+}
+
+/// R-ELI-13: the state holds that the page was visited, so the second round does not open it again.
+#[test]
+fn a_page_that_was_visited_is_not_opened_again() {
+    let tool = |_: Arguments, context: Context| async move {
+        let page = Elicitation::url("Sign in", "https://example.com/in", "errand-1");
+        let visited = context.elicit(page).await?;
+        Ok::<_, HandlerError>(format!("{visited:?} {}", context.roots().await?.len()))
+    };
+    let server = server(0).tool(Tool::new("both"), tool).build().unwrap();
+    let opened = Arc::new(AtomicUsize::new(0));
+    let build = |builder: ClientBuilder| {
+        let opened = opened.clone();
+        let open = move |_, _| {
+            opened.fetch_add(1, Ordering::Relaxed);
+            async { Ok(Elicited::Declined) }
+        };
+        builder.on_page(open).roots([])
+    };
+    with_clients(&server, NEWEST, build, |_, client| {
+        assert_eq!(call(client, "both", &json!({})), Ok("Declined 0".into()));
+    });
+    assert_eq!(opened.load(Ordering::Relaxed), 1);
 }
 
 /// R-MRT-12, R-MRT-15.

@@ -8,6 +8,7 @@ mod package;
 mod readme;
 mod wheels;
 
+use crate::requirements;
 use crate::stage::{Deep, Stage};
 
 /// Stages of the second lane. They use cargo little and run long. They share the packages laid out in
@@ -24,8 +25,8 @@ const BESIDE: [&str; 8] = [
 ];
 /// Stages that run before all others.
 const FIRST: [&str; 2] = ["fmt", "build"];
-/// Stages that check the traces written by the others.
-const LAST: [&str; 1] = ["interop"];
+/// Stages that check the traces and the logs of the others.
+const LAST: [&str; 2] = ["interop", "requirements"];
 
 /// Groups the chosen stages into turns. A turn has one or two lanes, which run at the same time.
 pub fn turns<'a>(chosen: &[&'a Stage]) -> Vec<Vec<Vec<&'a Stage>>> {
@@ -150,6 +151,12 @@ pub fn all() -> Vec<Stage> {
             &[],
             readme::readme,
         ),
+        stage(
+            "requirements",
+            "a test of each requirement passed, or the reason for having none holds",
+            &[],
+            requirements::check,
+        ),
     ]
 }
 
@@ -253,6 +260,6 @@ mod tests {
         let named = |lanes: &Vec<Vec<&Stage>>| lanes.iter().flatten().map(|s| s.name).collect();
         let found: Vec<Vec<&str>> = turns.iter().map(named).collect();
         assert_eq!(found.concat().len(), all.len());
-        assert_eq!((found[0][..].len(), &found[2][..]), (2, &["interop"][..]));
+        assert_eq!((found[0][..].len(), &found[2][..]), (2, &LAST[..]));
     }
 }

@@ -151,7 +151,7 @@ fn wrong_credentials_are_counted_and_written_down() {
     serving.end();
 }
 
-/// R-PER-05, R-ACT-22, R-ACT-40, R-AUS-06: 403 for who lacks a scope, and which, in either language and
+/// R-PER-05, R-ACT-22, R-ACT-40, R-AUS-06, R-AUS-11: 403 for who lacks a scope, and which, in either language and
 /// every revision.
 #[test]
 fn who_lacks_a_scope_is_told_which() {

@@ -101,7 +101,7 @@ fn echo(request: &Request, wire: &mut Wire) {
     wire.json(&request.said("fine"));
 }
 
-/// R-AUX-01, R-AUX-02.
+/// R-AUX-01, R-AUX-02, R-AUC-01.
 #[test]
 fn credentials_and_headers_are_in_every_request() {
     let basic = Auth::Basic {
