@@ -93,7 +93,10 @@ impl Context {
     }
 
     /// Asks the client's model to continue a conversation.
-    #[pyo3(signature = (*arguments, **options))]
+    #[pyo3(
+        signature = (*arguments, **options),
+        text_signature = "($self, messages, *, max_tokens, system_prompt=None, temperature=None, stop_sequences=(), model_preferences=None, tools=None, tool_choice=None, metadata=None)"
+    )]
     fn sample<'py>(
         slf: &Bound<'py, Self>,
         arguments: &Bound<'py, PyTuple>,
@@ -103,7 +106,7 @@ impl Context {
     }
 
     /// Asks the user to fill in a form.
-    #[pyo3(signature = (*arguments, **options))]
+    #[pyo3(signature = (*arguments, **options), text_signature = "($self, message, form)")]
     fn elicit<'py>(
         slf: &Bound<'py, Self>,
         arguments: &Bound<'py, PyTuple>,
@@ -113,7 +116,10 @@ impl Context {
     }
 
     /// Asks the user to do something on a web page.
-    #[pyo3(signature = (*arguments, **options))]
+    #[pyo3(
+        signature = (*arguments, **options),
+        text_signature = "($self, message, url, id=None)"
+    )]
     fn elicit_url<'py>(
         slf: &Bound<'py, Self>,
         arguments: &Bound<'py, PyTuple>,

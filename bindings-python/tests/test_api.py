@@ -5,9 +5,15 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mcpbolt import Context, _ask
 
 REPORT = Path(__file__).resolve().parents[1] / "API.txt"
 FOLDER = Path(__file__).resolve().parents[1] / "python" / "mcpbolt"
@@ -80,6 +86,17 @@ def report() -> str:
 
 def test_the_report_of_the_public_types_is_current() -> None:
     assert REPORT.read_text() == report(), "the public types changed: python bindings-python/tests/test_api.py renews API.txt"
+
+
+@pytest.mark.parametrize("name", ["sample", "elicit", "elicit_url", "roots"])
+def test_a_question_shows_the_parameters_of_the_function_behind_it(name: str) -> None:
+    """The engine passes all arguments on, so its own signature says nothing."""
+
+    def parameters(function: Any) -> list[tuple[str, object, object]]:
+        of_all = inspect.signature(function).parameters.values()
+        return [(one.name, one.kind, one.default) for one in of_all][1:]
+
+    assert parameters(getattr(Context, name)) == parameters(getattr(_ask, name))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
 """The native engine. Private: its interface may change with every release."""
 
+# Written by hand, because the engine takes many arguments as any object, and their types are written here only:
+# generated from the signatures in Rust, a third of all parameters would be `Any`. The stage `python` of `cargo xtask
+# test` compares every name, parameter and default with the built module (`mypy.stubtest`).
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
 
