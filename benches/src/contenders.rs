@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use mcpbolt::action::{self, ActionRef, Field as Member, Record};
-use mcpbolt::message::{Envelope, Frame, decode};
+use mcpbolt::action;
+use mcpbolt::message::{Envelope, Field, Frame, Kind, MessageRef, decode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -120,8 +120,8 @@ pub fn agree(frame: Frame<'_>) -> bool {
 
 /// The engine's decode of an action.
 #[inline]
-pub fn engine_of_actions(frame: Frame<'_>, record: &mut Record) -> bool {
-    action::decode(frame, 512, record).is_ok()
+pub fn engine_of_actions(frame: Frame<'_>, envelope: &mut Envelope) -> bool {
+    action::decode(frame, 512, envelope).is_ok()
 }
 
 /// A request of the action dialect as raw values.
@@ -172,23 +172,21 @@ pub fn raw_action(bytes: &[u8]) -> (RawAction<'_>, Option<MetadataRoutes<'_>>) {
 
 /// Whether the engine and serde_json find the same members in an action.
 pub fn agree_on_action(frame: Frame<'_>) -> bool {
-    let mut record = Record::new();
-    if !engine_of_actions(frame, &mut record) || record.kind() != action::Kind::Request {
+    let mut envelope = Envelope::new();
+    if !engine_of_actions(frame, &mut envelope) || envelope.kind() != Kind::Request {
         return false;
     }
-    let view = ActionRef::new(frame, &record);
+    let view = MessageRef::new(frame, &envelope);
     let (raw, routes) = raw_action(frame.bytes());
     let routes = routes.expect("there is metadata");
     [
-        (Member::Action, raw.action),
-        (Member::Params, raw.params),
-        (Member::Tool, raw.tool),
-        (Member::Context, raw.context),
-        (Member::Metadata, raw.metadata),
-        (Member::RequestId, routes.request_id),
-        (Member::ClientId, routes.client_id),
-        (Member::ProtocolVersion, routes.protocol_version),
-        (Member::Auth, routes.auth),
+        (Field::Name, raw.action),
+        (Field::Arguments, raw.params),
+        (action::TOOL, raw.tool),
+        (action::CONTEXT, raw.context),
+        (Field::Meta, raw.metadata),
+        (Field::Id, routes.request_id),
+        (Field::ProtocolVersion, routes.protocol_version),
     ]
     .iter()
     .all(|(field, value)| view.raw(*field) == value.map(RawValue::get))

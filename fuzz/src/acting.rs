@@ -4,12 +4,13 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use mcpbolt::action::{ActionRef, Field, Kind, Record, decode};
+use mcpbolt::action::decode;
 use mcpbolt::buffer::PADDING;
 use mcpbolt::connection::{Connection, Framing};
 use mcpbolt::handler::{Job, Spawner};
+use mcpbolt::json::reader;
 use mcpbolt::limits::MAX_ID_BYTES;
-use mcpbolt::message::Frame;
+use mcpbolt::message::{Envelope, Field, Frame, Kind, MessageRef};
 use mcpbolt::server::{Arguments, Server, Tool};
 
 const WELL: &[u8] =
@@ -74,8 +75,8 @@ fn holds(line: &[u8], said: &[u8]) {
         with(answer, |verdict, answer| {
             assert!(verdict, "{}", shown());
             let is_action =
-                answer.raw(Field::Status).is_some() || answer.raw(Field::Type).is_some();
-            let is_one = matches!(answer.kind(), Kind::Success | Kind::Error);
+                answer.raw(Field::ResultType).is_some() || find(answer, "status").is_some();
+            let is_one = matches!(answer.kind(), Kind::Response | Kind::Error);
             assert!(is_one || !is_action, "{}", shown());
         });
     }
@@ -85,16 +86,16 @@ fn holds(line: &[u8], said: &[u8]) {
     }
     with(line, |verdict, asked| {
         assert_eq!(answers.len(), 1, "{}", shown());
-        let id = asked.raw(Field::RequestId);
+        let id = asked.raw(Field::Id);
         let id = id.filter(|id| verdict && id.len() <= MAX_ID_BYTES);
         with(answers[0], |_, answer| {
             assert!(
-                matches!(answer.kind(), Kind::Success | Kind::Error),
+                matches!(answer.kind(), Kind::Response | Kind::Error),
                 "{}",
                 shown()
             );
             if id.is_some() {
-                assert_eq!(answer.raw(Field::RequestId), id, "{}", shown());
+                assert_eq!(answer.raw(Field::Id), id, "{}", shown());
             }
             if !verdict || asked.kind() != Kind::Request {
                 assert_eq!(answer.kind(), Kind::Error, "{}", shown());
@@ -103,12 +104,17 @@ fn holds(line: &[u8], said: &[u8]) {
     });
 }
 
+/// A member of the top level, if the message is valid JSON.
+fn find<'a>(message: MessageRef<'a>, name: &str) -> Option<&'a str> {
+    reader::find(std::str::from_utf8(message.bytes()).ok()?, name)
+}
+
 /// Decodes a line and calls `look` with whether it is valid JSON, and with the decoded action.
-fn with(line: &[u8], look: impl FnOnce(bool, ActionRef<'_>)) {
+fn with(line: &[u8], look: impl FnOnce(bool, MessageRef<'_>)) {
     let mut block = line.to_vec();
     block.resize(line.len() + PADDING, 0);
     let frame = Frame::new(&block, line.len()).expect("the block is padded");
-    let mut record = Record::new();
-    let verdict = decode(frame, 512, &mut record).is_ok();
-    look(verdict, ActionRef::new(frame, &record));
+    let mut envelope = Envelope::new();
+    let verdict = decode(frame, 512, &mut envelope).is_ok();
+    look(verdict, MessageRef::new(frame, &envelope));
 }

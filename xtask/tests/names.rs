@@ -20,14 +20,10 @@ const KNOWN: &[(&str, usize)] = &[
     ("Answer", 2),
     ("Batch", 2),
     ("Exchange", 2),
-    ("Fault", 2),
-    ("Field", 2),
     ("InFlight", 2),
-    ("Kind", 2),
     ("Members", 2),
     ("Pending", 2),
     ("Place", 2),
-    ("Record", 2),
     ("Wire", 2),
 ];
 

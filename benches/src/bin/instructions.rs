@@ -11,7 +11,6 @@
 
 use std::process::ExitCode;
 
-use mcpbolt::action::Record;
 use mcpbolt::mcp::Revision;
 use mcpbolt::message::Envelope;
 use mcpbolt_benches::echo::{Language, Pair, Way};
@@ -129,12 +128,12 @@ fn decode(class: &str, runs: u64) {
 
 fn decode_action(runs: u64) {
     let input = corpus::action();
-    let mut record = Record::new();
+    let mut envelope = Envelope::new();
     for _ in 0..runs {
         assert!(contenders::engine_of_actions(
             std::hint::black_box(input.frame()),
-            &mut record
+            &mut envelope
         ));
-        std::hint::black_box(&record);
+        std::hint::black_box(&envelope);
     }
 }

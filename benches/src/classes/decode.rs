@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 
-use mcpbolt::action::Record;
 use mcpbolt::message::Envelope;
 
 use super::{Run, engines};
@@ -58,9 +57,9 @@ pub(super) fn action(run: &mut Run) {
     );
     let bytes = input.bytes();
     let mut all = engines(|| {
-        let mut record = Record::new();
-        assert!(engine_of_actions(black_box(input.frame()), &mut record));
-        black_box(&record);
+        let mut envelope = Envelope::new();
+        assert!(engine_of_actions(black_box(input.frame()), &mut envelope));
+        black_box(&envelope);
     });
     all.push(Contender::new("serde_json RawValue+routes", || {
         raw_action(black_box(bytes))

@@ -17,7 +17,7 @@ use super::messages::{Pass, cancel_elsewhere, kind_of};
 use super::stream::{Exchange, Reading, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
-use crate::action::{self, ErrorType, Record};
+use crate::action::{self, ErrorType};
 use crate::error::RequestError;
 use crate::frame::{Event, Framing};
 use crate::limits::{COPY_OUT_BYTES, SMALL_BYTES};
@@ -258,15 +258,15 @@ fn is_action(
     certain: bool,
 ) -> bool {
     let config = &pass.core.config;
-    let mut record = Record::new();
-    let decoded = action::decode(frame, config.limits.max_depth, &mut record);
-    let dialect = actions::dialect_of(exchange.dialects, frame, &record, decoded.is_err());
+    let mut envelope = Envelope::new();
+    let decoded = action::decode(frame, config.limits.max_depth, &mut envelope);
+    let dialect = actions::dialect_of(exchange.dialects, frame, &envelope, decoded.is_err());
     let Some(dialect) = dialect else {
         return false;
     };
-    let envelope = record.as_call(dialect);
+    envelope.set_dialect(dialect);
     let message = MessageRef::new(frame, &envelope);
-    match actions::judge(config, decoded, &record, &message, certain) {
+    match actions::judge(config, decoded, &message, certain) {
         ActionReading::Other => return false,
         ActionReading::Answer => pass.stray(Stray::Answer, frame.bytes()),
         ActionReading::Request(version) => {

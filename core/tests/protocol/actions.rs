@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::action::{self, ActionRef, Field, Kind, Record};
+use mcpbolt::action;
 use mcpbolt::buffer::PADDING;
 use mcpbolt::connection::Framing;
 use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::limits::{Limits, Rate};
 use mcpbolt::mcp::Revision;
-use mcpbolt::message::Frame;
+use mcpbolt::message::{Envelope, Field, Frame, Kind, MessageRef};
 use mcpbolt::server::{Arguments, Context, HandlerError, Json, Server, Tool};
 use serde_json::{Value, json};
 
@@ -41,19 +41,24 @@ fn read(answer: &Value) -> Value {
     let len = block.len();
     block.resize(len + PADDING, 0);
     let frame = Frame::new(&block, len).unwrap();
-    let mut record = Record::new();
-    action::decode(frame, 64, &mut record).unwrap();
-    let found = ActionRef::new(frame, &record);
+    let mut envelope = Envelope::new();
+    action::decode(frame, 64, &mut envelope).unwrap();
+    let found = MessageRef::new(frame, &envelope);
     let raw = |field| {
         found
             .raw(field)
             .map(|raw| serde_json::from_str(raw).unwrap())
     };
+    let member = |raw: &str, name| {
+        let raw = mcpbolt::json::reader::find(raw, name);
+        raw.map(|raw| serde_json::from_str::<Value>(raw).unwrap())
+    };
+    let text = std::str::from_utf8(found.bytes()).unwrap();
     let mut read = json!({});
     for (name, value) in [
-        ("status", raw(Field::Status)),
-        ("data", raw(Field::Data)),
-        ("metadata", raw(Field::Metadata)),
+        ("status", member(text, "status")),
+        ("data", raw(Field::Result)),
+        ("metadata", raw(Field::Meta)),
     ] {
         if let Some(value) = value {
             read[name] = value;
@@ -62,9 +67,9 @@ fn read(answer: &Value) -> Value {
     if found.kind() == Kind::Error {
         read["error"] = raw(Field::Error).unwrap();
         for (name, value) in [
-            ("type", raw(Field::ErrorType)),
+            ("type", member(found.error().unwrap(), "type")),
             ("message", raw(Field::ErrorMessage)),
-            ("details", raw(Field::ErrorDetails)),
+            ("details", raw(Field::ErrorData)),
             ("code", raw(Field::ErrorCode)),
         ] {
             if let Some(value) = value {

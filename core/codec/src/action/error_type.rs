@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::message::Fault;
+
 /// The types of errors that the dialect defines (R-ACT-30, R-ACT-31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
@@ -101,6 +103,16 @@ impl ErrorType {
             self,
             Self::RateLimitExceeded | Self::Dependency | Self::Timeout
         )
+    }
+}
+
+/// The type of the error that answers an invalid action (R-ACT-06).
+impl From<Fault> for ErrorType {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::ActionMissing | Fault::ActionType => Self::MissingAction,
+            _ => Self::Validation,
+        }
     }
 }
 

@@ -15,29 +15,32 @@
 mod decode;
 pub mod encode;
 mod error_type;
-mod fault;
-mod keys;
-mod record;
 mod version;
-mod view;
 
 use std::borrow::Cow;
 
-use crate::message::{Dialect, MessageRef};
+use crate::message::{Dialect, Field, MessageRef};
 
 pub use decode::decode;
 pub use error_type::ErrorType;
-pub use fault::Fault;
-pub use record::{Field, Kind, OLDEST_VERSION, Record, TOOL};
 pub use version::{NEWEST, Version, agree, known, negotiate};
-pub use view::ActionRef;
+
+/// The field of `tool`.
+pub const TOOL: Field = Field::Uri;
+
+/// The field of `context`.
+pub const CONTEXT: Field = Field::Cursor;
+
+/// The field of `metadata.min_protocol_version`: the oldest version that the client accepts
+/// (R-ACT-38).
+pub const OLDEST_VERSION: Field = Field::SubscriptionId;
 
 /// The process or state that an action call belongs to, as its client names it. `None` if the call
 /// is not an action, or names none.
 pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     match call.dialect() {
         Dialect::Rpc => None,
-        _ => call.decoded(record::CONTEXT),
+        _ => call.decoded(CONTEXT),
     }
 }
 

@@ -3,18 +3,23 @@
 use super::encode::{self, ActionError, AnswerMetadata, RequestParts};
 use super::*;
 use crate::buffer::Input;
-use crate::message::Frame;
+use crate::json::{number, reader};
+use crate::message::{Envelope, Fault, Frame, Kind};
 
 const DEPTH: usize = 64;
 
 /// Decodes `text` and passes the message to `look`.
-fn seen<T>(text: &str, look: impl FnOnce(ActionRef<'_>) -> T) -> T {
+fn seen<T>(text: &str, look: impl FnOnce(MessageRef<'_>) -> T) -> T {
     let mut input = Input::new();
     input.extend(text.as_bytes());
     let frame = Frame::new(input.padded(), input.len()).unwrap();
-    let mut record = Record::new();
-    decode(frame, DEPTH, &mut record).unwrap_or_else(|error| panic!("{text}: {error}"));
-    look(ActionRef::new(frame, &record))
+    let mut envelope = Envelope::new();
+    decode(frame, DEPTH, &mut envelope).unwrap_or_else(|error| panic!("{text}: {error}"));
+    look(MessageRef::new(frame, &envelope))
+}
+
+fn error_type<'a>(message: &MessageRef<'a>) -> Option<Cow<'a, str>> {
+    reader::as_str(reader::find(message.error()?, "type")?)
 }
 
 /// R-ACT-01, R-ACT-08, R-ACT-09: a request with all members, in any order.
@@ -34,13 +39,13 @@ fn a_request_is_read_whatever_the_order_of_its_members() {
         let text = format!("{{{}}}", members.join(" , "));
         seen(&text, |message| {
             assert_eq!(message.kind(), Kind::Request, "{text}");
-            assert_eq!(message.action().as_deref(), Some("file_system.read"));
-            assert_eq!(message.tool().as_deref(), Some("filesystem_tool"));
-            assert_eq!(message.context().as_deref(), Some("session-123"));
-            assert_eq!(message.request_id(), Some(r#""uuid-xyz-123""#));
+            assert_eq!(message.name().as_deref(), Some("file_system.read"));
+            assert_eq!(message.decoded(TOOL).as_deref(), Some("filesystem_tool"));
+            assert_eq!(context_of(&message).as_deref(), Some("session-123"));
+            assert_eq!(message.raw(Field::Id), Some(r#""uuid-xyz-123""#));
             // R-ACT-39
             assert_eq!(message.protocol_version().as_deref(), Some("1.0"));
-            assert!(message.params().unwrap().starts_with(r#"{"path""#));
+            assert!(message.arguments().unwrap().starts_with(r#"{"path""#));
         });
     }
 }
@@ -61,9 +66,9 @@ fn answers_and_parts_of_streams_are_told_apart() {
     for (text, kind) in [
         (
             r#"{"status":"success","data":{"content":"File content here"},"metadata":{"server_id":"filesystem_tool","execution_time_ms":120,"request_id":"uuid-xyz-123"}}"#,
-            Kind::Success,
+            Kind::Response,
         ),
-        (r#"{"status":"success"}"#, Kind::Success),
+        (r#"{"status":"success"}"#, Kind::Response),
         (
             r#"{"status":"error","error":{"type":"RESOURCE_NOT_FOUND","message":"File '/data/file.txt' not found.","details":{"path":"/data/file.txt"},"code":404}}"#,
             Kind::Error,
@@ -75,11 +80,11 @@ fn answers_and_parts_of_streams_are_told_apart() {
         ),
         (
             r#"{"type": "partial", "data": {"token": "The"}}"#,
-            Kind::Partial,
+            Kind::Notification,
         ),
         (
             r#"{"type": "complete", "status": "success", "data": {"full_text": "The quick brown fox"}}"#,
-            Kind::Success,
+            Kind::Response,
         ),
         (
             r#"{"type": "error", "error": {"type": "PROCESSING_ERROR", "message": "Failed to generate text"}}"#,
@@ -88,7 +93,7 @@ fn answers_and_parts_of_streams_are_told_apart() {
     ] {
         seen(text, |message| {
             assert_eq!((message.kind(), message.fault()), (kind, None), "{text}");
-            let is_error = message.error_spelling().is_some();
+            let is_error = error_type(&message).is_some();
             assert_eq!(is_error, kind == Kind::Error, "{text}");
         });
     }
@@ -117,17 +122,17 @@ fn what_is_no_message_says_why() {
         (r#"{"action":"a","\u0061ction":"b"}"#, Fault::EscapedMember),
         (
             r#"{"action":"a","status":"success"}"#,
-            Fault::RequestAndAnswer,
+            Fault::RequestAndResponse,
         ),
         (r#"{"status":"perhaps"}"#, Fault::StatusWrong),
         (r#"{"status":1}"#, Fault::StatusWrong),
         (r#"{"type":"half","data":{}}"#, Fault::TypeWrong),
-        (r#"{"status":"error"}"#, Fault::ErrorShape),
-        (r#"{"status":"error","error":{}}"#, Fault::ErrorShape),
-        (r#"{"status":"error","error":"E"}"#, Fault::ErrorShape),
+        (r#"{"status":"error"}"#, Fault::ActionErrorShape),
+        (r#"{"status":"error","error":{}}"#, Fault::ActionErrorShape),
+        (r#"{"status":"error","error":"E"}"#, Fault::ActionErrorShape),
         (
             r#"{"status":"success","error":{"type":"CONFLICT"}}"#,
-            Fault::ErrorShape,
+            Fault::ActionErrorShape,
         ),
     ] {
         seen(text, |message| {
@@ -137,7 +142,7 @@ fn what_is_no_message_says_why() {
                 "{text}"
             );
             let names_none = matches!(fault, Fault::ActionMissing | Fault::ActionType);
-            let kind = fault.error_type();
+            let kind = ErrorType::from(fault);
             assert_eq!(kind == ErrorType::MissingAction, names_none, "{text}");
             assert_eq!(kind == ErrorType::Validation, !names_none, "{text}");
         });
@@ -163,11 +168,11 @@ fn an_id_that_stood_before_a_fault_of_syntax_is_kept() {
         let frame = Frame::new(input.padded(), input.len());
         // An empty buffer has no padding to look at.
         let Some(frame) = frame else { continue };
-        let mut record = Record::new();
-        assert!(decode(frame, DEPTH, &mut record).is_err(), "{text}");
-        let message = ActionRef::new(frame, &record);
+        let mut envelope = Envelope::new();
+        assert!(decode(frame, DEPTH, &mut envelope).is_err(), "{text}");
+        let message = MessageRef::new(frame, &envelope);
         assert_eq!(
-            (message.kind(), message.request_id()),
+            (message.kind(), message.raw(Field::Id)),
             (Kind::Invalid, id),
             "{text}"
         );
@@ -202,9 +207,9 @@ fn what_is_encoded_is_decoded_again() {
         let text = String::from_utf8(out).unwrap();
         seen(&text, |message| {
             assert_eq!(message.kind(), Kind::Request, "{text}");
-            assert_eq!(message.request_id(), Some(id), "{text}");
-            assert_eq!(message.tool().as_deref(), parts.tool);
-            assert_eq!(message.params(), Some("{\"path\":\"/usr/data\"}"));
+            assert_eq!(message.raw(Field::Id), Some(id), "{text}");
+            assert_eq!(message.decoded(TOOL).as_deref(), parts.tool);
+            assert_eq!(message.arguments(), Some("{\"path\":\"/usr/data\"}"));
         });
 
         let metadata = AnswerMetadata {
@@ -222,8 +227,8 @@ fn what_is_encoded_is_decoded_again() {
         assert_eq!(text, shown);
         seen(&text, |message| {
             assert_eq!(
-                (message.kind(), message.request_id()),
-                (Kind::Success, Some(id))
+                (message.kind(), message.raw(Field::Id)),
+                (Kind::Response, Some(id))
             );
         });
     }
@@ -245,10 +250,15 @@ fn every_error_is_written_and_read_with_its_type_and_code() {
             let text = String::from_utf8(out).unwrap();
             seen(&text, |message| {
                 assert_eq!(message.kind(), Kind::Error, "{text}");
-                assert_eq!(message.error_type(), Some(kind));
-                assert_eq!(message.error_code(), Some(i64::from(kind.code())));
-                assert_eq!(message.error_message().as_deref(), Some("it \"failed\""));
-                assert_eq!(message.raw(Field::ErrorDetails), error.details);
+                let found = error_type(&message).and_then(|kind| ErrorType::parse(&kind));
+                assert_eq!(found, Some(kind));
+                let code = message.raw(Field::ErrorCode).and_then(number::as_i64);
+                assert_eq!(code, Some(i64::from(kind.code())));
+                assert_eq!(
+                    message.decoded(Field::ErrorMessage).as_deref(),
+                    Some("it \"failed\"")
+                );
+                assert_eq!(message.raw(Field::ErrorData), error.details);
             });
         }
     }

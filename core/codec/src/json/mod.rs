@@ -6,7 +6,6 @@
 //! - a byte order mark is not JSON.
 
 mod error;
-pub(crate) mod key_table;
 #[cfg(feature = "materialise")]
 pub mod materialise;
 pub mod number;

@@ -64,11 +64,11 @@ impl Span {
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A method and an id.
+    /// A method and an id; or an action, with or without an id.
     Request,
-    /// A method without an id.
+    /// A method without an id; or a part of an action's streamed answer.
     Notification,
-    /// A result and an id.
+    /// A result and an id; or the answer of an action that succeeded, or the end of its stream.
     Response,
     /// An error; the id may be null or missing.
     Error,
@@ -95,39 +95,42 @@ pub enum Dialect {
 
 /// The members whose place is recorded while a frame is validated.
 ///
-/// The members of `params`, its `_meta`, `result` and `error` are recorded for every method.
+/// The members of `params`, its `_meta`, `result` and `error` are recorded for every method. An
+/// action is recorded as a tool call; the members that it has in place of those of a call are listed
+/// after a semicolon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
     /// `jsonrpc`
     Version,
-    /// `id`, if it is a string or an integer.
+    /// `id`, if it is a string or an integer; `metadata.request_id`, which may be any value.
     Id,
     /// `method`
     Method,
     /// `params`
     Params,
-    /// `result`
+    /// `result`; `data`
     Result,
     /// `error`
     Error,
-    /// `params.name`
+    /// `params.name`; `action`
     Name,
-    /// `params.uri`
+    /// `params.uri`; `tool`
     Uri,
-    /// `params.arguments`
+    /// `params.arguments`; `params`
     Arguments,
-    /// `params.cursor`
+    /// `params.cursor`; `context`
     Cursor,
-    /// `params.requestId`
+    /// `params.requestId`; `metadata.client_id`
     RequestId,
     /// `params.progressToken` (of a progress notification)
     Progress,
-    /// `params._meta`
+    /// `params._meta`; `metadata`
     Meta,
     /// `params._meta.progressToken` (of a request)
     ProgressToken,
-    /// `params._meta["io.modelcontextprotocol/protocolVersion"]`
+    /// `params._meta["io.modelcontextprotocol/protocolVersion"]`; `metadata.protocol_version`, or
+    /// else `metadata.version` (R-ACT-39)
     ProtocolVersion,
     /// `params._meta["io.modelcontextprotocol/clientCapabilities"]`
     ClientCapabilities,
@@ -135,7 +138,7 @@ pub enum Field {
     ClientInfo,
     /// `params._meta["io.modelcontextprotocol/logLevel"]`
     LogLevel,
-    /// `params._meta["io.modelcontextprotocol/subscriptionId"]`
+    /// `params._meta["io.modelcontextprotocol/subscriptionId"]`; `metadata.min_protocol_version`
     SubscriptionId,
     /// `params._meta.traceparent`
     Traceparent,
@@ -143,13 +146,13 @@ pub enum Field {
     Tracestate,
     /// `params._meta.baggage`
     Baggage,
-    /// `result.resultType`
+    /// `result.resultType`; `type`
     ResultType,
     /// `error.code`
     ErrorCode,
     /// `error.message`
     ErrorMessage,
-    /// `error.data`
+    /// `error.data`; `error.details`
     ErrorData,
 }
 
@@ -177,19 +180,19 @@ impl Envelope {
         Self::default()
     }
 
-    /// The record of a request in another dialect, with its members mapped to the fields of
-    /// JSON-RPC.
+    /// An empty record of a message in that dialect.
     #[inline]
-    pub fn of_request(dialect: Dialect, members: &[(Field, Span)]) -> Self {
-        let mut envelope = Self {
-            kind: Kind::Request,
+    pub fn of(dialect: Dialect) -> Self {
+        Self {
             dialect,
             ..Self::default()
-        };
-        for (field, span) in members {
-            envelope.set(*field, *span);
         }
-        envelope
+    }
+
+    /// Sets the protocol to answer in.
+    #[inline]
+    pub fn set_dialect(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
     }
 
     /// The protocol that the message must be answered in.
@@ -250,7 +253,7 @@ impl Envelope {
     }
 
     #[inline]
-    pub(super) fn set(&mut self, field: Field, span: Span) {
+    pub(crate) fn set(&mut self, field: Field, span: Span) {
         self.spans[field as usize] = span;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The shape error of a message; of several, the most specific.
+/// The shape error of a message of either dialect; of several, the most specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
@@ -22,9 +22,9 @@ pub enum Fault {
     IdTooLong,
     /// `method` is not a string.
     MethodType,
-    /// `params` is not an object (R-RPC-12).
+    /// `params` is not an object (R-RPC-12, R-ACT-02).
     ParamsType,
-    /// Both `method` and `result` or `error`.
+    /// Both `method` and `result` or `error`; or both `action` and `status`.
     RequestAndResponse,
     /// Both `result` and `error`.
     ResultAndError,
@@ -38,6 +38,23 @@ pub enum Fault {
     ErrorShape,
     /// None of the members that make a message.
     UnknownShape,
+    /// An action: neither `action`, `status` nor `type`.
+    ActionMissing,
+    /// An action: `action` is not a string.
+    ActionType,
+    /// An action: `tool` is not a string.
+    ToolType,
+    /// An action: `context` is not a string.
+    ContextType,
+    /// An action: `metadata` is not an object.
+    MetadataType,
+    /// An action: `status` is neither `success` nor `error`.
+    StatusWrong,
+    /// An action: `type` is neither `partial`, `complete` nor `error`.
+    TypeWrong,
+    /// An action: an error without an `error` object that has a `type`, or a success with one
+    /// (R-ACT-05).
+    ActionErrorShape,
 }
 
 impl Fault {
@@ -68,6 +85,14 @@ impl Fault {
             Self::ResultWithoutId => "a result needs an id",
             Self::ErrorShape => "error must have an integer code and a string message",
             Self::UnknownShape => "not a JSON-RPC message",
+            Self::ActionMissing => "no action is named",
+            Self::ActionType => "action must be a string",
+            Self::ToolType => "tool must be a string",
+            Self::ContextType => "context must be a string",
+            Self::MetadataType => "metadata must be an object",
+            Self::StatusWrong => "status must be \"success\" or \"error\"",
+            Self::TypeWrong => "type must be \"partial\", \"complete\" or \"error\"",
+            Self::ActionErrorShape => "an error, and nothing else, has an error object with a type",
         }
     }
 }

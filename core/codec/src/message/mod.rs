@@ -12,9 +12,10 @@ mod frame;
 #[cfg(feature = "tokio-util")]
 pub mod framed;
 mod id;
-mod keys;
+mod key;
 mod owned;
 mod owned_id;
+pub(crate) mod pass;
 mod view;
 
 pub use batch::batch;

@@ -55,7 +55,8 @@ impl<'a> MessageRef<'a> {
         self.envelope.fault()
     }
 
-    /// The id; present also in an invalid message if the id itself is valid.
+    /// The id; present also in an invalid message if the id itself is valid. An action's may be any
+    /// value.
     #[inline]
     pub fn id(&self) -> Option<RequestId<'a>> {
         self.raw(Field::Id).map(RequestId::from_decoded)
@@ -84,13 +85,13 @@ impl<'a> MessageRef<'a> {
         self.decoded(Field::Method)
     }
 
-    /// `params` as raw JSON.
+    /// `params` as raw JSON; those of an action are its [`arguments`](Self::arguments).
     #[inline]
     pub fn params(&self) -> Option<&'a str> {
         self.raw(Field::Params)
     }
 
-    /// `result` as raw JSON.
+    /// `result` as raw JSON; the `data` of an action's answer.
     #[inline]
     pub fn result(&self) -> Option<&'a str> {
         self.raw(Field::Result)

@@ -32,11 +32,11 @@ use super::call::block_on;
 use super::client::Client;
 use super::core::ClientCore;
 use super::cursor::MAX_PAGES;
-use crate::action::{self, ActionRef, Field, Kind, Record};
+use crate::action;
 use crate::connection::{ActOptions, PartialFn};
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::message::Message;
+use crate::message::{Envelope, Field, Kind, Message, MessageRef};
 
 /// The successful answer of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,21 +340,21 @@ impl ActionCall {
 /// Parses an answer.
 fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionFailure> {
     const DEPTH: usize = 1024;
-    let mut record = Record::new();
+    let mut envelope = Envelope::new();
     let copy = answer.as_ref().detach();
     let bad = || RequestError::BadAnswer("it is no answer to an action");
     let frame = copy.frame().ok_or_else(bad)?;
-    action::decode(frame, DEPTH, &mut record).map_err(|_| bad())?;
-    let answer = ActionRef::new(frame, &record);
+    action::decode(frame, DEPTH, &mut envelope).map_err(|_| bad())?;
+    let answer = MessageRef::new(frame, &envelope);
     match answer.kind() {
-        Kind::Success => Ok(ActionAnswer {
-            data: answer.data().unwrap_or("null").to_owned(),
-            metadata: answer.metadata().unwrap_or("{}").to_owned(),
+        Kind::Response => Ok(ActionAnswer {
+            data: answer.result().unwrap_or("null").to_owned(),
+            metadata: answer.raw(Field::Meta).unwrap_or("{}").to_owned(),
             partials,
         }),
         Kind::Error => {
-            let error = answer.raw(Field::Error).unwrap_or("{}");
-            let metadata = answer.metadata().unwrap_or("{}").to_owned();
+            let error = answer.error().unwrap_or("{}");
+            let metadata = answer.raw(Field::Meta).unwrap_or("{}").to_owned();
             let error = ActionCallError::read(error).with_metadata(metadata);
             Err(ActionFailure::Answered(error))
         }

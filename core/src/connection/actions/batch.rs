@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use crate::action::encode::{self, ActionError};
-use crate::action::{self, ErrorType, Kind, Record};
+use crate::action::{self, ErrorType};
 use crate::buffer::PADDING;
 use crate::connection::batches::{MemberAnswer, Members};
 use crate::json::{number, reader};
 use crate::limits::Limits;
-use crate::message::{Dialect, Field, Frame, Message, MessageRef};
+use crate::message::{Dialect, Envelope, Fault, Field, Frame, Kind, Message, MessageRef};
 
 use super::Refusal;
 
@@ -84,20 +84,20 @@ impl Operations {
             let frame = Frame::new(&block, block.len() - PADDING);
             return self.decode(frame.ok_or_else(unreadable)?, None);
         }
-        let mut record = Record::new();
-        if let Err(error) = action::decode(frame, self.max_depth, &mut record) {
+        let mut envelope = Envelope::new();
+        if let Err(error) = action::decode(frame, self.max_depth, &mut envelope) {
             return Err(failed(ErrorType::Validation, &error.to_string()));
         }
-        let envelope = record.as_call(Dialect::ActionPart);
+        envelope.set_dialect(Dialect::ActionPart);
         let message = MessageRef::new(frame, &envelope);
-        match record.kind() {
+        match envelope.kind() {
             Kind::Request if is_one(&message) => {
                 Err(failed(ErrorType::Validation, "a batch within a batch"))
             }
             Kind::Request => Ok(message.detach()),
             _ => {
-                let fault = record.fault().unwrap_or(action::Fault::ActionMissing);
-                Err(failed(fault.error_type(), &fault.to_string()))
+                let fault = envelope.fault().unwrap_or(Fault::ActionMissing);
+                Err(failed(fault.into(), &fault.to_string()))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::action::{self, Field, Kind, Record};
+use crate::action;
 use crate::connection::config::{Config, OpeningMode};
 use crate::connection::options::ActOptions;
 use crate::connection::params::{append_params, is_object};
@@ -11,7 +11,7 @@ use crate::correlate::RequestKey;
 use crate::error::RequestError;
 use crate::json::{number, reader, string, writer};
 use crate::mcp::Side;
-use crate::message::Frame;
+use crate::message::{Envelope, Field, Frame, Kind, MessageRef};
 
 /// Appends a request whose id is the key in digits (R-ACT-02, R-ACT-03).
 ///
@@ -84,22 +84,22 @@ pub(in crate::connection) fn read(
     pending: &mut Pending,
     now: Instant,
 ) -> ClientReading {
-    let mut record = Record::new();
-    let decoded = action::decode(frame, config.limits.max_depth, &mut record);
-    let answer = action::ActionRef::new(frame, &record);
-    let key = match answer.raw(Field::RequestId) {
+    let mut envelope = Envelope::new();
+    let decoded = action::decode(frame, config.limits.max_depth, &mut envelope);
+    let answer = MessageRef::new(frame, &envelope);
+    let key = match answer.raw(Field::Id) {
         Some(id) => RequestKey::from_token(id.trim_matches('"').as_bytes()),
         None => pending.only(),
     };
     let Some(key) = key.filter(|key| pending.contains(*key)) else {
         return ClientReading::Stray;
     };
-    let is_answer = match (decoded, record.kind()) {
-        (Ok(()), Kind::Partial) => {
-            pending.part(key, answer.data().unwrap_or("null"), now);
+    let is_answer = match (decoded, envelope.kind()) {
+        (Ok(()), Kind::Notification) => {
+            pending.part(key, answer.result().unwrap_or("null"), now);
             return ClientReading::Part;
         }
-        (Ok(()), Kind::Success | Kind::Error) => Ok(()),
+        (Ok(()), Kind::Response | Kind::Error) => Ok(()),
         (Ok(()), _) => Err("it is no answer to an action"),
         (Err(_), _) => Err("it is not JSON"),
     };

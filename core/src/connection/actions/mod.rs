@@ -18,11 +18,11 @@ use std::borrow::Cow;
 
 use super::config::Config;
 use crate::action::encode::ActionError;
-use crate::action::{self, ErrorType, Fault, Field, Kind, Record, Version};
+use crate::action::{self, ErrorType, TOOL, Version};
 use crate::json::DecodeError;
 use crate::limits::MAX_ID_BYTES;
 use crate::mcp::{Revision, Side};
-use crate::message::{self, Dialect, Envelope, Frame, MessageRef};
+use crate::message::{Dialect, Envelope, Fault, Field, Frame, Kind, MessageRef};
 
 /// The revision under which handlers see an action. In that revision, too, each request stands alone.
 pub(super) const REVISION: Revision = Revision::NEWEST;
@@ -84,41 +84,33 @@ pub(super) fn are_served(config: &Config) -> bool {
 /// Whether a frame that was decoded as JSON-RPC in vain has a member of it.
 pub(super) fn has_rpc_member(envelope: &Envelope) -> bool {
     let has = |field| envelope.span(field).is_some();
-    has(message::Field::Version)
-        || has(message::Field::Method)
-        || has(message::Field::Result)
-        || envelope.has_id_member()
+    has(Field::Version) || has(Field::Method) || has(Field::Result) || envelope.has_id_member()
 }
 
-/// The dialect in which a frame is answered, read as an action into `record`; `None` if it is no action.
+/// The dialect in which a frame is answered, read as an action into `envelope`; `None` if it is no action.
 #[inline]
 pub(super) fn dialect_of(
     state: DialectState,
     frame: Frame<'_>,
-    record: &Record,
+    envelope: &Envelope,
     is_broken: bool,
 ) -> Option<Dialect> {
     if state.only.is_some() {
         return state.only;
     }
     let is_other = match is_broken {
-        false => record.span(Field::JsonRpc).is_some(),
+        false => envelope.span(Field::Version).is_some(),
         true => !action::is_of_no_other(frame.bytes()),
     };
-    let stream = action::ActionRef::new(frame, record).raw(Field::Stream);
-    (!is_other).then_some(match stream == Some("true") {
-        true => Dialect::ActionStream,
-        false => Dialect::Action,
-    })
+    (!is_other).then_some(envelope.dialect())
 }
 
-/// Says what a frame is that was read as an action into `record`; `message` is the same as a tool call.
+/// Says what a frame is that was read as an action.
 /// `certain` says that nothing else would answer it.
 #[inline]
 pub(super) fn judge(
     config: &Config,
     decoded: Result<(), DecodeError>,
-    record: &Record,
     message: &MessageRef<'_>,
     certain: bool,
 ) -> Reading {
@@ -126,10 +118,10 @@ pub(super) fn judge(
         refusal: Refusal::new(kind, why),
         is_bad: true,
     };
-    let has = |field| record.span(field).is_some();
+    let has = |field| message.envelope().span(field).is_some();
     let looks_like_one =
-        || has(Field::Action) || has(Field::Params) || has(Field::Metadata) || has(Field::Tool);
-    match (decoded, record.kind()) {
+        || has(Field::Name) || has(Field::Arguments) || has(Field::Meta) || has(TOOL);
+    match (decoded, message.kind()) {
         (Ok(()), Kind::Request) => match checked(config, message) {
             Ok(version) => Reading::Request(version),
             Err(refusal) => Reading::Refused {
@@ -137,10 +129,10 @@ pub(super) fn judge(
                 is_bad: false,
             },
         },
-        (Ok(()), Kind::Success | Kind::Error | Kind::Partial) if certain => Reading::Answer,
+        (Ok(()), Kind::Response | Kind::Error | Kind::Notification) if certain => Reading::Answer,
         (Ok(()), Kind::Invalid) if certain || looks_like_one() => {
-            let fault = record.fault().unwrap_or(Fault::NotAnObject);
-            refused(fault.error_type(), fault.message().into())
+            let fault = message.fault().unwrap_or(Fault::NotAnObject);
+            refused(fault.into(), fault.message().into())
         }
         (Err(error), _) if certain => refused(ErrorType::InvalidJson, error.to_string().into()),
         _ => Reading::Other,
@@ -185,10 +177,9 @@ pub(super) fn read_unfinished(
     if state.only.is_none() && !state.last && !begins() {
         return false;
     }
-    let mut record = Record::new();
     // The action breaks off, so decoding fails; an id before the break is still of use.
-    let _ = action::decode(head, config.limits.max_depth, &mut record);
-    *envelope = record.as_call(state.only.unwrap_or(Dialect::Action));
+    let _ = action::decode(head, config.limits.max_depth, envelope);
+    envelope.set_dialect(state.only.unwrap_or(Dialect::Action));
     true
 }
 
@@ -198,14 +189,14 @@ pub(super) fn read_unfinished(
 /// # Errors
 /// If the version is not supported (R-ACT-38).
 pub(super) fn agreed(message: &MessageRef<'_>) -> Result<Option<&'static str>, Refusal> {
-    let Some(token) = message.raw_bytes(message::Field::ProtocolVersion) else {
+    let Some(token) = message.raw_bytes(Field::ProtocolVersion) else {
         return Ok(None);
     };
     let oldest = message.decoded(action::OLDEST_VERSION);
     if let Some(known) = action::known(token).filter(|_| oldest.is_none()) {
         return Ok(Some(known));
     }
-    let Some(said) = message.decoded(message::Field::ProtocolVersion) else {
+    let Some(said) = message.decoded(Field::ProtocolVersion) else {
         let why = "protocol_version must be a string";
         return Err(Refusal::new(ErrorType::Validation, why));
     };

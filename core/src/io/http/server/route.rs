@@ -6,11 +6,11 @@ use super::gate::Admitted;
 use super::headers::{self, SESSION, legacy_session, may_be_action};
 use super::media::check_accept;
 use super::refusal::{HttpRefusal, NO_SESSION, UNKNOWN_VERSION};
-use crate::action::{self, Kind, Record};
+use crate::action;
 use crate::buffer::Input;
 use crate::json::reader;
 use crate::mcp::{Era, Method, Revision, Revisions};
-use crate::message::{self, Envelope, Field, Frame, MessageRef};
+use crate::message::{self, Envelope, Field, Frame, Kind, MessageRef};
 
 /// How a POST is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +105,9 @@ impl Spoken {
     fn is_action(&self, frame: Frame<'_>) -> bool {
         let text = std::str::from_utf8(frame.bytes()).unwrap_or_default();
         let has = |name| reader::find(text, name).is_some();
-        let mut record = Record::new();
-        action::decode(frame, self.max_depth, &mut record).is_ok()
-            && (record.kind() == Kind::Request || record.span(action::Field::Action).is_some())
+        let mut envelope = Envelope::new();
+        action::decode(frame, self.max_depth, &mut envelope).is_ok()
+            && (envelope.kind() == Kind::Request || envelope.span(Field::Name).is_some())
             && !has("jsonrpc")
             && !has("method")
     }
