@@ -55,7 +55,8 @@ impl Wake for Notifier {
 pub struct Alarm(Option<(Instant, Pin<Box<Sleep>>)>);
 
 impl Alarm {
-    /// Returns whether `due` has come; if not, wakes `cx` when it does.
+    /// Returns whether `due` has come; if not, wakes `cx` when it does. If `due` is later than in the last call, the
+    /// timer is moved only once it fires.
     pub fn poll(&mut self, due: Option<Instant>, cx: &mut Context<'_>) -> bool {
         let Some(due) = due else {
             self.0 = None;
@@ -63,10 +64,15 @@ impl Alarm {
         };
         let new = || (due, Box::pin(tokio::time::sleep_until(due.into())));
         let (set, sleep) = self.0.get_or_insert_with(new);
-        if *set != due {
+        loop {
+            if due >= *set && sleep.as_mut().poll(cx).is_pending() {
+                return false;
+            }
+            if due == *set {
+                return true;
+            }
             *set = due;
             sleep.as_mut().reset(due.into());
         }
-        sleep.as_mut().poll(cx).is_ready()
     }
 }

@@ -31,7 +31,7 @@ mod watch;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
@@ -39,6 +39,7 @@ use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use async_task::Runnable;
+use hashbrown::DefaultHashBuilder;
 
 use self::lead::Lead;
 pub(super) use self::lead::Mailbox;
@@ -96,7 +97,7 @@ struct Pool {
     /// Wakes the watch.
     watch: Condvar,
     /// Hashes sources to tags.
-    tags: RandomState,
+    tags: DefaultHashBuilder,
     /// The runtime in whose context jobs run.
     #[cfg(feature = "net")]
     runtime: Option<tokio::runtime::Handle>,
@@ -181,7 +182,7 @@ impl Workers {
                 state: Mutex::default(),
                 lead: OnceLock::new(),
                 watch: Condvar::new(),
-                tags: RandomState::new(),
+                tags: DefaultHashBuilder::default(),
                 #[cfg(feature = "net")]
                 runtime: tokio::runtime::Handle::try_current().ok(),
             }),

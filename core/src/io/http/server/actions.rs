@@ -41,27 +41,27 @@ impl Actions {
     }
 
     /// Serves a posted action.
-    pub async fn post(&self, request: Admitted, body: Input) -> Response<HttpBody> {
-        let version = match version(request.headers()) {
+    pub async fn post(&self, request: &Admitted<'_>, body: Input) -> Response<HttpBody> {
+        let version = match version(request.headers().all) {
             Ok(version) => version,
             Err(refusal) => return refused(refusal, true),
         };
-        let streamed = wants_only_events(request.headers());
-        let exchange = self.exchanges.exchange(&request);
+        let streamed = wants_only_events(&request.headers().accept);
+        let exchange = self.exchanges.exchange(request);
         let answer = self.run(exchange, request, body, streamed).await;
         versioned(answer, &version)
     }
 
     /// Opens or resumes the stream of an action that the query names.
-    pub async fn get(&self, request: Admitted) -> Response<HttpBody> {
-        match version(request.headers()) {
+    pub async fn get(&self, request: &Admitted<'_>) -> Response<HttpBody> {
+        match version(request.headers().all) {
             Ok(version) => versioned(self.open_stream(request).await, &version),
             Err(refusal) => refused(refusal, true),
         }
     }
 
-    async fn open_stream(&self, request: Admitted) -> Answer {
-        if let Some(id) = resumed_action(request.headers()) {
+    async fn open_stream(&self, request: &Admitted<'_>) -> Answer {
+        if let Some(id) = resumed_action(request.headers().all) {
             let reader = self.streams.resume(id, request.principal())?;
             return Ok(match reader {
                 Some(reader) => response::events(reader, self.comment_interval),
@@ -69,7 +69,7 @@ impl Actions {
                 None => response::empty(StatusCode::NO_CONTENT),
             });
         }
-        let mut exchange = self.exchanges.exchange(&request);
+        let mut exchange = self.exchanges.exchange(request);
         let query = request.parts().uri.query().unwrap_or_default();
         let asked = of_query(query, |action| exchange.action_schema(action));
         let asked = asked.map_err(|why| BAD_ACTION.because(why))?;
@@ -84,7 +84,7 @@ impl Actions {
     async fn run(
         &self,
         mut exchange: Box<Exchange>,
-        request: Admitted,
+        request: &Admitted<'_>,
         body: Input,
         streamed: bool,
     ) -> Answer {
@@ -96,7 +96,7 @@ impl Actions {
         let answer = match (messages.pop(), messages.is_empty()) {
             (None, _) if is_done => Err(NO_MESSAGE),
             (Some(message), true) if is_done && streamed => Ok(only_event(&message, reached)),
-            (Some(message), true) if is_done => Ok(whole(exchange.headers(), message, reached)),
+            (Some(message), true) if is_done => Ok(whole(request.headers().all, message, reached)),
             (last, _) => {
                 messages.extend(last);
                 let principal = exchange.principal().cloned();

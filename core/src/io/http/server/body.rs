@@ -9,6 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 
 #[cfg(feature = "compression")]
 use super::gzip::Gzip;
+use super::media::BodyKind;
 use super::sse::SseEvents;
 use crate::io::http::message_bytes::MessageBytes;
 
@@ -21,7 +22,10 @@ const LEAST_BYTES: u64 = 1024;
 ///
 /// # Cancel safety
 /// Dropping the body cancels a request that stands alone (R-CAN-06). A request of a session runs on.
-pub struct HttpBody(Inner);
+pub struct HttpBody {
+    inner: Inner,
+    kind: Option<BodyKind>,
+}
 
 enum Inner {
     Whole(smallvec::IntoIter<[Bytes; 1]>),
@@ -34,24 +38,38 @@ enum Inner {
 
 impl HttpBody {
     pub(super) fn empty() -> Self {
-        Self::whole(MessageBytes::new())
+        Self {
+            inner: Inner::Whole(MessageBytes::new().into_iter()),
+            kind: None,
+        }
     }
 
-    pub(super) fn whole(pieces: MessageBytes) -> Self {
-        Self(Inner::Whole(pieces.into_iter()))
+    pub(super) fn whole(kind: BodyKind, pieces: MessageBytes) -> Self {
+        Self {
+            inner: Inner::Whole(pieces.into_iter()),
+            kind: Some(kind),
+        }
     }
 
     pub(super) fn events(events: SseEvents) -> Self {
-        Self(Inner::Events(Box::new(events)))
+        Self {
+            inner: Inner::Events(Box::new(events)),
+            kind: Some(BodyKind::Events),
+        }
+    }
+
+    /// The type of its content; `None` if it is empty.
+    pub(super) fn kind(&self) -> Option<BodyKind> {
+        self.kind
     }
 
     /// Takes the events, if the body consists of events, for another writer; the body then stays
     /// pending.
     pub(super) fn take_events(&mut self) -> Option<Box<SseEvents>> {
-        match std::mem::replace(&mut self.0, Inner::Elsewhere) {
+        match std::mem::replace(&mut self.inner, Inner::Elsewhere) {
             Inner::Events(events) => Some(events),
             other => {
-                self.0 = other;
+                self.inner = other;
                 None
             }
         }
@@ -66,10 +84,10 @@ impl HttpBody {
             .size_hint()
             .exact()
             .is_some_and(|len| len >= LEAST_BYTES);
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Whole(pieces) if long => {
                 let pieces = std::mem::replace(pieces, MessageBytes::new().into_iter());
-                self.0 = Inner::Gzip(Box::new(Gzip::new(pieces)));
+                self.inner = Inner::Gzip(Box::new(Gzip::new(pieces)));
                 true
             }
             _ => false,
@@ -79,7 +97,7 @@ impl HttpBody {
 
 impl std::fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match &self.0 {
+        f.write_str(match &self.inner {
             Inner::Whole(_) => "HttpBody::Whole",
             #[cfg(feature = "compression")]
             Inner::Gzip(_) => "HttpBody::Gzip",
@@ -97,7 +115,7 @@ impl Body for HttpBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = match &mut self.0 {
+        let piece = match &mut self.inner {
             Inner::Whole(pieces) => pieces.next(),
             #[cfg(feature = "compression")]
             Inner::Gzip(gzip) => std::task::ready!(gzip.poll_piece(cx)),
@@ -108,11 +126,11 @@ impl Body for HttpBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Inner::Whole(pieces) if pieces.as_slice().is_empty())
+        matches!(&self.inner, Inner::Whole(pieces) if pieces.as_slice().is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.inner {
             Inner::Whole(pieces) => SizeHint::with_exact(
                 pieces
                     .as_slice()

@@ -7,8 +7,9 @@ use std::task::Poll;
 
 use bytes::Buf;
 use http_body::Body;
-use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
+use super::headers::RequestHeaders;
 use super::refusal::{BROKEN, HttpRefusal, NO_MESSAGE, NO_ROOM, TOO_LARGE, TOO_SLOW};
 use crate::buffer::{Input, PADDING};
 use crate::connection::{Budget, Held};
@@ -26,8 +27,8 @@ const TURN_BYTES: usize = 256 << 10;
 /// The buffer grows to at most this multiple of the bytes received, up to the announced length.
 const BELIEVED: usize = 16;
 
-fn claimed(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+fn claimed(headers: &RequestHeaders<'_>) -> Option<u64> {
+    headers.content_length?.to_str().ok()?.parse().ok()
 }
 
 /// The memory that the head of a request takes, approximately.
@@ -43,7 +44,7 @@ fn head_bytes(headers: &HeaderMap) -> usize {
 /// When the body is too long, too slow, broken off or empty, or there is no room for it. If
 /// `Content-Length` is set, its length is checked before the body is read.
 pub async fn collect<B: Body>(
-    headers: &HeaderMap,
+    headers: &RequestHeaders<'_>,
     body: B,
     limits: &Limits,
     budget: &Arc<Budget>,
@@ -66,7 +67,7 @@ pub async fn collect<B: Body>(
         Poll::Pending => {
             // Until the body is complete, the request is in no count of requests in flight.
             let mut waiting = Held::of(budget);
-            if !waiting.try_carry(head_bytes(headers) + first) {
+            if !waiting.try_carry(head_bytes(headers.all) + first) {
                 return Err(NO_ROOM);
             }
             let read = tokio::time::timeout(limits.stall_timeout, read).await;
@@ -143,6 +144,7 @@ mod tests {
     use std::task::Context;
 
     use hyper::body::Frame;
+    use hyper::header::CONTENT_LENGTH;
     use tokio::task::JoinSet;
 
     use super::*;
@@ -182,6 +184,7 @@ mod tests {
                     let mut headers = HeaderMap::new();
                     headers.insert("x-long", HeaderValue::from_static("a long value"));
                     let limits = Limits::NETWORK;
+                    let headers = RequestHeaders::of(&headers);
                     collect(&headers, Endless, &limits, &budget).await.err()
                 });
             }
@@ -223,6 +226,7 @@ mod tests {
             let budget = Arc::<Budget>::default();
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_LENGTH, HeaderValue::from(8 << 20));
+            let headers = RequestHeaders::of(&headers);
             let mut collecting = pin!(collect(&headers, Begun(len), &Limits::NETWORK, &budget));
             let polled = poll_fn(|cx| Poll::Ready(collecting.as_mut().poll(cx))).await;
             assert!(polled.is_pending());

@@ -3,12 +3,13 @@
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
-    ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
 use super::body::HttpBody;
+use super::headers::RequestHeaders;
 use super::options::HttpOptions;
 use super::response::empty;
 
@@ -27,9 +28,9 @@ pub struct Page(HeaderValue);
 impl Page {
     /// The page behind a request whose `Origin` has passed the gate; `None` if the option `cors` is
     /// off.
-    pub fn of(parts: &Parts, options: &HttpOptions) -> Option<Self> {
-        let origin = parts.headers.get(ORIGIN).filter(|_| options.cors)?;
-        Some(Self(origin.clone()))
+    pub fn of(headers: &RequestHeaders<'_>, options: &HttpOptions) -> Option<Self> {
+        let origin = headers.origin.first().filter(|_| options.cors)?;
+        Some(Self(HeaderValue::clone(origin)))
     }
 
     /// The answer to a preflight; `None` for any other request.

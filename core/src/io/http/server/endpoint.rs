@@ -126,11 +126,14 @@ impl Endpoint {
         #[cfg(feature = "compression")]
         let compressed = gzip::is_wanted(request.headers(), &self.options);
         let (parts, body) = request.into_parts();
-        let Passed { page, request } = self.gate.pass(Box::new(parts), peer);
-        let response = match request {
-            Ok(admitted) => self.serve(admitted, body).await,
-            Err(response) => *response,
+        let (page, response) = {
+            let Passed { page, request } = self.gate.pass(&parts, peer);
+            match request {
+                Ok(admitted) => (page, self.serve(&admitted, body).await),
+                Err(response) => (page, *response),
+            }
         };
+        let response = response::in_place_of(parts.headers, response);
         #[cfg(feature = "compression")]
         let response = match compressed {
             true => response::compressed(response),
@@ -146,12 +149,12 @@ impl Endpoint {
         }
     }
 
-    async fn serve<B: Body>(&self, request: Admitted, body: B) -> Response<HttpBody> {
+    async fn serve<B: Body>(&self, request: &Admitted<'_>, body: B) -> Response<HttpBody> {
         let in_actions = request.in_actions();
         let answer = match (request.kind(), &self.sessions) {
             (RequestKind::Message, _) => self.post(request, body).await,
-            (RequestKind::EventStream, Some(sessions)) => sessions.open_stream(&request),
-            (RequestKind::EndOfSession, Some(sessions)) => sessions.end(&request),
+            (RequestKind::EventStream, Some(sessions)) => sessions.open_stream(request),
+            (RequestKind::EndOfSession, Some(sessions)) => sessions.end(request),
             (RequestKind::EventStream | RequestKind::EndOfSession, None) => Err(WRONG_METHOD),
             (RequestKind::ActionStream, _) => return Box::pin(self.actions.get(request)).await,
             (RequestKind::WebSocket, _) => {
@@ -161,32 +164,30 @@ impl Endpoint {
         answer.unwrap_or_else(|refusal| response::refused(refusal, in_actions))
     }
 
-    async fn post<B: Body>(&self, request: Admitted, body: B) -> Answer {
-        let by_headers = self.spoken.by_headers(&request)?;
+    async fn post<B: Body>(&self, request: &Admitted<'_>, body: B) -> Answer {
+        let by_headers = self.spoken.by_headers(request)?;
         // An unknown session is refused before the body is read.
         let session = match (by_headers, &self.sessions) {
-            (Some(Route::Session), Some(sessions)) => Some(sessions.named(&request)?),
-            (Some(Route::LegacySession), Some(sessions)) => Some(sessions.named_by_uri(&request)?),
+            (Some(Route::Session), Some(sessions)) => Some(sessions.named(request)?),
+            (Some(Route::LegacySession), Some(sessions)) => Some(sessions.named_by_uri(request)?),
             _ => None,
         };
         let limits = &self.options.limits;
         let body = collect(request.headers(), body, limits, &self.budget).await?;
         let route = match by_headers {
             Some(route) => route,
-            None => self.spoken.by_body(request.headers(), &body)?,
+            None => self.spoken.by_body(&request.headers().accept, &body)?,
         };
         match (route, &self.sessions, session) {
             // Rare futures are boxed, so that those of other requests are smaller.
             (Route::Action, ..) => Ok(Box::pin(self.actions.post(request, body)).await),
             (Route::Session, Some(sessions), Some(session)) => {
-                sessions.post(&session, &request, body).await
+                sessions.post(&session, request, body).await
             }
             (Route::LegacySession, Some(sessions), Some(session)) => {
-                sessions.post_legacy(&session, &request, &body)
+                sessions.post_legacy(&session, request, &body)
             }
-            (Route::Initialize, Some(sessions), _) => {
-                Box::pin(sessions.begin(&request, body)).await
-            }
+            (Route::Initialize, Some(sessions), _) => Box::pin(sessions.begin(request, body)).await,
             _ => self.exchanges.serve(request, body).await,
         }
     }

@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hyper::header::HeaderMap;
 
 use super::header_check;
+use super::headers::RequestHeaders;
 use super::sse::{SseEncoder, SseSource};
 use crate::buffer::Input;
 use crate::connection::Principal;
@@ -27,24 +27,34 @@ use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
 use crate::server::{Hosting, ServerHost};
 
-/// The server's host, which checks the HTTP headers of a request before it handles the message.
-struct Checked {
-    /// The headers of the current request.
-    headers: HeaderMap,
-    inner: ServerHost,
+/// What became of a request, as far as its status depends on it.
+#[derive(Clone, Copy, Default)]
+struct Fate {
     /// A valid request was handed to the server.
     reached: bool,
     /// The body was no message that a server accepts.
     stray: bool,
 }
 
-impl Host for Checked {
+/// The server's host, which checks the HTTP headers of a request before it handles the message.
+struct Checked<'a, 'h> {
+    /// Only while the message is taken in.
+    headers: Option<&'a RequestHeaders<'h>>,
+    inner: &'a mut ServerHost,
+    fate: &'a mut Fate,
+}
+
+impl Host for Checked<'_, '_> {
     fn fits(&mut self, message: &MessageRef<'_>) -> Result<(), (ErrorKind, String)> {
-        header_check::check(&self.headers, message, self.inner.registry())
+        match self.headers {
+            Some(headers) => header_check::check(headers, message, self.inner.registry()),
+            // A member of a batch: the headers are those of the whole batch.
+            None => Err((ErrorKind::HeaderMismatch, "it has no headers".to_owned())),
+        }
     }
 
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
-        self.reached = true;
+        self.fate.reached = true;
         self.inner.request(request, answer)
     }
 
@@ -77,7 +87,7 @@ impl Host for Checked {
     }
 
     fn stray(&mut self, _: Stray, _: &[u8]) {
-        self.stray = true;
+        self.fate.stray = true;
     }
 }
 
@@ -85,7 +95,8 @@ impl Host for Checked {
 pub struct Exchange {
     connection: Connection,
     stream: StreamId,
-    host: Checked,
+    host: ServerHost,
+    fate: Fate,
     bell: Arc<Notifier>,
     alarm: Alarm,
     /// The principal that sends the request.
@@ -110,17 +121,13 @@ impl Exchange {
             connection.set_principal(principal.clone());
         }
         let handle = connection.handle();
-        let host = Checked {
-            headers: HeaderMap::new(),
-            inner: hosting.host(handle, Some(timers)),
-            reached: false,
-            stray: false,
-        };
+        let host = hosting.host(handle, Some(timers));
         Self {
             stream: connection.open_stream(Framing::Whole),
             handles: connection.handles(),
             connection,
             host,
+            fate: Fate::default(),
             bell,
             alarm: Alarm::default(),
             principal: principal.cloned(),
@@ -130,7 +137,7 @@ impl Exchange {
     /// Sets the source of the request.
     pub fn sent_from(&mut self, source: RequestSource) {
         self.connection.set_source(&source);
-        self.host.inner.sent_from(source);
+        self.host.sent_from(source);
     }
 
     /// The principal that sends the request.
@@ -152,11 +159,10 @@ impl Exchange {
         // Checked first: the owner of a handle could act on the connection at any time.
         let renewed = self.connection.handles() == self.handles
             && self.connection.reset(Framing::Whole, Instant::now())
-            && self.host.inner.renew();
+            && self.host.renew();
         if renewed {
             self.bell.reset();
-            self.host.headers.clear();
-            (self.host.reached, self.host.stray) = (false, false);
+            self.fate = Fate::default();
         }
         renewed
     }
@@ -168,30 +174,39 @@ impl Exchange {
 
     /// The input schema of an action.
     pub fn action_schema(&mut self, action: &str) -> Option<String> {
-        let registry = self.host.inner.registry();
+        let registry = self.host.registry();
         let tool = registry.tool_at(registry.tool(action)?)?;
         Some(tool.input_schema.to_string())
     }
 
     /// Whether a GET may run that action.
     pub fn runs_on_get(&mut self, tool: Option<&str>, action: &str) -> bool {
-        self.host.inner.runs_on_get(tool, action)
+        self.host.runs_on_get(tool, action)
+    }
+
+    /// The connection, and its host.
+    fn both(&mut self) -> (&mut Connection, Checked<'_, 'static>) {
+        let host = Checked {
+            headers: None,
+            inner: &mut self.host,
+            fate: &mut self.fate,
+        };
+        (&mut self.connection, host)
     }
 
     /// Begins with the headers and the whole body. `head` is set if the host asked for heads.
-    pub fn begin(&mut self, headers: HeaderMap, body: Input, head: Option<Arc<Head>>) {
+    pub fn begin(&mut self, headers: &RequestHeaders<'_>, body: Input, head: Option<Arc<Head>>) {
         if head.is_some() {
-            self.host.inner.carried(self.stream, head);
+            self.host.carried(self.stream, head);
         }
-        self.host.headers = headers;
+        let mut host = Checked {
+            headers: Some(headers),
+            inner: &mut self.host,
+            fate: &mut self.fate,
+        };
         *self.connection.input(self.stream) = body;
         self.connection
-            .receive_end(self.stream, Instant::now(), &mut self.host);
-    }
-
-    /// The headers of the request.
-    pub fn headers(&self) -> &HeaderMap {
-        &self.host.headers
+            .receive_end(self.stream, Instant::now(), &mut host);
     }
 
     /// Whether nothing more will be written.
@@ -201,12 +216,12 @@ impl Exchange {
 
     /// Whether the server itself answered, rather than the protocol layer before it.
     pub fn reached_server(&self) -> bool {
-        self.host.reached
+        self.fate.reached
     }
 
     /// Whether the body was no message that a server accepts.
     pub fn is_stray(&self) -> bool {
-        self.host.stray
+        self.fate.stray
     }
 
     /// Takes the output: one message per line.
@@ -223,16 +238,16 @@ impl Exchange {
     /// Ends the exchange gracefully within `grace`.
     pub fn drain(&mut self, grace: Duration) {
         let why = ConnectionError::ShuttingDown;
-        self.connection
-            .drain(Instant::now(), grace, why, &mut self.host);
+        let (connection, mut host) = self.both();
+        connection.drain(Instant::now(), grace, why, &mut host);
     }
 
     /// Drives the exchange. `Ready` when there is output or the exchange is done.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             if self.bell.watch(cx) {
-                let now = Instant::now();
-                self.connection.handle_submissions(now, &mut self.host);
+                let (connection, mut host) = self.both();
+                connection.handle_submissions(Instant::now(), &mut host);
             }
             if self.is_done() || !self.connection.output(self.stream).is_empty() {
                 return Poll::Ready(());
@@ -240,16 +255,16 @@ impl Exchange {
             if !self.alarm.poll(self.connection.poll_timeout(), cx) {
                 return Poll::Pending;
             }
-            let now = Instant::now();
-            self.connection.handle_timeout(now, &mut self.host);
+            let (connection, mut host) = self.both();
+            connection.handle_timeout(Instant::now(), &mut host);
         }
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.connection
-            .close(ConnectionError::ClosedByPeer, &mut self.host);
+        let (connection, mut host) = self.both();
+        connection.close(ConnectionError::ClosedByPeer, &mut host);
     }
 }
 

@@ -47,7 +47,7 @@ impl Exchanges {
     }
 
     /// Creates the exchange of a request, or takes a finished one of the same principal.
-    pub fn exchange(&self, request: &Admitted) -> Box<Exchange> {
+    pub fn exchange(&self, request: &Admitted<'_>) -> Box<Exchange> {
         let principal = request.principal();
         let mut exchange = self.pool.take(principal).unwrap_or_else(|| {
             let timers = self.timekeeper.handle(&self.config);
@@ -59,9 +59,9 @@ impl Exchanges {
     }
 
     /// Hands a request to its exchange, and waits until the exchange is done or has something to say.
-    pub async fn begin(&self, exchange: &mut Exchange, request: Admitted, body: Input) {
+    pub async fn begin(&self, exchange: &mut Exchange, request: &Admitted<'_>, body: Input) {
         let head = self.hosting.wants_heads().then(|| request.head(None));
-        exchange.begin(request.into_parts().headers, body, head);
+        exchange.begin(request.headers(), body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
     }
 
@@ -69,8 +69,8 @@ impl Exchanges {
     ///
     /// # Errors
     /// When the body is not a message that a server accepts.
-    pub async fn serve(&self, request: Admitted, body: Input) -> Answer {
-        let mut exchange = self.exchange(&request);
+    pub async fn serve(&self, request: &Admitted<'_>, body: Input) -> Answer {
+        let mut exchange = self.exchange(request);
         self.begin(&mut exchange, request, body).await;
         self.answer(exchange)
     }
@@ -82,19 +82,20 @@ impl Exchanges {
             let interval = self.options.comment_interval;
             return Ok(response::events(self.answering(exchange), interval));
         }
-        let messages = messages(exchange.take());
+        let mut messages = messages(exchange.take());
         let (is_stray, reached_server) = (exchange.is_stray(), exchange.reached_server());
         self.finish(exchange);
-        match &messages[..] {
+        match (messages.pop(), messages.is_empty()) {
             // R-HTP-05
-            [] if !is_stray => Ok(response::empty(StatusCode::ACCEPTED)),
-            [] => Err(NO_MESSAGE),
-            [message] => {
-                let status = response::status(message, reached_server);
-                Ok(response::message(status, message.clone()))
+            (None, _) if !is_stray => Ok(response::empty(StatusCode::ACCEPTED)),
+            (None, _) => Err(NO_MESSAGE),
+            (Some(message), true) => {
+                let status = response::status(&message, reached_server);
+                Ok(response::message(status, message))
             }
-            _ => {
+            (Some(last), false) => {
                 let mut events = SseEncoder::default();
+                messages.push(last);
                 messages.iter().for_each(|each| events.event(None, each));
                 Ok(response::whole_events(events))
             }

@@ -14,7 +14,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 
@@ -22,7 +21,7 @@ use super::body::HttpBody;
 use super::cors::Page;
 use super::credentials::{self, identify};
 use super::forwarded::Network;
-use super::headers::{is_action_stream, is_in_actions, is_websocket};
+use super::headers::{RequestHeaders, is_action_stream, is_websocket};
 use super::media::{EVENTS, accepts, is_json};
 use super::options::HttpOptions;
 use super::origin;
@@ -49,30 +48,31 @@ pub enum RequestKind {
 }
 
 /// A request that has passed the gate, without its body. Only the gate creates one.
-pub struct Admitted {
-    parts: Box<Parts>,
+pub struct Admitted<'a> {
+    parts: &'a Parts,
+    headers: RequestHeaders<'a>,
     kind: RequestKind,
     in_actions: bool,
     peer: Option<PeerAddress>,
     principal: Option<Principal>,
 }
 
-impl Admitted {
+impl<'a> Admitted<'a> {
     pub fn kind(&self) -> RequestKind {
         self.kind
     }
 
-    /// Whether the answer is written in the action dialect, even if the request is refused.
+    /// Whether the answer is written in the action dialect, even if the request is refused (F-63).
     pub fn in_actions(&self) -> bool {
         self.in_actions
     }
 
-    pub fn parts(&self) -> &Parts {
-        &self.parts
+    pub fn parts(&self) -> &'a Parts {
+        self.parts
     }
 
-    pub fn headers(&self) -> &HeaderMap {
-        &self.parts.headers
+    pub fn headers(&self) -> &RequestHeaders<'a> {
+        &self.headers
     }
 
     /// The principal that sent the request: the verifier's, or the one that the host put into the extensions.
@@ -82,16 +82,15 @@ impl Admitted {
 
     /// The source that the limits count the request for: its principal, or else its address.
     pub fn source(&self, trusted: &[Network]) -> RequestSource {
-        credentials::source(trusted, self.headers(), self.peer).or_principal(self.principal())
+        credentials::source(trusted, self.headers.all, self.peer).or_principal(self.principal())
     }
 
     /// A copy of the head, for executors that want one. `session` is the id of the request's session.
     pub fn head(&self, session: Option<&str>) -> Arc<Head> {
-        let parts = &self.parts;
-        let target = parts.uri.path_and_query();
-        let headers = parts.headers.iter();
+        let target = self.parts.uri.path_and_query();
+        let headers = self.headers.all.iter();
         Arc::new(Head {
-            method: parts.method.as_str().into(),
+            method: self.parts.method.as_str().into(),
             target: target.map_or("/", |target| target.as_str()).into(),
             headers: headers
                 .map(|(name, value)| (name.as_str().into(), value.as_bytes().into()))
@@ -100,18 +99,14 @@ impl Admitted {
             peer: self.peer.map(|peer| peer.0),
         })
     }
-
-    pub fn into_parts(self) -> Parts {
-        *self.parts
-    }
 }
 
 /// The gate's result for one request.
-pub struct Passed {
+pub struct Passed<'a> {
     /// The page that sent the request, if it may read the answer.
     pub page: Option<Page>,
     /// The request, or the response to one that is refused or already answered.
-    pub request: Result<Admitted, Box<Response<HttpBody>>>,
+    pub request: Result<Admitted<'a>, Box<Response<HttpBody>>>,
 }
 
 /// The gate of one endpoint.
@@ -146,18 +141,19 @@ impl Gate {
     }
 
     /// Checks a request from `peer`.
-    pub fn pass(&self, parts: Box<Parts>, peer: Option<PeerAddress>) -> Passed {
-        let in_actions = self.actions && is_in_actions(&parts.headers);
+    pub fn pass<'a>(&self, parts: &'a Parts, peer: Option<PeerAddress>) -> Passed<'a> {
+        let headers = RequestHeaders::of(&parts.headers);
+        let in_actions = self.actions && headers.names_action_version;
         let mut page = None;
-        let request = match origin::check(&parts.uri, &parts.headers, &self.options) {
+        let request = match origin::check(&parts.uri, &headers, &self.options) {
             Err(refusal) => Err(refusal),
             Ok(()) => {
-                page = Page::of(&parts, &self.options);
-                if let Some(answer) = page.as_ref().and_then(|page| page.preflight(&parts)) {
+                page = Page::of(&headers, &self.options);
+                if let Some(answer) = page.as_ref().and_then(|page| page.preflight(parts)) {
                     let request = Err(Box::new(answer));
                     return Passed { page, request };
                 }
-                self.identified(parts, peer, in_actions)
+                self.identified(parts, headers, peer, in_actions)
             }
         };
         let request = request.map_err(|refusal| Box::new(refused(refusal, in_actions)));
@@ -165,7 +161,11 @@ impl Gate {
     }
 
     /// The kind of a request (R-HTP-01, R-HTP-02, R-HTP-11, R-SES-06).
-    fn kind(&self, parts: &Parts) -> Result<RequestKind, HttpRefusal> {
+    fn kind(
+        &self,
+        parts: &Parts,
+        headers: &RequestHeaders<'_>,
+    ) -> Result<RequestKind, HttpRefusal> {
         let (path, own) = (parts.uri.path(), &*self.options.path);
         let upgrades = self.options.websocket && is_websocket(parts);
         if !upgrades && self.actions && is_action_stream(parts, own) {
@@ -176,33 +176,35 @@ impl Gate {
         }
         match parts.method {
             _ if upgrades => Ok(RequestKind::WebSocket),
-            Method::POST if is_json(&parts.headers) => Ok(RequestKind::Message),
+            Method::POST if is_json(&headers.content_type) => Ok(RequestKind::Message),
             Method::POST => Err(NOT_JSON),
             Method::GET if !self.sessions => Err(WRONG_METHOD),
-            Method::GET if accepts(&parts.headers, EVENTS) => Ok(RequestKind::EventStream),
+            Method::GET if accepts(&headers.accept, EVENTS) => Ok(RequestKind::EventStream),
             Method::GET => Err(NOT_ACCEPTED_EVENTS),
             Method::DELETE if self.sessions => Ok(RequestKind::EndOfSession),
             _ => Err(WRONG_METHOD),
         }
     }
 
-    fn identified(
+    fn identified<'a>(
         &self,
-        mut parts: Box<Parts>,
+        parts: &'a Parts,
+        headers: RequestHeaders<'a>,
         peer: Option<PeerAddress>,
         in_actions: bool,
-    ) -> Result<Admitted, HttpRefusal> {
-        let kind = self.kind(&parts)?;
-        let known = parts.extensions.remove::<Principal>();
+    ) -> Result<Admitted<'a>, HttpRefusal> {
+        let kind = self.kind(parts, &headers)?;
+        let known = parts.extensions.get::<Principal>().cloned();
         let principal = match &self.policy {
             Some(policy) if known.is_none() => {
                 let trusted = &self.options.trusted_proxies;
-                Some(identify(policy, trusted, &parts, peer, in_actions)?)
+                Some(identify(policy, trusted, parts, peer, in_actions)?)
             }
             _ => known,
         };
         Ok(Admitted {
             parts,
+            headers,
             kind,
             in_actions,
             peer,
@@ -219,10 +221,10 @@ impl HttpOptions {
     /// # Errors
     /// The status that the request is refused with, and the reason.
     pub fn screen<B>(&self, request: &Request<B>) -> Result<(), (StatusCode, Cow<'static, str>)> {
-        let headers = request.headers();
-        let screened = origin::check(request.uri(), headers, self);
-        let refusal = match screened {
-            Ok(()) if *request.method() != Method::POST || is_json(headers) => return Ok(()),
+        let headers = RequestHeaders::of(request.headers());
+        let is_message = *request.method() == Method::POST;
+        let refusal = match origin::check(request.uri(), &headers, self) {
+            Ok(()) if !is_message || is_json(&headers.content_type) => return Ok(()),
             Ok(()) => NOT_JSON,
             Err(refusal) => refusal,
         };
@@ -245,9 +247,9 @@ mod tests {
             .header("accept", "application/json, text/event-stream;q=0.9");
         let (parts, ()) = change(request).body(()).unwrap().into_parts();
         let gate = Gate::new(&Arc::default(), (false, false), None);
-        match gate.pass(Box::new(parts), None).request {
+        match gate.pass(&parts, None).request {
             Err(response) => response.status().as_u16(),
-            Ok(admitted) => media::check_accept(admitted.headers())
+            Ok(admitted) => media::check_accept(&admitted.headers().accept)
                 .map_or_else(|refusal| refusal.status_code().as_u16(), |()| 200),
         }
     }

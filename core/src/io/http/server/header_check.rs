@@ -5,9 +5,9 @@ use std::fmt::Display;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{AsHeaderName, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::headers::{METHOD, NAME, VERSION};
+use super::headers::{METHOD, NAME, RequestHeaders, VERSION, Values};
 use crate::json::reader;
 use crate::mcp::header::HeaderParam;
 use crate::mcp::{ErrorKind, Method};
@@ -19,7 +19,7 @@ use crate::server::Registry;
 /// # Errors
 /// A sentence that says which header does not match.
 pub fn check(
-    headers: &HeaderMap,
+    headers: &RequestHeaders<'_>,
     message: &MessageRef<'_>,
     registry: &Registry,
 ) -> Result<(), (ErrorKind, String)> {
@@ -28,11 +28,8 @@ pub fn check(
 
 /// Whether a header that occurs once equals, byte by byte, a field of the message that is a string
 /// without escapes: the fast path.
-fn says(headers: &HeaderMap, name: &HeaderName, message: &MessageRef<'_>, field: Field) -> bool {
-    let mut all = headers.get_all(name).iter();
-    let (Some(said), None) = (all.next(), all.next()) else {
-        return false;
-    };
+fn says(values: &[&HeaderValue], message: &MessageRef<'_>, field: Field) -> bool {
+    let [said] = values else { return false };
     let token = message.raw_bytes(field);
     let own = token.and_then(|token| token.strip_prefix(b"\"")?.strip_suffix(b"\""));
     own.is_some_and(|own| own == said.as_bytes() && own.iter().all(|byte| is_plain(*byte)))
@@ -43,21 +40,26 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' | b':')
 }
 
-fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> Result<(), String> {
-    let plainly = |name: &HeaderName, field| says(headers, name, message, field);
+fn fits(
+    headers: &RequestHeaders<'_>,
+    message: &MessageRef<'_>,
+    registry: &Registry,
+) -> Result<(), String> {
     let method = message.method().unwrap_or_default();
-    if !plainly(&VERSION, Field::ProtocolVersion) || !plainly(&METHOD, Field::Method) {
+    if !says(&headers.version, message, Field::ProtocolVersion)
+        || !says(&headers.method, message, Field::Method)
+    {
         let version = message.decoded(Field::ProtocolVersion);
         if method == Method::Initialize.name() && version.is_none() {
             // R-ERA-06: a client that still begins with a handshake is told which revisions are spoken.
             return Ok(());
         }
-        let said = needed(headers, &VERSION)?;
+        let said = needed(&headers.version, &VERSION)?;
         // R-ERA-05: a version that the message lacks is reported by the check of the envelope.
         if version.is_some_and(|own| own != said) {
             return Err(differs(&VERSION, &said));
         }
-        let said = needed(headers, &METHOD)?;
+        let said = needed(&headers.method, &METHOD)?;
         if said != method {
             return Err(differs(&METHOD, &said));
         }
@@ -78,8 +80,8 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
         _ => None,
     };
     let Some(own) = own else { return Ok(()) };
-    if !field.is_some_and(|field| plainly(&NAME, field)) {
-        let said = needed(headers, &NAME)?;
+    if !field.is_some_and(|field| says(&headers.name, message, field)) {
+        let said = needed(&headers.name, &NAME)?;
         if decoded(&said)? != own {
             return Err(differs(&NAME, &said));
         }
@@ -95,14 +97,15 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
     let arguments = message.arguments().unwrap_or("{}");
     params
         .iter()
-        .try_for_each(|param| check_param(headers, param, arguments))
+        .try_for_each(|param| check_param(headers.all, param, arguments))
 }
 
 /// Compares the header of one argument with the argument (R-HDR-05, R-HDR-06, R-HDR-13).
 fn check_param(headers: &HeaderMap, param: &HeaderParam, arguments: &str) -> Result<(), String> {
     let path: Vec<_> = param.path.iter().map(String::as_str).collect();
     let own = reader::find_path(arguments, &path).filter(|own| *own != "null");
-    let said = value(headers, &*param.header)?;
+    let values: Values<'_> = headers.get_all(&*param.header).iter().collect();
+    let said = value(&values, &param.header)?;
     let (own, said) = match (own, said) {
         (None, None) => return Ok(()),
         (Some(own), Some(said)) => (own, said),
@@ -134,21 +137,20 @@ fn differs(name: impl Display, said: &str) -> String {
 }
 
 /// The value of a required header.
-fn needed<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Cow<'h, str>, String> {
-    value(headers, name)?.ok_or_else(|| missing(name))
+fn needed<'h>(values: &[&'h HeaderValue], name: &HeaderName) -> Result<Cow<'h, str>, String> {
+    value(values, name)?.ok_or_else(|| missing(name))
 }
 
 /// The trimmed value of a header, which may occur at most once.
-fn value<N>(headers: &HeaderMap, name: N) -> Result<Option<Cow<'_, str>>, String>
-where
-    N: AsHeaderName + Display + Copy,
-{
-    let mut all = headers.get_all(name).iter();
-    let (first, second) = (all.next(), all.next());
-    if second.is_some() {
-        return Err(format!("{name} occurs more than once"));
+fn value<'h>(
+    values: &[&'h HeaderValue],
+    name: impl Display,
+) -> Result<Option<Cow<'h, str>>, String> {
+    match values {
+        [] => Ok(None),
+        [value] => Ok(Some(text(value))),
+        _ => Err(format!("{name} occurs more than once")),
     }
-    Ok(first.map(|value| text(value)))
 }
 
 /// Bytes beyond ASCII are read as UTF-8; they never equal a value that a sender may write unencoded.

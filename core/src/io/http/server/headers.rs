@@ -3,6 +3,7 @@
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Method, Uri};
+use smallvec::SmallVec;
 
 use crate::action::STREAM;
 use crate::io::net::handshake::lists;
@@ -19,14 +20,80 @@ pub const ACTION_MIN_VERSION: HeaderName = HeaderName::from_static("mcp-min-vers
 /// The query of the URI that clients of 2024-11-05 POST to, before the name of their session.
 const LEGACY: &str = "session=";
 
-/// Whether the answer to a request is written in the action dialect, even if it is refused.
-pub fn is_in_actions(headers: &HeaderMap) -> bool {
-    headers.contains_key(ACTION_VERSION)
+/// All values of one header. Most headers occur once.
+pub type Values<'h> = SmallVec<[&'h HeaderValue; 1]>;
+
+/// The headers that the checks of every POST read, found in one pass. A look-up by name for each of them would
+/// take several times as long.
+pub struct RequestHeaders<'h> {
+    /// All headers, also those that are not listed here.
+    pub all: &'h HeaderMap,
+    pub host: Values<'h>,
+    pub origin: Values<'h>,
+    /// `Sec-Fetch-Site`
+    pub site: Values<'h>,
+    /// `Sec-Fetch-Mode`
+    pub mode: Values<'h>,
+    pub accept: Values<'h>,
+    pub content_type: Values<'h>,
+    /// The announced length of the body. hyper has checked it.
+    pub content_length: Option<&'h HeaderValue>,
+    pub session: Option<&'h HeaderValue>,
+    pub version: Values<'h>,
+    pub method: Values<'h>,
+    pub name: Values<'h>,
+    /// Whether the request names a version of the action dialect.
+    pub names_action_version: bool,
 }
 
-/// Whether the headers leave open whether a POST is an action.
-pub fn may_be_action(headers: &HeaderMap) -> bool {
-    !headers.contains_key(VERSION) && !headers.contains_key(SESSION)
+impl<'h> RequestHeaders<'h> {
+    pub fn of(all: &'h HeaderMap) -> Self {
+        let mut found = Self {
+            all,
+            host: Values::new(),
+            origin: Values::new(),
+            site: Values::new(),
+            mode: Values::new(),
+            accept: Values::new(),
+            content_type: Values::new(),
+            content_length: None,
+            session: None,
+            version: Values::new(),
+            method: Values::new(),
+            name: Values::new(),
+            names_action_version: false,
+        };
+        for (name, value) in all {
+            match name.as_str() {
+                "host" => found.host.push(value),
+                "origin" => found.origin.push(value),
+                "sec-fetch-site" => found.site.push(value),
+                "sec-fetch-mode" => found.mode.push(value),
+                "accept" => found.accept.push(value),
+                "content-type" => found.content_type.push(value),
+                "content-length" => found.content_length = Some(value),
+                "mcp-session-id" => found.session = found.session.or(Some(value)),
+                "mcp-protocol-version" => found.version.push(value),
+                "mcp-method" => found.method.push(value),
+                "mcp-name" => found.name.push(value),
+                "mcp-version" => found.names_action_version = true,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The revision that the request names, or would name if it were readable.
+    pub fn revision(&self) -> Option<&'h str> {
+        let version = self.version.first()?.as_bytes();
+        Some(std::str::from_utf8(version.trim_ascii()).unwrap_or_default())
+    }
+
+    /// Whether the request names neither a revision nor a session: then a POST may be an action, and a GET comes
+    /// from a client of 2024-11-05 (R-ERA-15).
+    pub fn names_nothing(&self) -> bool {
+        self.version.is_empty() && self.session.is_none()
+    }
 }
 
 /// Whether a request asks for the stream of an action: a GET of the endpoint's path with `/stream`.
@@ -52,17 +119,6 @@ pub fn is_websocket(parts: &Parts) -> bool {
     parts.method == Method::GET
         && lists(&parts.headers, UPGRADE, "websocket")
         && lists(&parts.headers, CONNECTION, "upgrade")
-}
-
-/// The revision that a request names, or would name if it were readable.
-pub fn version(headers: &HeaderMap) -> Option<&str> {
-    let version = headers.get(VERSION).map(HeaderValue::as_bytes)?;
-    Some(std::str::from_utf8(version.trim_ascii()).unwrap_or_default())
-}
-
-/// Whether a GET comes from a client of 2024-11-05 (R-ERA-15).
-pub fn is_legacy_stream(headers: &HeaderMap) -> bool {
-    !headers.contains_key(SESSION) && !headers.contains_key(VERSION)
 }
 
 /// The URI that a client of 2024-11-05 POSTs to (R-LEG-02).

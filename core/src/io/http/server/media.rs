@@ -1,33 +1,53 @@
 //! Media types: the type of a request body, and the types of answer that a client accepts.
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use hyper::header::HeaderValue;
 
 use super::refusal::{HttpRefusal, NOT_ACCEPTED_BOTH};
 
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
+
+/// The type of a response body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    Json,
+    Events,
+}
+
+impl BodyKind {
+    /// The value of `Content-Type`.
+    pub fn content_type(self) -> HeaderValue {
+        const OF_JSON: HeaderValue = HeaderValue::from_static(JSON);
+        const OF_EVENTS: HeaderValue = HeaderValue::from_static(EVENTS);
+        match self {
+            Self::Json => OF_JSON,
+            Self::Events => OF_EVENTS,
+        }
+    }
+}
+
 /// The `Accept` value that most clients send.
 const BOTH: &str = "application/json, text/event-stream";
 
-/// Whether the `Content-Type` is JSON (R-HTP-02).
-pub fn is_json(headers: &HeaderMap) -> bool {
-    let mut all = headers.get_all(CONTENT_TYPE).iter().peekable();
-    all.peek().is_some()
-        && all.all(|kind| {
-            kind == JSON
-                || kind
-                    .to_str()
-                    .is_ok_and(|kind| essence(kind).eq_ignore_ascii_case(JSON))
-        })
+/// Whether the values of `Content-Type` are JSON (R-HTP-02).
+pub fn is_json(kinds: &[&HeaderValue]) -> bool {
+    let is_json = |kind: &&HeaderValue| {
+        *kind == JSON
+            || kind
+                .to_str()
+                .is_ok_and(|kind| essence(kind).eq_ignore_ascii_case(JSON))
+    };
+    !kinds.is_empty() && kinds.iter().all(is_json)
 }
 
-/// Checks that a client that posts a JSON-RPC message accepts the answer in either form (R-HTP-03).
+/// Checks that a client that posts a JSON-RPC message accepts the answer in either form, by the values of its
+/// `Accept` (R-HTP-03).
 ///
 /// # Errors
-/// When `Accept` excludes one of the two.
-pub fn check_accept(headers: &HeaderMap) -> Result<(), HttpRefusal> {
-    let is_usual = || headers.get(ACCEPT).is_some_and(|said| said == BOTH);
-    match is_usual() || accepts(headers, JSON) && accepts(headers, EVENTS) {
+/// When they exclude one of the two.
+pub fn check_accept(said: &[&HeaderValue]) -> Result<(), HttpRefusal> {
+    let is_usual = said.first().is_some_and(|said| *said == BOTH);
+    match is_usual || accepts(said, JSON) && accepts(said, EVENTS) {
         true => Ok(()),
         false => Err(NOT_ACCEPTED_BOTH),
     }
@@ -63,26 +83,22 @@ fn closeness(range: &str, kind: &str) -> Option<u8> {
     }
 }
 
-/// Whether the client accepts an answer of that type; without `Accept` it accepts any. The range that
-/// names the type most closely decides (RFC 9110, 12.5.1).
-pub fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    let mut all = headers.get_all(ACCEPT).iter().peekable();
-    let nothing_said = all.peek().is_none();
-    let ranges = all
+/// Whether a client whose `Accept` has these values accepts an answer of that type; without `Accept` it accepts
+/// any. The range that names the type most closely decides (RFC 9110, 12.5.1).
+pub fn accepts(said: &[&HeaderValue], kind: &str) -> bool {
+    let ranges = said
+        .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','));
     let closest = ranges
         .filter_map(|range| Some((closeness(range, kind)?, has_weight(range))))
         .max();
-    nothing_said || closest.is_some_and(|(_, is_wanted)| is_wanted)
+    said.is_empty() || closest.is_some_and(|(_, is_wanted)| is_wanted)
 }
 
 /// Whether the client accepts the answer to an action only as events.
-pub fn wants_only_events(headers: &HeaderMap) -> bool {
-    let mut all = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|it| it.to_str().ok());
+pub fn wants_only_events(said: &[&HeaderValue]) -> bool {
+    let mut all = said.iter().filter_map(|it| it.to_str().ok());
     let mut events = false;
     let json = all.any(|value| {
         events |= value.contains(EVENTS);
@@ -112,9 +128,9 @@ mod tests {
             ("text/*", false),
             ("", false),
         ] {
-            let headers = HeaderMap::from_iter([(ACCEPT, said.parse().unwrap())]);
-            assert_eq!(accepts(&headers, JSON), accepted, "{said}");
+            let value = said.parse().unwrap();
+            assert_eq!(accepts(&[&value], JSON), accepted, "{said}");
         }
-        assert!(accepts(&HeaderMap::new(), JSON));
+        assert!(accepts(&[], JSON));
     }
 }

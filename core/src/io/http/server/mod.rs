@@ -27,6 +27,7 @@
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
 //! | `action_streams` | streams of actions, kept for clients that reconnect |
 //! | `refusal`, `response`, `body`, `sse`, `gzip` | refusals, responses and their bodies |
+//! | `head_timer` | the time in which the head of a request arrives |
 //! | `detach`, `chunked_events` | event streams that go on without hyper's buffers |
 //! | `timekeeper` | timers that outlive requests |
 //! | `websocket` | WebSocket at the same path |
@@ -50,6 +51,7 @@ mod forwarded;
 mod gate;
 #[cfg(feature = "compression")]
 mod gzip;
+mod head_timer;
 mod header_check;
 mod headers;
 mod media;

@@ -1,10 +1,11 @@
 //! Responses: their statuses, headers and bodies.
 
 use std::borrow::Cow;
+use std::mem;
 use std::time::Duration;
 
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION,
     WWW_AUTHENTICATE,
 };
 #[cfg(feature = "compression")]
@@ -13,7 +14,7 @@ use hyper::{Response, StatusCode};
 use smallvec::smallvec;
 
 use super::body::HttpBody;
-use super::media::{EVENTS, JSON};
+use super::media::BodyKind;
 use super::refusal::HttpRefusal;
 use super::sse::{SseEncoder, SseEvents, SseSource};
 use crate::action::ErrorType;
@@ -25,6 +26,9 @@ use crate::message::encode::{self, ErrorId};
 
 /// A response, or why the request is refused.
 pub type Answer = Result<Response<HttpBody>, HttpRefusal>;
+
+/// Most headers that a map has room for which a connection keeps between requests: 3 KB.
+const KEPT_HEADERS: usize = 24;
 
 /// Longest answer that is searched for an error code, in bytes: errors are short.
 const ERROR_BYTES: usize = 64 << 10;
@@ -79,6 +83,23 @@ fn status_of(code: Option<i64>) -> StatusCode {
     }
 }
 
+/// Finishes a response with its `Content-Type`, in the header map of the request, so that neither allocates one: hyper
+/// reads the headers of a connection's next request into the map of the last response. A connection does not
+/// keep the map of a request with many headers.
+pub fn in_place_of(mut map: HeaderMap, mut response: Response<HttpBody>) -> Response<HttpBody> {
+    let kind = response.body().kind();
+    let own = response.headers_mut();
+    if map.capacity() <= KEPT_HEADERS {
+        map.clear();
+        map.extend(mem::take(own));
+        *own = map;
+    }
+    if let Some(kind) = kind {
+        own.insert(CONTENT_TYPE, kind.content_type());
+    }
+    response
+}
+
 /// A response without a body.
 pub fn empty(status: StatusCode) -> Response<HttpBody> {
     with(status, HttpBody::empty())
@@ -92,10 +113,7 @@ fn with(status: StatusCode, body: HttpBody) -> Response<HttpBody> {
 
 /// A response of one JSON text.
 pub fn json(status: StatusCode, text: MessageBytes) -> Response<HttpBody> {
-    let mut response = with(status, HttpBody::whole(text));
-    let kind = HeaderValue::from_static(JSON);
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+    with(status, HttpBody::whole(BodyKind::Json, text))
 }
 
 /// A response of one JSON-RPC message; its retry time or required scope is repeated in a header.
@@ -130,13 +148,13 @@ pub fn events(source: impl SseSource + 'static, comment_interval: Duration) -> R
 
 /// A stream of events that are all written already.
 pub fn whole_events(events: SseEncoder) -> Response<HttpBody> {
-    stream(HttpBody::whole(events.finish().into_iter().collect()))
+    let pieces = events.finish().into_iter().collect();
+    stream(HttpBody::whole(BodyKind::Events, pieces))
 }
 
 fn stream(body: HttpBody) -> Response<HttpBody> {
     let mut response = with(StatusCode::OK, body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // R-HTP-15
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

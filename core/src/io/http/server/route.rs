@@ -1,9 +1,9 @@
 //! Decides how a POST is served: by its headers, or else by its body.
 
-use hyper::header::HeaderMap;
+use hyper::header::HeaderValue;
 
 use super::gate::Admitted;
-use super::headers::{self, SESSION, legacy_session, may_be_action};
+use super::headers::legacy_session;
 use super::media::check_accept;
 use super::refusal::{HttpRefusal, NO_SESSION, UNKNOWN_VERSION};
 use crate::action;
@@ -42,26 +42,26 @@ impl Spoken {
     ///
     /// # Errors
     /// When the revision is not spoken here, or the client does not accept the answer.
-    pub fn by_headers(&self, request: &Admitted) -> Result<Option<Route>, HttpRefusal> {
+    pub fn by_headers(&self, request: &Admitted<'_>) -> Result<Option<Route>, HttpRefusal> {
         let headers = request.headers();
         if self.legacy && legacy_session(&request.parts().uri).is_some() {
-            check_accept(headers)?;
+            check_accept(&headers.accept)?;
             return Ok(Some(Route::LegacySession));
         }
         if request.in_actions() {
             return Ok(Some(Route::Action));
         }
-        if self.actions && may_be_action(headers) {
+        if self.actions && headers.names_nothing() {
             return Ok(None);
         }
-        check_accept(headers)?;
+        check_accept(&headers.accept)?;
         let Some(handshake) = self.handshake else {
             return Ok(Some(Route::Alone));
         };
         let spoken = |one: &Revision| one.era() == Era::Stateless || handshake.contains(*one);
-        let said = headers::version(headers);
+        let said = headers.revision();
         let era = said.and_then(Revision::parse).filter(spoken);
-        match (era.map(Revision::era), headers.contains_key(SESSION)) {
+        match (era.map(Revision::era), headers.session.is_some()) {
             (Some(Era::Stateless), _) => Ok(Some(Route::Alone)),
             (None, true) if said.is_some() => Err(UNKNOWN_VERSION),
             (_, true) => Ok(Some(Route::Session)),
@@ -74,7 +74,7 @@ impl Spoken {
     ///
     /// # Errors
     /// When the message needs a session, or the client does not accept the answer.
-    pub fn by_body(&self, headers: &HeaderMap, body: &Input) -> Result<Route, HttpRefusal> {
+    pub fn by_body(&self, accept: &[&HeaderValue], body: &Input) -> Result<Route, HttpRefusal> {
         let is_plain = |body| action::begins(body) && action::is_of_no_other(body);
         if self.actions && is_plain(body.filled()) {
             return Ok(Route::Action);
@@ -88,7 +88,7 @@ impl Spoken {
         if is_invalid && self.actions && self.is_action(frame) {
             return Ok(Route::Action);
         }
-        check_accept(headers)?;
+        check_accept(accept)?;
         let message = MessageRef::new(frame, &envelope);
         let names_revision = message.raw(Field::ProtocolVersion).is_some();
         if decoded.is_err() || names_revision || self.handshake.is_none() {
@@ -151,11 +151,7 @@ mod tests {
         ] {
             let mut input = Input::new();
             input.extend(body.as_bytes());
-            assert_eq!(
-                spoken.by_body(&HeaderMap::new(), &input),
-                expected,
-                "{body}"
-            );
+            assert_eq!(spoken.by_body(&[], &input), expected, "{body}");
         }
     }
 }

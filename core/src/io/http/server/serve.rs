@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 
-use hyper::body::Body;
+use hyper::body::{Body, Incoming};
 use hyper::header::UPGRADE;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
@@ -23,6 +23,7 @@ use tokio::time::sleep;
 use super::body::HttpBody;
 use super::detach::Detach;
 use super::endpoint::Endpoint;
+use super::head_timer::HeadTimer;
 use super::options::HttpOptions;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::service::HttpService;
@@ -187,7 +188,6 @@ impl HttpServer {
 fn http(options: &HttpOptions) -> auto::Builder<FairExecutor> {
     let mut http = auto::Builder::new(FairExecutor);
     http.http1()
-        .timer(TokioTimer::new())
         .max_buf_size(MAX_HEAD_BYTES as usize)
         .header_read_timeout(options.header_timeout);
     let mut http2 = http.http2();
@@ -260,12 +260,11 @@ impl Connection {
             detach: detach.clone(),
         });
         let own = requests.clone();
-        let respond = service_fn(move |request| {
-            let own = own.clone();
-            async move { Ok::<_, Infallible>(own.respond(request).await) }
-        });
+        let respond = service_fn(move |request| own.clone().respond(request));
         let stream = TokioIo::new(detach.lend(Counted::new(stream, &metrics)));
-        let connection = self.http.serve_connection_with_upgrades(stream, respond);
+        let mut http = (*self.http).clone();
+        http.http1().timer(HeadTimer::default());
+        let connection = http.serve_connection_with_upgrades(stream, respond);
         let mut connection = pin!(connection);
         let mut stopping = Some(self.stopping.cancelled());
         // hyper starts its header timer only once it knows the HTTP version.
@@ -302,16 +301,20 @@ struct Requests<S> {
 }
 
 impl<S> Requests<S> {
-    async fn respond(&self, mut request: Request<hyper::body::Incoming>) -> Response<HttpBody> {
+    async fn respond(
+        self: Arc<Self>,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<HttpBody>, Infallible> {
         self.has_begun.store(true, Relaxed);
-        if request.headers().contains_key(UPGRADE) {
+        let is_get = request.method() == Method::GET;
+        if is_get && request.headers().contains_key(UPGRADE) {
             // The place is held for as long as the connection lives, also as a WebSocket.
             request.extensions_mut().insert(self.place.clone());
         }
         if let Some(certificate) = &self.certificate {
             request.extensions_mut().insert(certificate.clone());
         }
-        let detaches = request.version() == Version::HTTP_11 && request.method() == Method::GET;
+        let detaches = is_get && request.version() == Version::HTTP_11;
         let has_body = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
         let mut response = self.endpoint.respond(request, self.peer).await;
         if response.status().is_success() {
@@ -321,6 +324,6 @@ impl<S> Requests<S> {
         if detaches {
             self.detach.ask(&mut response);
         }
-        response
+        Ok(response)
     }
 }

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
 use super::gate::Admitted;
-use super::headers::{LAST_EVENT, SESSION, is_legacy_stream, legacy_session, legacy_uri};
+use super::headers::{LAST_EVENT, SESSION, legacy_session, legacy_uri};
 use super::options::HttpOptions;
 use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
@@ -61,8 +61,8 @@ impl Sessions {
     ///
     /// # Errors
     /// When no session is named, or it does not exist.
-    pub fn named(&self, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let id = request.headers().get(SESSION).ok_or(NO_SESSION)?;
+    pub fn named(&self, request: &Admitted<'_>) -> Result<Arc<HttpSession>, HttpRefusal> {
+        let id = request.headers().session.ok_or(NO_SESSION)?;
         self.find(id.to_str().ok(), request)
     }
 
@@ -70,17 +70,21 @@ impl Sessions {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn named_by_uri(&self, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+    pub fn named_by_uri(&self, request: &Admitted<'_>) -> Result<Arc<HttpSession>, HttpRefusal> {
         self.find(legacy_session(&request.parts().uri), request)
     }
 
-    fn find(&self, id: Option<&str>, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+    fn find(
+        &self,
+        id: Option<&str>,
+        request: &Admitted<'_>,
+    ) -> Result<Arc<HttpSession>, HttpRefusal> {
         let session = id.and_then(|id| self.table.get(id, request.principal()));
         session.ok_or(SESSION_GONE)
     }
 
     /// Creates a session that is not listed yet, and spawns the task that drives it.
-    fn create(self: &Arc<Self>, request: &Admitted) -> Result<Arc<HttpSession>, HttpRefusal> {
+    fn create(self: &Arc<Self>, request: &Admitted<'_>) -> Result<Arc<HttpSession>, HttpRefusal> {
         let name = unguessable::name().ok_or(NO_SESSION_LEFT)?;
         let source = request.source(&self.options.trusted_proxies);
         let sender = (request.principal().cloned(), source);
@@ -92,7 +96,7 @@ impl Sessions {
     }
 
     /// Lists a session, so that requests find it by its id.
-    fn list(&self, session: Arc<HttpSession>, request: &Admitted) -> Result<(), HttpRefusal> {
+    fn list(&self, session: Arc<HttpSession>, request: &Admitted<'_>) -> Result<(), HttpRefusal> {
         let source = request.source(&self.options.trusted_proxies);
         if !self.table.insert(session.clone(), source) {
             return Err(NO_SESSION_LEFT);
@@ -108,7 +112,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When all sessions are in use.
-    pub async fn begin(self: &Arc<Self>, request: &Admitted, body: Input) -> Answer {
+    pub async fn begin(self: &Arc<Self>, request: &Admitted<'_>, body: Input) -> Answer {
         let session = self.create(request)?;
         let mut response = self.post(&session, request, body).await?;
         if session.revision().is_some() {
@@ -126,7 +130,7 @@ impl Sessions {
     pub async fn post(
         &self,
         session: &Arc<HttpSession>,
-        request: &Admitted,
+        request: &Admitted<'_>,
         body: Input,
     ) -> Answer {
         self.advance(session);
@@ -161,7 +165,12 @@ impl Sessions {
     ///
     /// # Errors
     /// When the session has ended, or its client does not read its answers.
-    pub fn post_legacy(&self, session: &HttpSession, request: &Admitted, body: &Input) -> Answer {
+    pub fn post_legacy(
+        &self,
+        session: &HttpSession,
+        request: &Admitted<'_>,
+        body: &Input,
+    ) -> Answer {
         self.advance(session);
         match session.say(body, request.principal()) {
             true => Ok(response::empty(StatusCode::ACCEPTED)),
@@ -181,13 +190,13 @@ impl Sessions {
     ///
     /// # Errors
     /// When the session does not exist, or the events are gone.
-    pub fn open_stream(self: &Arc<Self>, request: &Admitted) -> Answer {
+    pub fn open_stream(self: &Arc<Self>, request: &Admitted<'_>) -> Answer {
         let headers = request.headers();
-        let reader = match is_legacy_stream(headers) {
+        let reader = match headers.names_nothing() {
             true if !self.options.sse => return Err(NO_STREAM),
             true => self.begin_legacy(request)?,
             false => {
-                let last = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
+                let last = headers.all.get(LAST_EVENT).and_then(|id| id.to_str().ok());
                 let last = last.and_then(StreamPosition::parse);
                 listen(self.named(request)?, last)?
             }
@@ -195,7 +204,10 @@ impl Sessions {
         Ok(response::events(reader, self.options.comment_interval))
     }
 
-    fn begin_legacy(self: &Arc<Self>, request: &Admitted) -> Result<SessionReader, HttpRefusal> {
+    fn begin_legacy(
+        self: &Arc<Self>,
+        request: &Admitted<'_>,
+    ) -> Result<SessionReader, HttpRefusal> {
         let session = self.create(request)?;
         let uri = legacy_uri(request.parts().uri.path(), session.id());
         let log = session.listen().ok_or(SESSION_GONE)?;
@@ -208,7 +220,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn end(&self, request: &Admitted) -> Answer {
+    pub fn end(&self, request: &Admitted<'_>) -> Answer {
         let session = self.named(request)?;
         self.table.remove(session.id());
         session.close(ConnectionError::ClosedByPeer);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use hyper::StatusCode;
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::header::{
     SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
 };
-use hyper::{Request, StatusCode};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
 use super::forwarded::Network;
@@ -23,10 +24,8 @@ use crate::io::net::turns;
 ///
 /// # Errors
 /// Why the upgrade is refused.
-pub fn upgrade(admitted: Admitted, trusted: &[Network], reception: &Arc<Reception>) -> Answer {
-    let (source, principal) = (admitted.source(trusted), admitted.principal().cloned());
-    let mut request = Request::from_parts(admitted.into_parts(), ());
-    let headers = request.headers();
+pub fn upgrade(request: &Admitted<'_>, trusted: &[Network], reception: &Arc<Reception>) -> Answer {
+    let (headers, extensions) = (request.headers().all, &request.parts().extensions);
     if headers
         .get(SEC_WEBSOCKET_VERSION)
         .is_none_or(|version| version != "13")
@@ -41,22 +40,15 @@ pub fn upgrade(admitted: Admitted, trusted: &[Network], reception: &Arc<Receptio
         .into_iter()
         .take(if reception.takes_actions() { 2 } else { 1 })
         .find(|it| lists(headers, SEC_WEBSOCKET_PROTOCOL, it));
-    if request
-        .extensions()
-        .get::<hyper::upgrade::OnUpgrade>()
-        .is_none()
-    {
-        return Err(NO_UPGRADE);
-    }
-    let upgraded = hyper::upgrade::on(&mut request);
+    let upgraded = extensions.get::<OnUpgrade>().cloned().ok_or(NO_UPGRADE)?;
     let reception = reception.clone();
     let accepted = Accepted {
         framing: Framing::WebSocket { masked: false },
         actions: spoken == Some(ACTIONS),
-        source,
-        principal,
+        source: request.source(trusted),
+        principal: request.principal().cloned(),
     };
-    let place = request.extensions_mut().remove::<Place>();
+    let place = extensions.get::<Place>().cloned();
     turns::spawn(async move {
         // Nothing to report: the client may be gone already, and a trace that cannot be written is
         // reported when the server starts.
