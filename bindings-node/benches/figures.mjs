@@ -1,4 +1,4 @@
-// What the benches share: how they are asked, and what they leave: `node BENCH [--quick] [--json FILE]`.
+// The command line and the report that the benches share: `node BENCH [--quick] [--json FILE]`.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 

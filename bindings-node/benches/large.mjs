@@ -1,8 +1,8 @@
 // Long messages over stdio, beside the Rust server: `node benches/large.mjs RUST_SERVER [--quick] [--json FILE]`, where
 // the server is the program that `cargo xtask diagnostic --lang rust --print` names.
 //
-// A call of `resize` brings a text of so many bytes and is answered with 16. What a server may use is 1.3 times what the
-// Rust server does for the same bytes and one JSON.parse of them. Figures are CPU milliseconds of all threads.
+// A call of `resize` brings a text of so many bytes and is answered with 16. A server may use 1.3 times the
+// time of the Rust server for the same bytes and one JSON.parse of them. Figures are CPU milliseconds of all threads.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { median, note, quick, words } from './figures.mjs';
@@ -14,7 +14,7 @@ assert.ok(rust, 'which Rust server?');
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const SERVERS = { rust: rust.split(' '), node: [process.execPath, 'examples/diagnostic.mjs'] };
 const SIZES = [1, 9, 11, 64];
-/** Plain text, and text that is no ASCII: 16 bytes again and again. */
+/** ASCII text, and other text: 16 bytes again and again. */
 const TEXTS = { ascii: 'abcdefghijklmnop', unicode: 'abcdefghijklmné' };
 
 const message = (id, text) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'resize', arguments: { text, n: 16 } } }));

@@ -12,7 +12,7 @@ export interface ClientOptionsOf<Client> extends AnswersOf<Client> {
     /**
      * How the connection opens: `probe` tries stateless requests (2026-07-28) first and falls back to the handshake;
      * `handshake` and `stateless` assume one of them. `actions` uses the action dialect instead: only `action` and
-     * related methods work, nothing of MCP.
+     * related methods work, and none of MCP.
      */
     opening?: 'probe' | 'handshake' | 'stateless' | 'actions';
     /** The variant of the protocol to speak up to 2025-11-25; `official` by default. See `ServerOptions.profile`. */

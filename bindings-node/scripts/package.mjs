@@ -1,7 +1,7 @@
-// What a release consists of, packed: `node scripts/package.mjs [FOLDER [mcpbolt.PLATFORM.node …]]`.
+// Packs the packages of a release: `node scripts/package.mjs [FOLDER [mcpbolt.PLATFORM.node …]]`.
 //
 // One package for each native module, and the face, which depends on whichever of them fits the platform it is
-// installed on. Without files it is the module that was built here. Prints the tarballs, the face first.
+// installed on. Without arguments it packs the module that was built here. Prints the tarballs, the face first.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';

@@ -9,7 +9,7 @@
 //!   Connection ◀─ submissions ◀─ Outbox ◀─┘ submit(): one string, one Float64Array, per tick
 //! ```
 //!
-//! Whatever JavaScript need not see is answered on the engine's thread, however busy JavaScript is:
+//! The engine's thread answers everything that JavaScript need not see, however busy JavaScript is:
 //! handshake, ping, lists, unknown names, arguments that break their schema, calls that were cancelled while
 //! they waited.
 

@@ -42,7 +42,7 @@ def call(size: int) -> bytes:
 
 
 def sdk(line: bytes) -> Any:
-    """What the SDK does with a line until its handler has typed params."""
+    """Does what the SDK does with a line until its handler has typed params."""
     message = jsonrpc_message_adapter.validate_json(line.decode(), by_name=False)
     validate_client_request(message.method, VERSION, message.params)
     return CallToolRequestParams.model_validate(message.params, by_name=False)

@@ -55,7 +55,7 @@ NAME = form({"name": {"type": "string"}}, "name")
 
 
 def filled(answer: Elicited, field: str) -> str:
-    """What the user filled in under that name."""
+    """The value that the user filled in under that name."""
     return str(answer.content[field]) if answer.accepted else answer.action
 
 

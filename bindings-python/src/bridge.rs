@@ -25,7 +25,7 @@ use crate::workers::{NOBODY, Tag};
 pub struct Bridge {
     session: Arc<Session>,
     view: SnapshotCache<Targets>,
-    /// Who sends the requests, and the tag that the workers know that source by.
+    /// The source of the requests, and the tag that the workers know it by.
     source: RequestSource,
     tag: Tag,
     _ending: Option<Ending>,

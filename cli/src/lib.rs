@@ -17,7 +17,7 @@ use session::Start;
 #[derive(Parser)]
 #[command(name = "mcpbolt", version)]
 struct Args {
-    /// What to log on stderr: error, warn, info, debug or trace; RUST_LOG also sets it
+    /// Log level for stderr: error, warn, info, debug or trace; RUST_LOG also sets it
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
     #[command(subcommand)]

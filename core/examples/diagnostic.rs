@@ -173,7 +173,7 @@ fn said(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
 
-/// What attacks aim at: a tool whose calls are counted, another that goes on as a task, resources
+/// Adds the targets of attacks: a tool whose calls are counted, another that goes on as a task, resources
 /// with names in their URIs, and subscriptions.
 fn targets(server: Builder, sleeps: Arc<Sleeps>) -> Builder {
     server

@@ -124,7 +124,7 @@ pub enum ConnectionError {
     ClosedByPeer,
     /// The peer's process ended; the text says how, if known.
     PeerExited(Box<str>),
-    /// The peer stopped reading: it took nothing of an output above its cap for longer than the
+    /// The peer stopped reading: it read no byte of an output above its cap for longer than the
     /// stall timeout, or a notification found no room in the output.
     Stalled,
     /// The peer did not answer a keepalive ping in time.

@@ -33,7 +33,7 @@ pub struct Limits {
     /// Requests of this side then fail at once, and a notification of this side ends the
     /// connection.
     pub output_cap_bytes: usize,
-    /// How long the peer may read nothing of an output above its cap before it is disconnected.
+    /// How long the peer may leave an output above its cap unread before it is disconnected.
     pub stall_timeout: Duration,
     /// Silence after which the peer is pinged, if the revision has `ping` (R-PNG-02); never when
     /// `None`.
@@ -133,7 +133,7 @@ pub struct TotalLimits {
     /// - longer messages are refused at once, as overload with `retryAfter`; over HTTP, with status
     ///   503 and `Retry-After`,
     /// - log messages are dropped, and only the newest progress of each request is kept,
-    /// - peers that read nothing of a long output are disconnected after
+    /// - peers that leave a long output unread are disconnected after
     ///   [`stall_timeout`](Limits::stall_timeout).
     pub max_bytes: usize,
 }
@@ -182,7 +182,7 @@ pub const SMALL_BYTES: usize = 64 << 10;
 pub const UNCOUNTED_BYTES: usize = 4 << 10;
 
 /// Longest `clientInfo`, and longest `capabilities`, that a server keeps of an `initialize`, in
-/// bytes. Of a longer object, a server keeps the members that fit, in their order.
+/// bytes. A server keeps the members of a longer object that fit, in their order.
 pub const MAX_INTRODUCTION_BYTES: usize = 4 << 10;
 
 /// Overhead charged for a waiting request in addition to its frame, in bytes. Keeps many tiny

@@ -132,7 +132,7 @@ fn validator(draft: Draft, schema: &Value) -> Compiled {
 /// Longest error sentence that repeats the value, in bytes.
 const MAX_SENTENCE_BYTES: usize = 200;
 
-/// What is wrong and where; without the value if the sentence would be long.
+/// Says what is wrong and where; without the value if the sentence would be long.
 fn wording(error: &jsonschema::ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let mut text = error.to_string();

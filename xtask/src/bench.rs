@@ -103,7 +103,7 @@ fn within(language: Language, part: Part, args: &Args) -> Result<ExitCode> {
         (Language::Node, Part::Codec) => "codec",
         (Language::Node, Part::Large) => "large",
         (Language::Node, Part::Cold) => "cold",
-        (_, _) => bail!("of {} nothing is measured by that name", language.name()),
+        (_, _) => bail!("{} has no benchmark of that name", language.name()),
     };
     node::package(Build::asked(args.debug), &mut run_aside)?;
     let mut bench = command("node", [format!("bindings-node/benches/{name}.mjs")]);
@@ -126,7 +126,7 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Codec => ("codec", "peers"),
         Part::Correlate => ("correlate", "tables"),
         Part::Echo => ("echo", ""),
-        Part::Large | Part::Cold => bail!("that is measured of a package: add --lang node"),
+        Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
     if !source.exists() {

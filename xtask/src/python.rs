@@ -76,7 +76,7 @@ impl Venv {
     }
 }
 
-/// Which interpreters a wheel supports.
+/// The interpreters that a wheel supports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wheel {
     /// The interpreter that builds it.

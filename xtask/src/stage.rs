@@ -16,7 +16,7 @@ use crate::tally::Tally;
 pub struct Stage {
     /// Its name for `--only`.
     pub name: &'static str,
-    /// What it checks, in one line.
+    /// The check that it does, in one line.
     pub about: &'static str,
     /// Paths from the root that must exist, or the stage fails.
     pub needs: &'static [&'static str],

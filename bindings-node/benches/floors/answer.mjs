@@ -1,4 +1,4 @@
-// What both floors answer: enough of MCP for a load generator, nothing checked. Tools: echo, resize.
+// The answers of both floors: enough of MCP for a load generator, nothing checked. Tools: echo, resize.
 const initialized = protocolVersion => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'floor', version: '1' } });
 const schema = (...names) => ({ type: 'object', properties: Object.fromEntries(names.map(name => [name, {}])) });
 const tools = [

@@ -157,8 +157,8 @@ export class Message {
     }
 
     /**
-     * Whether a server answers the message, if only with an error. What looks like a notification or a response gets no
-     * answer.
+     * Whether a server answers the message, if only with an error. A message that looks like a notification or a
+     * response gets no answer.
      */
     get invitesAnswer(): boolean {
         return (this.source.table[this.at]! & INVITES_ANSWER) !== 0;

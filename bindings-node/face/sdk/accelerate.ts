@@ -111,8 +111,8 @@ const NATIVE = new Set([...LISTS, 'initialize', 'ping', 'server/discover', 'tool
 
 /**
  * Runs a server of the official SDK on the engine: an `McpServer` of `@modelcontextprotocol/sdk` (v1) or
- * `@modelcontextprotocol/server` (v2). Call it instead of `server.connect(transport)`. What the server has registered
- * is served natively, with its schemas and callbacks; requests with unusual features are passed to the SDK, one by one.
+ * `@modelcontextprotocol/server` (v2). Call it instead of `server.connect(transport)`. Everything that the server has
+ * registered is served natively, with its schemas and callbacks; requests with unusual features are passed to the SDK, one by one.
  * A `FastMCP` of `fastmcp`, which hides its tools, is served by its own protocol over the engine's transports.
  */
 export function accelerate(server: SdkServer): Accelerated {

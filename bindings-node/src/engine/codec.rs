@@ -65,7 +65,7 @@ fn put(table: &mut [i32], index: usize, row: [i32; WIDTH]) {
     }
 }
 
-/// What the numbers in rows stand for, as JSON: the names of `methods`, and the code and the sentence of each
+/// The meaning of the numbers in rows, as JSON: the names of `methods`, and the code and the sentence of each
 /// of `faults`.
 #[napi(catch_unwind)]
 pub fn row_tables() -> String {

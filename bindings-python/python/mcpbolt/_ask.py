@@ -98,7 +98,7 @@ def _form(form: Any) -> tuple[Wire, Callable[[Any], Any] | None]:
 
     schema, make = describe(form)
     if "properties" not in schema:
-        raise TypeError(f"{form!r} is no class of fields to fill in")
+        raise TypeError(f"{form!r} is not a class with fields to fill in")
     kept: Wire = {name: part for name, part in schema.items() if name in ("type", "properties", "required")}
     kept["properties"] = {name: _field(field) for name, field in schema["properties"].items()}
     return kept, make

@@ -8,7 +8,7 @@ from ._content import Wire, _Value
 
 
 def options(**given: Any) -> Wire:
-    """Makes the engine's JSON object of options. Those that are `None` are left out: the engine's defaults apply."""
+    """Makes the engine's JSON object of options. Options that are `None` are left out: the engine's defaults apply."""
     for name, value in given.items():
         if isinstance(value, float) and value - value != 0:
             raise ValueError(f"{name}: a time is a positive number of seconds, not {value}")

@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
         return {key: value[key] for key in value.keys()}
     if hasattr(value, "__fspath__") or kind.__name__ in ("UUID", "Decimal"):
         return str(value)
-    raise TypeError(f"{kind.__qualname__} is nothing that JSON knows")
+    raise TypeError(f"{kind.__qualname__} is not JSON serializable")
 
 
 def is_model(kind: Any) -> bool:

@@ -12,7 +12,7 @@ from ._options import Options, options
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServeOptions(Options):
-    """Who may connect to a server over the network, and its limits. Arguments left out take the engine's
+    """The access rules of a server on the network, and its limits. Arguments left out take the engine's
     defaults, which suit a server for programs on the same machine.
 
     Args:

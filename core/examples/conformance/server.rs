@@ -51,7 +51,7 @@ fn name_form(message: &str) -> Elicitation {
     form(message, json!({"name": {"type": "string"}}), &["name"])
 }
 
-/// What the user filled in under that name.
+/// The value that the user filled in under that name.
 fn filled(elicited: &Elicited, field: &str) -> String {
     match elicited {
         Elicited::Accepted(content) => match content.get(field) {

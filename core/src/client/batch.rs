@@ -65,5 +65,5 @@ fn response(mut element: Value) -> Result<BatchResponse, RequestError> {
     let error = serde_json::from_value(error);
     error
         .map(Err)
-        .map_err(|_| RequestError::BadAnswer("an element that is no response"))
+        .map_err(|_| RequestError::BadAnswer("an element that is not a response"))
 }

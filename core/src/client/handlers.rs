@@ -43,7 +43,7 @@ impl Handlers {
     /// Checks the roots (R-ROO-01) and the extensions (R-CAP-06).
     ///
     /// # Errors
-    /// What is wrong with the first of them that is not valid.
+    /// Returns what is wrong with the first one that is not valid.
     pub fn check(&self) -> Result<(), RequestError> {
         let roots = self.current_roots().unwrap_or_default();
         roots.iter().try_for_each(Root::check)?;

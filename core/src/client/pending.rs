@@ -23,7 +23,7 @@ use crate::message::Message;
 /// Dropping it cancels the request and notifies the server.
 pub struct PendingRequest {
     state: RequestState,
-    /// What is needed to repeat the request.
+    /// The parts needed to repeat the request.
     again: Option<Repeatable>,
     /// Return a task itself instead of waiting for its result.
     returns_task: bool,

@@ -33,7 +33,7 @@ impl CallToolResult {
 /// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GetPromptResult {
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its messages.

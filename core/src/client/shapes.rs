@@ -148,7 +148,7 @@ fn fits(kind: &Kind, value: &str) -> Result<(), Misfit> {
             why,
         }),
     };
-    let object = || is(value.starts_with('{'), "it is no object");
+    let object = || is(value.starts_with('{'), "not an object");
     let members = |shape: Shape| {
         object()?;
         for (name, need, kind) in shape {
@@ -162,16 +162,16 @@ fn fits(kind: &Kind, value: &str) -> Result<(), Misfit> {
         Ok(())
     };
     match kind {
-        Text => is(value.starts_with('"'), "it is no string"),
-        Flag => is(matches!(value, "true" | "false"), "it is no boolean"),
+        Text => is(value.starts_with('"'), "not a string"),
+        Flag => is(matches!(value, "true" | "false"), "not a boolean"),
         Number => is(
             value.starts_with(|c: char| c == '-' || c.is_ascii_digit()),
-            "it is no number",
+            "not a number",
         ),
         Object => object(),
         Kind::Shape(shape) => members(shape),
         List(kind) => {
-            is(value.starts_with('['), "it is no array")?;
+            is(value.starts_with('['), "not an array")?;
             let mut all = reader::elements(value).enumerate();
             all.try_for_each(|(at, value)| {
                 fits(kind, value).map_err(|misfit| misfit.within(format_args!("[{at}]")))
@@ -228,11 +228,11 @@ mod tests {
         }
         for (method, bad, why) in [
             (CallTool, r#"{}"#, "tools/call: content: it is missing"),
-            (CallTool, r#"[]"#, "tools/call: it is no object"),
+            (CallTool, r#"[]"#, "tools/call: not an object"),
             (
                 CallTool,
                 r#"{"content":"x"}"#,
-                "tools/call: content: it is no array",
+                "tools/call: content: not an array",
             ),
             (
                 CallTool,
@@ -242,7 +242,7 @@ mod tests {
             (
                 CallTool,
                 r#"{"content":[{"type":"image","data":1,"mimeType":"a/b"}]}"#,
-                "tools/call: content[0].data: it is no string",
+                "tools/call: content[0].data: not a string",
             ),
             (
                 CallTool,
@@ -257,17 +257,17 @@ mod tests {
             (
                 CallTool,
                 r#"{"content":[],"isError":1}"#,
-                "tools/call: isError: it is no boolean",
+                "tools/call: isError: not a boolean",
             ),
             (
                 ListTools,
                 r#"{"tools":[{"name":"a","inputSchema":"x"}]}"#,
-                "tools/list: tools[0].inputSchema: it is no object",
+                "tools/list: tools[0].inputSchema: not an object",
             ),
             (
                 ListTools,
                 r#"{"tools":[],"nextCursor":7}"#,
-                "tools/list: nextCursor: it is no string",
+                "tools/list: nextCursor: not a string",
             ),
             (
                 ReadResource,
@@ -277,12 +277,12 @@ mod tests {
             (
                 GetPrompt,
                 r#"{"messages":[{"role":"user","content":"x"}]}"#,
-                "prompts/get: messages[0].content: it is no object",
+                "prompts/get: messages[0].content: not an object",
             ),
             (
                 Complete,
                 r#"{"completion":{"values":["a",7]}}"#,
-                "completion/complete: completion.values[1]: it is no string",
+                "completion/complete: completion.values[1]: not a string",
             ),
         ] {
             let why = format!("the result of {why}");

@@ -84,7 +84,7 @@ impl Client {
     pub async fn load_skill(&self, skill: &SkillInfo) -> Result<String, RequestError> {
         let bytes = self.read_skill_file(skill, &skill.uri).await?;
         let text = String::from_utf8(bytes).ok();
-        let text = text.ok_or(RequestError::BadAnswer("a manifest that is no text"))?;
+        let text = text.ok_or(RequestError::BadAnswer("a manifest that is not text"))?;
         match frontmatter(&text) {
             Some(own) if own == skill.frontmatter => Ok(text),
             _ => Err(RequestError::BadAnswer(

@@ -114,7 +114,7 @@ pub trait Executor {
     fn closed(&mut self) {}
 
     /// Whether this executor can be reused for another peer instead of being told that the
-    /// connection has ended: nothing is in flight, and it keeps nothing of the peer before. By
+    /// connection has ended: nothing is in flight, and it keeps no state of the previous peer. By
     /// default, each peer gets a new executor.
     fn renew(&mut self) -> bool {
         false

@@ -44,9 +44,9 @@ pub fn config(
             certificates: own,
             key,
         }) => {
-            let own = certificates(own, "the client's certificate is no certificate in PEM")?;
+            let own = certificates(own, "the client's certificate is not a PEM certificate")?;
             let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
-                invalid("the key of the client's certificate is no private key in PEM")
+                invalid("the key of the client's certificate is not a PEM private key")
             })?;
             config
                 .with_client_auth_cert(own, key)

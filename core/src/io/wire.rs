@@ -28,7 +28,7 @@ pub enum WireEvent {
     /// A message, validated, which counts as unread until
     /// [`was_read`](WireHandle::was_read).
     Message(Box<Message>),
-    /// A line that is no message, and why.
+    /// A line that is not a message, and why.
     Bad(String),
     /// There is room again for what is to be written.
     Room,

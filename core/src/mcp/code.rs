@@ -39,7 +39,7 @@ pub const INSUFFICIENT_SCOPE: i64 = -31996;
 /// The client is not authenticated. Outside the range that MCP reserves (R-ERR-07).
 pub const UNAUTHENTICATED: i64 = -31995;
 
-/// What went wrong, independent of revision and profile.
+/// The kind of an error, independent of revision and profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// Not JSON.

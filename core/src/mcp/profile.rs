@@ -210,7 +210,7 @@ const OVERLAYS: [Overlay; 5] = {
 /// An error before it is worded for a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
-    /// What went wrong.
+    /// The kind of error.
     pub kind: ErrorKind,
     /// The name in the request: of a tool, a prompt, a resource (URI) or a method; empty if there
     /// is none.

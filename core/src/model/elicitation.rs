@@ -6,7 +6,7 @@ use super::{Other, declared};
 use crate::error::RequestError;
 use crate::mcp::Revision;
 
-/// What the user is asked for: the params of `elicitation/create`.
+/// A question to the user: the params of `elicitation/create`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Elicitation {

@@ -19,7 +19,7 @@ pub struct Prompt {
     /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The arguments it takes.
@@ -44,7 +44,7 @@ pub struct PromptArgument {
     /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the argument means.
+    /// The meaning of the argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether the prompt needs it.

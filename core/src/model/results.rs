@@ -128,7 +128,7 @@ pub(crate) fn write_contents(contents: &[ResourceContents], result: &mut ResultW
 /// A rendered prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptResult {
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
     /// Its messages.
     pub messages: Vec<(Role, Content)>,

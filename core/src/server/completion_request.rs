@@ -13,7 +13,7 @@ pub struct CompletionRequest {
     pub target: CompletionTarget,
     /// The argument's name.
     pub argument: String,
-    /// What the user has typed so far.
+    /// The beginning of the value, as typed by the user so far.
     pub value: String,
     /// The other arguments that are already filled in. Empty before 2025-06-18.
     pub context: HashMap<String, String>,

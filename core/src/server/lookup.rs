@@ -16,7 +16,7 @@ use crate::model::{CompletionTarget, ToolResult};
 #[derive(Debug)]
 pub(super) struct Refusal {
     kind: ErrorKind,
-    /// What the request names.
+    /// The name or URI in the request.
     about: String,
     why: String,
     /// The error's `data`, as JSON.

@@ -207,7 +207,7 @@ impl Skills {
     }
 
     /// Returns the direct children of a folder by name: a file, or `None` for a folder. `None` when
-    /// `uri` is no folder.
+    /// `uri` is not a folder.
     pub fn children(&self, uri: &str) -> Option<BTreeMap<&str, Option<&File>>> {
         let begin = format!("{}/", uri.trim_end_matches('/'));
         let mut children = BTreeMap::new();

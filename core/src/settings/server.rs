@@ -41,7 +41,7 @@ pub struct ServerSettings<T> {
     pub page_size: Option<NonZeroUsize>,
     /// How long clients may cache lists; not at all by default.
     pub cache_lists: Option<T>,
-    /// Who may cache lists.
+    /// The clients that may cache lists.
     #[serde(default)]
     pub cache_scope: ListScope,
     /// The settings of each extension.
@@ -72,7 +72,7 @@ pub struct ServerSettings<T> {
     pub trace: Option<PathBuf>,
 }
 
-/// Who may cache a list or a result.
+/// The clients that may cache a list or a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ListScope {
@@ -104,7 +104,7 @@ pub struct TaskSettings<T> {
     pub poll_interval: Option<T>,
 }
 
-/// Which data the action dialect sends as a reference.
+/// The data that the action dialect sends as a reference.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReferenceSettings<T> {

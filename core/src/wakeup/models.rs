@@ -70,7 +70,7 @@ fn loom_a_loop_that_parks_sees_the_work_of_two_threads() {
     loom_parking(2);
 }
 
-/// Of several threads that wake a loop that sleeps, one rings its poller.
+/// When several threads wake a sleeping loop, exactly one of them rings its poller.
 #[test]
 fn loom_a_sleep_is_rung_once() {
     loom::model(|| {
@@ -140,7 +140,7 @@ fn loom_a_task_that_watches_sees_every_ring() {
     });
 }
 
-/// Of two tasks that poll one after the other, the last one is woken.
+/// When two tasks poll one after the other, the last one is woken.
 #[test]
 fn loom_a_task_that_takes_over_is_woken() {
     loom::model(|| {

@@ -19,7 +19,7 @@ pub struct Case {
     pub name: String,
     /// The class of weakness that it tests.
     pub class: String,
-    /// What an attacker would gain.
+    /// The gain of an attacker, if the attack worked.
     pub why: String,
     pub carriers: Vec<Carrier>,
     #[serde(default)]

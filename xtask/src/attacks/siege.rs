@@ -96,7 +96,7 @@ impl<'a> Besieged<'a> {
         Ok(())
     }
 
-    /// Waits until nothing of the attacker is left, and returns the counters that an honest client then gets.
+    /// Waits until all traces of the attacker are gone, and returns the counters that an honest client then gets.
     fn settled(&self, server: &Target, descriptors: usize) -> Result<Value> {
         let until = Instant::now() + GIVEN_BACK;
         loop {

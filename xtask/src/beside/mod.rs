@@ -28,7 +28,7 @@ const TEXT_BYTES: usize = 100;
 /// Calls in flight when throughput is measured.
 const MANY: usize = 32;
 
-/// What to measure, and for how long.
+/// The servers to measure, and for how long.
 pub struct Measure<'a> {
     pub rounds: usize,
     pub length: Duration,

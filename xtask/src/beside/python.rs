@@ -14,7 +14,7 @@ use crate::repo::{self, Build};
 const REQUIREMENTS: &str = "bindings-python/benches/requirements.txt";
 const SERVERS: &str = "bindings-python/benches/servers";
 
-/// Which build of this package a server uses.
+/// The build of this package that a server uses.
 #[derive(Clone, Copy)]
 enum Ours {
     /// The wheel for its interpreter version.

@@ -152,7 +152,7 @@ impl Report {
         reason.map_or("MISSING", |reason| &reason.why)
     }
 
-    /// What is wrong with the page and the reasons, and with the page beside the tests that passed.
+    /// The faults of the page by itself, and those beside the tests that passed.
     fn problems(&self, tests: &Named) -> Result<Vec<String>> {
         let mut problems = self.unresolved()?;
         let cited = cited::by_id(&self.files);

@@ -1,5 +1,5 @@
-//! Which requirements are named by tests that passed: reads the logs of the stages that run tests, and the
-//! sources of these tests.
+//! Finds the requirements that passed tests name: reads the logs of the stages that run tests, and the sources of
+//! these tests.
 //!
 //! A test of Rust or Python names the ids in its function, including the comments and attributes above. A test of
 //! Node names those in its title, which its log repeats.

@@ -235,7 +235,7 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "other-node",
-            "what leans on Node, with another release of it",
+            "the tests that depend on Node itself, with another release of it",
             nothing,
             bindings::other_node,
         ),

@@ -40,7 +40,7 @@ pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
     Ok((made.join("server"), made.join("client")))
 }
 
-/// Unpacks the crates as they would be published, and returns the folder of each. Those that are unchanged
+/// Unpacks the crates as they would be published, and returns the folder of each. Unchanged crates
 /// are left untouched, so that cargo does not rebuild them.
 fn unpacked(log: &mut Log) -> Result<[PathBuf; 2]> {
     log.run(cargo(

@@ -14,7 +14,7 @@ use super::Graph;
 /// A module, by its names from the root of the crate.
 type Module = Vec<String>;
 
-/// The meaning of a name that is no child module.
+/// The meaning of a name that is not a child module.
 enum Name {
     /// An item that the file of the module defines.
     Item,

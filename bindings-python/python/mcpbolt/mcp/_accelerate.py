@@ -13,7 +13,7 @@ _accelerated: WeakSet[Any] = WeakSet()
 
 
 class Report:
-    """Which parts of a server the engine answers, and why it does not answer the rest.
+    """The parts of a server that the engine answers, and why it does not answer the rest.
 
     Attributes:
         native: The parts that the engine answers: `"tool add"`, `"resource memo://a"` and so on.

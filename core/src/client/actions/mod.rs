@@ -342,7 +342,7 @@ fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionF
     const DEPTH: usize = 1024;
     let mut envelope = Envelope::new();
     let copy = answer.as_ref().detach();
-    let bad = || RequestError::BadAnswer("it is no answer to an action");
+    let bad = || RequestError::BadAnswer("not an answer to an action");
     let frame = copy.frame().ok_or_else(bad)?;
     action::decode(frame, DEPTH, &mut envelope).map_err(|_| bad())?;
     let answer = MessageRef::new(frame, &envelope);

@@ -62,8 +62,8 @@ pub struct Terms {
     pub stop: CancelToken,
 }
 
-/// Drives a machine on a socket until both have ended. A client demands nothing of its server beyond what
-/// the machine does.
+/// Drives a machine on a socket until both have ended. `terms` are the limits that a server
+/// sets for its clients; a client passes `None`.
 pub async fn drive<S, M>(stream: S, machine: M, notifier: Arc<Notifier>, terms: Option<Terms>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -121,7 +121,7 @@ struct Drive<S, M: SocketMachine> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin, M: SocketMachine> Drive<S, M> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Whatever rings from here on wakes the task again.
+        // A ring from here on wakes the task again.
         self.notifier.watch(cx);
         let now = Instant::now();
         if self.machine.is_closed() && self.ending.is_some() && self.machine.output().is_empty() {

@@ -49,7 +49,7 @@ pub trait Metered {
     fn meter(&self) -> &Meter;
 }
 
-/// Those that wait, the one that has used least first; of equals, the one that came first.
+/// A queue in which the waiter that has used least is first; among equals, the one that came first.
 ///
 /// Meters run on while their owners wait. A place in the queue is put right when it comes to the front,
 /// and all places in each new half-life: O(log n) for each that is served.

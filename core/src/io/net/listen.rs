@@ -86,7 +86,7 @@ pub trait SocketListener {
     /// peer that takes no data.
     ///
     /// # Errors
-    /// Those of `accept`.
+    /// The errors of `accept`.
     fn next(
         &self,
         stall: Duration,

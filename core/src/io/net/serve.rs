@@ -268,7 +268,11 @@ fn on_sockets(
             };
             (address, metrics, threads.run(server.run(stopped))?)
         }
-        Address::Stdio(_) => return Err(unsupported("that is no socket")),
+        Address::Stdio(_) => {
+            return Err(unsupported(
+                "a server on stdio has no socket; use serve_stdio",
+            ));
+        }
     };
     event!(info, %address, "listening");
     Ok(Serving {

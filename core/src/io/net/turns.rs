@@ -12,8 +12,8 @@
 //! as SLICE is used up.
 //!
 //! Every task of a connection is wrapped in [`Fair`], which measures how long its polls take and charges
-//! it to the connection and to its [`RequestSource`]. Of the tasks that wait, the next one belongs to the
-//! source that has used least, and of its connections to the one that has used least. What was used
+//! it to the connection and to its [`RequestSource`]. The next task that runs belongs to the source that has
+//! used least, and among its connections to the one that has used least. Used time
 //! counts half after each second. A new connection begins as if it had used [`NEWCOMER`], a new source
 //! [`STRANGER`]: a connection in use comes before one that somebody opens anew all the time.
 //!

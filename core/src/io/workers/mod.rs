@@ -111,7 +111,7 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// Which thread drives the pool's event loop.
+/// The thread that drives the pool's event loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Leader {
     /// There is no loop, or it is over.

@@ -72,8 +72,7 @@ impl Context {
         let read = |result: &str| {
             let elicited = Elicited::parse(result)?;
             if let (Elicited::Accepted(content), Some(form)) = (&elicited, &form) {
-                let misfit =
-                    |_| RequestError::BadAnswer("what was filled in does not fit the form");
+                let misfit = |_| RequestError::BadAnswer("the content does not fit the form");
                 form.check(&json(content)?).map_err(misfit)?;
             }
             Ok(elicited)
@@ -106,7 +105,7 @@ impl Context {
         match self.elicit(Elicitation::form(message, schema)).await? {
             Elicited::Accepted(content) => {
                 let filled = serde_json::from_value(Value::Object(content));
-                let misfit = RequestError::BadAnswer("what was filled in does not fit the form");
+                let misfit = RequestError::BadAnswer("the content does not fit the form");
                 filled.map(Some).map_err(|_| misfit)
             }
             Elicited::Declined | Elicited::Cancelled => Ok(None),

@@ -42,7 +42,7 @@ pub(in crate::server) struct Handlers {
     pub initialized: Option<Hook>,
     pub roots_changed: Option<Hook>,
     pub closed: Option<Hook>,
-    /// What runs around the handlers of tools, the outermost first.
+    /// The layers around the handlers of tools, the outermost first.
     pub layers: Vec<Layer>,
     pub tools: Slots<ToolHandler>,
     pub resources: Slots<Service>,

@@ -1,4 +1,4 @@
-//! What a handler gives, and the form that all handlers have: a call in, a reply out.
+//! The reply of a handler, and the form that all handlers have: a call in, a reply out.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::handler::guarded::Made;
 use crate::model::{Completions, PromptResult, ResourceContents, ToolResult, write_contents};
 use crate::server::call::Context;
 
-/// What a handler gives.
+/// The reply of a handler, by kind of handler.
 pub(in crate::server) enum Reply {
     Tool(ToolResult),
     Contents(Vec<ResourceContents>),

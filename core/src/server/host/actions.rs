@@ -185,7 +185,8 @@ impl Receiver<'_> {
         match references.part(reference, offset, self.principal) {
             Some(part) => answer.action_data(&part),
             None => {
-                let why = "there are no such data, or not any more, or nothing behind the offset";
+                let why =
+                    "no such data: the id is unknown or expired, or the offset is past the end";
                 let details = detail("reference", reference);
                 fail(answer, ErrorType::ResourceNotFound, why, Some(&details))
             }

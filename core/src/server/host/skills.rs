@@ -30,7 +30,7 @@ pub fn answer(
         }
         Method::ReadDirectory => {
             let Some(children) = skills.children(uri) else {
-                return answer.error(ErrorKind::InvalidParams, "that is no folder", None);
+                return answer.error(ErrorKind::InvalidParams, "not a folder", None);
             };
             let children: Vec<_> = children.into_iter().collect();
             let folder = uri.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! What a server shows in the action dialect: the schemas of its actions, and its health check.
+//! The standard actions of the action dialect: the schemas of the server's actions, and its health check.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::mcp::{Era, Profile, Revision, TaskForm};
 
-/// What a server offers, as far as capabilities show it.
+/// The features of a server that its capabilities declare.
 pub(super) struct Offered<'a> {
     pub tools: bool,
     pub resources: bool,

@@ -1,4 +1,4 @@
-//! What a registry shows to clients and to its author: capabilities, lists, changes and warnings.
+//! The view of a registry for clients and for its author: capabilities, lists, changes and warnings.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};

@@ -248,11 +248,11 @@ fn a_client_shows_its_certificate() {
             ),
             (
                 Some(shown("", &alice.signing_key.serialize_pem())),
-                &["the client's certificate is no certificate in PEM"],
+                &["the client's certificate is not a PEM certificate"],
             ),
             (
                 Some(shown(&alice.cert.pem(), "no key")),
-                &["the key of the client's certificate is no private key in PEM"],
+                &["the key of the client's certificate is not a PEM private key"],
             ),
         ] {
             let error = open(certificate).unwrap_err().to_string();

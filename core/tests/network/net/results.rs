@@ -70,12 +70,12 @@ fn a_malformed_result_is_refused_where_that_is_wanted() {
         (
             "tools/call",
             json!({"content": [{"type": "text", "text": 7}]}),
-            Some("tools/call: content[0].text: it is no string"),
+            Some("tools/call: content[0].text: not a string"),
         ),
         (
             "tools/call",
             json!({"content": "x"}),
-            Some("tools/call: content: it is no array"),
+            Some("tools/call: content: not an array"),
         ),
         (
             "tools/list",
@@ -90,7 +90,7 @@ fn a_malformed_result_is_refused_where_that_is_wanted() {
         (
             "prompts/get",
             json!({"messages": {}}),
-            Some("prompts/get: messages: it is no array"),
+            Some("prompts/get: messages: not an array"),
         ),
         ("no/such_method", json!({"content": 7}), None),
     ] {
