@@ -65,10 +65,15 @@ pub mod prelude {
     #[cfg(feature = "stdio")]
     pub use crate::io::{StdioOptions, serve_stdio};
     pub use crate::server::{
-        Arguments, Content, Context, HandlerError, Json, Prompt, Resource, Server, Tool, ToolResult,
+        Arguments, Content, Context, FromCall, HandlerError, Json, Prompt, Resource, Server, State,
+        Tool, ToolResult,
     };
+    #[cfg(feature = "macros")]
+    pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};
 }
 pub use mcpbolt_codec::{action, buffer, frame, json, message, scan};
+#[cfg(feature = "macros")]
+pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};
 
 #[cfg(feature = "client")]
 pub mod client;

@@ -1,5 +1,6 @@
 //! The error that handlers return.
 
+use std::error::Error;
 use std::fmt;
 
 use crate::mcp::ErrorKind;
@@ -7,8 +8,8 @@ use crate::mcp::ErrorKind;
 /// A failure that a handler reports; its text is sent to the peer. The text of any other failure (a
 /// panic) is not sent.
 ///
-/// Every [`std::error::Error`] converts into this type, so `?` works in handlers that return
-/// `Result<_, HandlerError>`. An error of a tool becomes a result that the model reads; an error of
+/// Every [`Error`] converts into this type, so `?` works in handlers that return
+/// `Result<_, HandlerError>`. The text is that of the error and its sources. An error of a tool becomes a result that the model reads; an error of
 /// any other handler becomes a protocol error of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerError {
@@ -161,8 +162,93 @@ impl fmt::Display for HandlerError {
     }
 }
 
-impl<E: std::error::Error> From<E> for HandlerError {
+impl<E: Error> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        Self::new(error)
+        Self::new(with_sources(&error))
+    }
+}
+
+/// For errors that are collected in one type, such as anyhow's. [`HandlerError::from_boxed`] is the way back.
+impl From<HandlerError> for Box<dyn Error + Send + Sync> {
+    fn from(error: HandlerError) -> Self {
+        Box::new(Boxed(error))
+    }
+}
+
+impl HandlerError {
+    /// Converts an error of any type, a text included. A [`HandlerError`] that was boxed stays as it was.
+    pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
+        match error.downcast::<Boxed>() {
+            Ok(boxed) => boxed.0,
+            Err(error) => Self::new(with_sources(&*error)),
+        }
+    }
+}
+
+/// A handler's error as an [`Error`], which [`HandlerError`] is not, since every [`Error`] converts into it.
+#[derive(Debug)]
+struct Boxed(HandlerError);
+
+impl fmt::Display for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Boxed {}
+
+/// The texts of an error and its sources: `no price: cannot read prices.txt`. Skips the sources that an error
+/// repeats in its own text.
+fn with_sources(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Wrapped(&'static str, std::io::Error);
+
+    impl fmt::Display for Wrapped {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Wrapped {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.1)
+        }
+    }
+
+    #[test]
+    fn the_text_of_an_error_names_its_sources_once() {
+        let wrapped = |text| Wrapped(text, std::io::Error::other("the disk is gone"));
+        let error = HandlerError::from(wrapped("no price"));
+        assert_eq!(error.to_string(), "no price: the disk is gone");
+        let error = HandlerError::from(wrapped("no price, for the disk is gone"));
+        assert_eq!(error.to_string(), "no price, for the disk is gone");
+    }
+
+    #[test]
+    fn an_error_that_was_boxed_is_what_it_was() {
+        let error = HandlerError::typed("CONFLICT", "taken").with_code(409);
+        let boxed: Box<dyn Error + Send + Sync> = error.clone().into();
+        assert_eq!(HandlerError::from_boxed(boxed), error);
+        assert_eq!(
+            HandlerError::from_boxed("b is zero".into()).to_string(),
+            "b is zero"
+        );
     }
 }

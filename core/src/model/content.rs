@@ -119,6 +119,18 @@ pub enum Content {
     Unknown(Other),
 }
 
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
 impl Content {
     /// A block of text.
     pub fn text(text: impl Into<String>) -> Self {

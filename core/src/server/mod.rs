@@ -40,12 +40,14 @@ mod cache_hint;
 mod call;
 mod completion_request;
 mod executor;
+pub mod extract;
 mod host;
 mod lookup;
 mod output;
 mod registry;
 mod replay_guard;
 mod result_cache;
+mod returned;
 mod rollback;
 #[cfg(feature = "skills")]
 mod skills;
@@ -65,14 +67,16 @@ pub use crate::model::{
 pub use crate::schema::{InvalidSchema, Schema};
 pub use access::Access;
 pub use arguments::{Arguments, FromArguments};
-pub use builder::{Builder, Pending, Server};
+pub use builder::{Builder, Offer, Pending, Server};
 pub use cache_hint::CacheScope;
 pub use call::{Context, Pieces, StateSigner};
 pub use completion_request::CompletionRequest;
+pub use extract::{FromCall, State};
 pub use host::{Hosting, ServerHost};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
 pub use result_cache::{KeptCall, Results};
+pub use returned::{IntoCompletions, IntoContents, IntoPrompt};
 pub use rollback::Steps;
 #[cfg(feature = "skills")]
 pub use skills::{InvalidSkill, Skill};

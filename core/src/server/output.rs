@@ -1,7 +1,10 @@
 //! Conversion of a handler's return value into a tool result.
 
+use std::error::Error;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::handler::HandlerError;
@@ -9,14 +12,26 @@ use crate::model::object_writer::ObjectWriter;
 use crate::model::{Content, Tool, ToolResult};
 use crate::schema::Schema;
 
-/// A value that converts to the result of a tool: text, content, structured content, or a
+/// A value that converts to the result of a tool: text, a number, content, structured content, or a
 /// [`Result`] of one of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of a tool",
+    label = "does not implement `IntoToolResult`",
+    note = "a tool returns text, a number, `bool`, `()`, `Content`, `ToolResult`, `Json<T>`, or a `Result` of one of these",
+    note = "to return `{Self}` as structured content, put `#[mcpbolt::data]` on it and return `Json<{Self}>`"
+)]
 pub trait IntoToolResult {
     /// Converts into a tool result. Failures for the model to read are results, too.
     ///
     /// # Errors
     /// A protocol error to send instead of a result: see [`HandlerError::protocol`].
     fn into_tool_result(self) -> Result<ToolResult, HandlerError>;
+
+    /// The JSON Schema of the structured content, if there is any and its form is known. A tool without an
+    /// output schema gets this one.
+    fn output_schema() -> Option<String> {
+        None
+    }
 }
 
 /// The output schema of a tool, if it has one.
@@ -44,7 +59,8 @@ impl Output {
     }
 }
 
-/// Structured content.
+/// Structured content, whose type gives the tool its output schema. As the argument of a handler: all
+/// parameters in one type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Json<T>(pub T);
 
@@ -87,18 +103,48 @@ impl IntoToolResult for Vec<Content> {
     }
 }
 
-impl<T: Serialize> IntoToolResult for Json<T> {
+impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
     fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
         let unwritable = |_| ToolResult::error("the tool's result cannot be written as JSON");
         Ok(ToolResult::structured(&self.0).unwrap_or_else(unwritable))
     }
+
+    fn output_schema() -> Option<String> {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let settings = settings.with(|settings| settings.meta_schema = None);
+        let schema = settings.into_generator().into_root_schema_for::<T>();
+        // Any JSON.
+        let is_known = schema.as_object().is_some_and(|members| {
+            members
+                .keys()
+                .any(|keyword| keyword != "title" && keyword != "description")
+        });
+        is_known.then(|| schema.to_value().to_string())
+    }
 }
 
-impl<T: IntoToolResult, E: Into<HandlerError>> IntoToolResult for Result<T, E> {
+macro_rules! written_as_text {
+    ($($type:ty)+) => {$(
+        impl IntoToolResult for $type {
+            fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
+                Ok(ToolResult::text(self.to_string()))
+            }
+        }
+    )+};
+}
+
+written_as_text!(bool char i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);
+
+/// The error may be a [`HandlerError`], any [`Error`], a text, or an error of a crate such as anyhow.
+impl<T: IntoToolResult, E: Into<Box<dyn Error + Send + Sync>>> IntoToolResult for Result<T, E> {
+    fn output_schema() -> Option<String> {
+        T::output_schema()
+    }
+
     fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
         match self {
             Ok(value) => value.into_tool_result(),
-            Err(error) => match error.into() {
+            Err(error) => match HandlerError::from_boxed(error.into()) {
                 error if error.is_of_protocol() => Err(error),
                 error => Ok(ToolResult {
                     structured: typed(&error),

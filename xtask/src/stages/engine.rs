@@ -75,7 +75,8 @@ pub fn build(log: &mut Log) -> Result<()> {
 
 pub fn core(log: &mut Log) -> Result<()> {
     let codec = test_folder("core/codec", log, |_, _| Ok(()));
-    let mut done = test_folder("core", log, Log::trace).and(codec);
+    let macros = test_folder("core/macros", log, |_, _| Ok(()));
+    let mut done = test_folder("core", log, Log::trace).and(codec).and(macros);
     let mut documented = together::tested("test --doc")?;
     log.trace(&mut documented)?;
     let documented = log.run(documented);

@@ -50,7 +50,7 @@ impl Builder {
                 Ok(Reply::Tool(result))
             })
         });
-        self.taking::<A>(tool, ToolHandler::Spawned(made))
+        self.taking::<A, R>(tool, ToolHandler::Spawned(made))
     }
 
     /// Adds a tool that runs on the driver's thread, before the next message is read. For handlers
@@ -68,12 +68,27 @@ impl Builder {
             Ok(arguments) => handler(arguments).into_tool_result(),
             Err(why) => Ok(ToolResult::error(format!("invalid arguments: {why}"))),
         };
-        self.taking::<A>(tool, ToolHandler::inline(Arc::new(made)))
+        self.taking::<A, R>(tool, ToolHandler::inline(Arc::new(made)))
     }
 
-    /// Adds a tool that takes arguments of type `A`.
-    fn taking<A: FromArguments>(mut self, mut tool: Tool, handler: ToolHandler) -> Self {
+    /// Adds a tool that takes arguments of type `A` and returns an `R`.
+    fn taking<A: FromArguments, R: IntoToolResult>(
+        self,
+        mut tool: Tool,
+        handler: ToolHandler,
+    ) -> Self {
         tool.input_schema = A::schema().map_or(tool.input_schema, Into::into);
+        self.add_tool::<R>(tool, handler)
+    }
+
+    /// Adds a tool that returns an `R`.
+    pub(super) fn add_tool<R: IntoToolResult>(
+        mut self,
+        mut tool: Tool,
+        handler: ToolHandler,
+    ) -> Self {
+        let output = tool.output_schema.take();
+        tool.output_schema = output.or_else(|| R::output_schema().map(Into::into));
         match self.registry.add_tool(tool) {
             Ok(number) => self.handlers.tools.insert(number, handler),
             Err(error) => self.fail(error),

@@ -3,8 +3,10 @@
 mod entries;
 mod extensions;
 mod layers;
+mod offer;
 
 pub use self::layers::Pending;
+pub use self::offer::Offer;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use std::time::Duration;
 use super::cache_hint::CacheScope;
 use super::call::StateSigner;
 use super::executor::{HandlerExecutor, Handlers};
+use super::extract::StateType;
 use super::host::{Hosting, ServerHost};
 use super::registry::{Registry, RegistryError};
 use super::snapshot::SharedRegistry;
@@ -162,6 +165,8 @@ pub struct Builder {
     trace: Option<Trace>,
     signer: Option<StateSigner>,
     single_use: bool,
+    /// The states that handlers take, each with the handler's name.
+    needs: Vec<(String, StateType)>,
     failure: Option<RegistryError>,
 }
 
@@ -180,12 +185,18 @@ impl Builder {
             trace: None,
             signer: None,
             single_use: false,
+            needs: Vec::new(),
             failure: None,
         }
     }
 
     /// Returns the registry and its handlers, or the first registration error.
     fn into_parts(mut self) -> Result<(Registry, Handlers), RegistryError> {
+        let states = self.handlers.states.clone().unwrap_or_default();
+        if let Some((handler, state)) = self.needs.iter().find(|(_, state)| !states.has(*state)) {
+            let error = RegistryError::NoState(handler.clone(), state.name());
+            self.failure.get_or_insert(error);
+        }
         match self.failure {
             Some(error) => Err(error),
             None => {

@@ -12,6 +12,7 @@ use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
 };
 use crate::message::{Dialect, Field, Message, MessageRef};
+use crate::server::extract::States;
 use crate::server::registry::Registry;
 use crate::server::tasks::TaskCall;
 
@@ -40,6 +41,8 @@ struct Inner {
     trace: OnceLock<Option<Box<TraceContext>>>,
     /// The task side of the call, for a tool that opted in.
     task: Option<Arc<TaskCall>>,
+    /// The values that the server was built with, if there are any.
+    states: Option<Arc<States>>,
 }
 
 impl Context {
@@ -76,6 +79,7 @@ impl Context {
             message: None,
             trace: OnceLock::new(),
             task: None,
+            states: None,
         };
         Self {
             call: Arc::new(inner),
@@ -96,6 +100,20 @@ impl Context {
     pub(in crate::server) fn sleeping_by(mut self, timers: Option<Handle>) -> Self {
         Arc::make_mut(&mut self.call).timers = timers;
         self
+    }
+
+    /// Gives the handler the values that its server was built with.
+    pub(in crate::server) fn with_states(mut self, states: &Option<Arc<States>>) -> Self {
+        if states.is_some() {
+            Arc::make_mut(&mut self.call).states.clone_from(states);
+        }
+        self
+    }
+
+    /// The value of type `T` that the server was built with: see
+    /// [`Builder::state`](crate::server::Builder::state).
+    pub fn state<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.call.states.as_ref()?.get()
     }
 
     /// Returns whether the handler asked a question that the call must end with. The caller then

@@ -7,8 +7,10 @@ use super::layers::Layer;
 use super::reply::{Reply, Service};
 use crate::connection::{Handle, Operation};
 use crate::handler::HandlerError;
+use crate::json::reader;
 use crate::message::MessageRef;
 use crate::model::ToolResult;
+use crate::server::extract::States;
 use crate::server::registry::Registry;
 use crate::server::slots::Slots;
 
@@ -37,6 +39,30 @@ impl ToolHandler {
     }
 }
 
+/// Completes one argument of a prompt or a resource template.
+#[derive(Clone)]
+pub(in crate::server) struct Completing {
+    /// The name of the prompt, or the URI template.
+    pub target: Arc<str>,
+    pub argument: &'static str,
+    pub service: Service,
+}
+
+impl Completing {
+    /// Returns whether the params of `completion/complete` name this argument.
+    fn completes(&self, params: &str) -> bool {
+        let names = |path: &[&str], name: &str| {
+            let raw = reader::find_path(params, path);
+            raw.and_then(reader::as_str)
+                .is_some_and(|text| text == name)
+        };
+        let is_target = ["name", "uri"]
+            .iter()
+            .any(|key| names(&["ref", key], &self.target));
+        is_target && names(&["argument", "name"], self.argument)
+    }
+}
+
 #[derive(Clone, Default)]
 pub(in crate::server) struct Handlers {
     pub initialized: Option<Hook>,
@@ -48,7 +74,12 @@ pub(in crate::server) struct Handlers {
     pub resources: Slots<Service>,
     pub templates: Slots<Service>,
     pub prompts: Slots<Service>,
+    /// Completes the arguments that have no handler of their own.
     pub completion: Option<Service>,
+    /// Handlers that complete one argument each.
+    pub completions: Vec<Completing>,
+    /// The values that handlers share, if there are any.
+    pub states: Option<Arc<States>>,
     /// Methods of extensions.
     pub methods: Slots<Service>,
     pub notices: BTreeMap<String, Notice>,
@@ -56,7 +87,7 @@ pub(in crate::server) struct Handlers {
 
 impl Handlers {
     /// Returns the handler of an operation, if it still exists.
-    pub fn service(&self, operation: Operation) -> Option<&Service> {
+    pub fn service(&self, operation: Operation, message: &MessageRef<'_>) -> Option<&Service> {
         match operation {
             Operation::CallTool(number) => match self.tools.get(number)? {
                 ToolHandler::Spawned(service) | ToolHandler::Inline(_, service) => Some(service),
@@ -64,7 +95,11 @@ impl Handlers {
             Operation::ReadResource(number) => self.resources.get(number),
             Operation::ReadTemplate(number) => self.templates.get(number),
             Operation::GetPrompt(number) => self.prompts.get(number),
-            Operation::Complete => self.completion.as_ref(),
+            Operation::Complete => {
+                let mut own = self.completions.iter();
+                let own = own.find(|own| own.completes(message.params().unwrap_or("{}")));
+                own.map(|own| &own.service).or(self.completion.as_ref())
+            }
             Operation::Extension(number) => self.methods.get(number),
             // The host keeps these to itself.
             Operation::Listen

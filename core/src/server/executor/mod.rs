@@ -8,7 +8,7 @@ mod reply_guard;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-pub(super) use self::handlers::{Handlers, ToolHandler};
+pub(super) use self::handlers::{Completing, Handlers, ToolHandler};
 pub(super) use self::layers::{Layer, ToolCall, ToolSet};
 use self::reply::panicked;
 pub(super) use self::reply::{Replied, Reply, Service};
@@ -134,6 +134,7 @@ impl Executor for HandlerExecutor {
                 Ok(context) => {
                     // The timers of an HTTP exchange stop while its client does not read.
                     let context = context.sleeping_by(timers.clone());
+                    let context = context.with_states(&snapshot.handlers.states);
                     let context = match call.operation {
                         Operation::CallTool(number) if snapshot.registry.has_tasks() => {
                             context.with_task(&snapshot.registry, number, &call)
@@ -171,7 +172,7 @@ fn carry_out(
 async fn run(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyGuard) {
     let Snapshot { registry, handlers } = &snapshot;
     let operation = call.operation;
-    let Some(service) = handlers.service(operation) else {
+    let Some(service) = handlers.service(operation, &call.message.as_ref()) else {
         return guard.refuse(ErrorKind::MethodNotFound, "this is not offered any more");
     };
     let mut layered = None;

@@ -29,6 +29,9 @@ pub enum RegistryError {
     /// Calls of this tool are to be approved or sanitised, but no tool has this name, and the lists
     /// are not announced to change.
     UnknownTool(String),
+    /// A handler takes a [`State`](crate::server::State) that the server was not built with: the handler's
+    /// name, then the state's type.
+    NoState(String, &'static str),
     /// The lists cannot change, because changes were not announced to clients.
     Fixed,
     /// All entry numbers are used up, hundreds of millions of them.
@@ -49,6 +52,10 @@ impl std::fmt::Display for RegistryError {
             Self::Extension(id) => write!(
                 f,
                 "extension {id:?}: the name needs a prefix such as com.example/, and the settings must be a JSON object"
+            ),
+            Self::NoState(handler, state) => write!(
+                f,
+                "{handler:?} takes a State<{state}>; add one with Builder::state"
             ),
             Self::Header(tool, fault) => write!(f, "the schema of tool {tool:?}: {fault}"),
             Self::NotReadOnly(tool) => write!(

@@ -1,0 +1,10 @@
+use mcpbolt::prelude::*;
+
+struct Order;
+
+#[tool]
+async fn order() -> Json<Order> {
+    Json(Order)
+}
+
+fn main() {}

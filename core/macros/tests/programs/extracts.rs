@@ -1,0 +1,52 @@
+//! Handlers that take more than parameters: state, the caller, all parameters in one type, own types.
+
+use mcpbolt::connection::Principal;
+use mcpbolt::correlate::CancelToken;
+use mcpbolt::prelude::*;
+
+struct Prices(f64);
+
+/// The revision of the call, as a type of the program's own.
+struct Revision(String);
+
+impl FromCall for Revision {
+    fn from_call(context: &Context) -> Result<Self, HandlerError> {
+        Ok(Self(context.revision().to_string()))
+    }
+}
+
+#[data]
+struct Purchase {
+    /// The book's title.
+    title: String,
+    #[serde(default)]
+    copies: Option<u32>,
+}
+
+/// Returns the price of a purchase.
+#[tool]
+async fn price(
+    Json(purchase): Json<Purchase>,
+    #[param(name = "type", default = "paperback")] binding: String,
+    State(prices): State<Prices>,
+    caller: Option<Principal>,
+    _cancel: CancelToken,
+    revision: Revision,
+) -> anyhow::Result<String> {
+    anyhow::ensure!(binding != "stone", "stone is not sold");
+    let copies = f64::from(purchase.copies.unwrap_or(1));
+    let total = prices.0 * copies;
+    let caller = caller.map_or("anybody".to_owned(), |caller| caller.to_string());
+    Ok(format!(
+        "{} for {caller}: {total} ({binding}, {})",
+        purchase.title, revision.0
+    ))
+}
+
+pub fn server(prices: bool) -> Result<Server, mcpbolt::server::RegistryError> {
+    let server = Server::builder("prices", "1.0.0").with(price);
+    match prices {
+        true => server.state(Prices(7.5)).build(),
+        false => server.build(),
+    }
+}

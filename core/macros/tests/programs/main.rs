@@ -1,0 +1,176 @@
+//! Small programs that are written with the attributes, each called by a client.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "tests: panicking is the report"
+)]
+
+mod calculator;
+mod extracts;
+mod memos;
+mod reviewer;
+mod shop;
+
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::model::CompletionTarget;
+use mcpbolt::server::Server;
+use serde_json::{Value, json};
+
+fn client(server: &Server) -> Client {
+    block_on(Client::builder("me", "1").connect(server)).unwrap()
+}
+
+fn schema(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_tool_is_described_by_its_function() {
+    let client = client(&calculator::server().unwrap());
+    let tools = block_on(client.list_tools()).unwrap();
+    assert_eq!(tools[0].name, "add");
+    assert_eq!(tools[0].description.as_deref(), Some("Adds two numbers."));
+    let hints = tools[0].annotations.as_deref().unwrap();
+    assert_eq!(hints, r#"{"readOnlyHint":true,"openWorldHint":false}"#);
+    assert_eq!(
+        schema(&tools[1].input_schema),
+        json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "number", "format": "double", "description": "The dividend."},
+                "b": {"type": "number", "format": "double", "description": "The divisor; not zero.", "default": 1.0},
+            },
+            "required": ["a"],
+        })
+    );
+    let call = |name, arguments| client.call_tool(name, &arguments).wait().unwrap();
+    assert_eq!(call("add", json!({"a": 1, "b": 2.5})).text(), "3.5");
+    assert_eq!(call("divide", json!({"a": 3})).text(), "3");
+    let failed = call("divide", json!({"a": 3, "b": 0}));
+    assert!(failed.is_error);
+    assert_eq!(failed.text(), "b is zero");
+}
+
+#[test]
+fn the_order_of_parameters_is_kept() {
+    let client = client(&shop::server().unwrap());
+    let tools = block_on(client.list_tools()).unwrap();
+    let schema = &*tools[0].input_schema;
+    assert!(schema.find("title") < schema.find("copies"), "{schema}");
+    assert!(!schema.contains("context"), "{schema}");
+}
+
+#[test]
+fn a_method_shares_its_value_with_other_calls() {
+    let client = client(&shop::server().unwrap());
+    let tools = block_on(client.list_tools()).unwrap();
+    let output = schema(tools[0].output_schema.as_deref().unwrap());
+    assert_eq!(output["required"], json!(["title", "copies", "left"]));
+    let call = |arguments| client.call_tool("order", &arguments).wait().unwrap();
+    assert_eq!(
+        call(json!({"title": "Emma"})).text(),
+        r#"{"title":"Emma","copies":1,"left":2}"#
+    );
+    let failed = call(json!({"title": "Emma", "copies": 3}));
+    assert!(failed.is_error);
+    assert_eq!(failed.text(), "too few are left");
+    let refused = call(json!({"title": "Emma", "copies": "x"}));
+    assert!(
+        refused.is_error && refused.text().contains("copies"),
+        "{}",
+        refused.text()
+    );
+    let found = client
+        .call_tool("search", &json!({"start": "E"}))
+        .wait()
+        .unwrap();
+    assert_eq!(found.text(), "Emma\n");
+}
+
+#[test]
+fn a_resource_is_read_by_its_variables() {
+    let client = client(&memos::server().unwrap());
+    let memo = block_on(client.read_resource("memo://7")).unwrap();
+    assert_eq!(memo[0].as_text(), Some("Buy milk."));
+    assert_eq!(memo[0].mime_type.as_deref(), Some("text/plain"));
+    let all = block_on(client.read_resource("memo://all")).unwrap();
+    assert_eq!(all[0].as_text(), Some("[7,70]"));
+    assert_eq!(all[0].mime_type.as_deref(), Some("application/json"));
+    for missing in ["memo://8", "memo://x"] {
+        let error = block_on(client.read_resource(missing)).unwrap_err();
+        println!("{error}");
+    }
+    let target = CompletionTarget::resource("memo://{id}");
+    let completed = block_on(client.complete(&target, ("id", "7"), &[])).unwrap();
+    assert_eq!(completed.values, ["7", "70"]);
+}
+
+#[test]
+fn a_prompt_converts_texts_and_completes_its_arguments() {
+    let client = client(&reviewer::server().unwrap());
+    let prompts = block_on(client.list_prompts()).unwrap();
+    let arguments = prompts[0].arguments.iter();
+    let arguments: Vec<_> = arguments.map(|one| (&*one.name, one.required)).collect();
+    assert_eq!(
+        arguments,
+        [("code", true), ("language", false), ("findings", false)]
+    );
+    assert_eq!(
+        prompts[0].arguments[0].description.as_deref(),
+        Some("The code.")
+    );
+
+    let get = |arguments: &[(&str, &str)]| {
+        let made = block_on(client.get_prompt("review", arguments));
+        let text =
+            |message: mcpbolt::client::PromptMessage| message.content.as_text().unwrap().to_owned();
+        made.map(|prompt| prompt.messages.into_iter().map(text).collect::<Vec<_>>())
+    };
+    let messages = get(&[("code", "fn"), ("findings", "5")]).unwrap();
+    assert_eq!(messages, ["Review this code:\nfn", "I name 5 findings."]);
+    let error = get(&[("code", "fn"), ("findings", "many")])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("\"findings\": invalid value: string \"many\", expected a whole number"),
+        "{error}"
+    );
+
+    let target = CompletionTarget::prompt("review");
+    let completed = block_on(client.complete(&target, ("language", "r"), &[])).unwrap();
+    assert_eq!(completed.values, ["Rust", "ruby"]);
+    let completed = block_on(client.complete(&target, ("findings", "1"), &[])).unwrap();
+    assert_eq!(completed.values, ["11", "12", "13", "14", "15"]);
+    let context = [("language", "Rust")];
+    let completed = block_on(client.complete(&target, ("findings", "1"), &context)).unwrap();
+    assert_eq!(completed.values, ["11", "12"]);
+    let completed = block_on(client.complete(&target, ("code", "1"), &[])).unwrap();
+    assert!(completed.values.is_empty());
+}
+
+#[test]
+fn a_handler_takes_state_the_caller_and_all_parameters_in_one_type() {
+    let error = extracts::server(false).unwrap_err().to_string();
+    assert!(
+        error.contains("\"price\" takes a State<") && error.contains("Prices"),
+        "{error}"
+    );
+    let client = client(&extracts::server(true).unwrap());
+    let tools = block_on(client.list_tools()).unwrap();
+    let schema = schema(&tools[0].input_schema);
+    assert_eq!(schema["required"], json!(["title"]));
+    assert_eq!(
+        schema["properties"]["title"]["description"],
+        "The book's title."
+    );
+    assert_eq!(schema["properties"]["type"]["default"], "paperback");
+    let call = |arguments| client.call_tool("price", &arguments).wait().unwrap();
+    let answer = call(json!({"title": "Emma", "copies": 2}));
+    assert_eq!(
+        answer.text(),
+        "Emma for anybody: 15 (paperback, 2026-07-28)"
+    );
+    let failed = call(json!({"title": "Emma", "type": "stone"}));
+    assert!(failed.is_error);
+    assert_eq!(failed.text(), "stone is not sold");
+}

@@ -1,0 +1,280 @@
+//! Adds what the macros make of functions: tools, resources, prompts and completions.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::Builder;
+use crate::handler::HandlerError;
+use crate::mcp::ErrorKind;
+use crate::model::{Completions, Prompt, Resource, ResourceTemplate, Tool};
+use crate::server::completion_request::CompletionRequest;
+use crate::server::executor::{Completing, Reply, Service, ToolHandler};
+use crate::server::extract::{Received, Signature};
+use crate::server::output::IntoToolResult;
+use crate::server::returned::{IntoCompletions, IntoContents, IntoPrompt};
+use crate::server::template::Template;
+
+/// Tools, resources, prompts and completions with their handlers, ready to be added to a server with
+/// [`Builder::with`]. `#[mcpbolt::tools]` implements it for a type, `#[mcpbolt::tool]` and its like for a
+/// function.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` offers no tools",
+    label = "does not implement `Offer`",
+    note = "put `#[mcpbolt::tools]` on an `impl` block of `{Self}`, or `#[mcpbolt::tool]` on a function"
+)]
+pub trait Offer: Sized + Send + Sync + 'static {
+    /// Adds everything to a server.
+    fn offer(self, server: Builder) -> Builder;
+}
+
+/// What the macros generate calls of.
+impl Builder {
+    /// Adds the tools, resources, prompts and completions of a value whose type has `#[mcpbolt::tools]`, or of
+    /// a function that has `#[mcpbolt::tool]` or one of its like.
+    ///
+    /// ```
+    /// # #[cfg(feature = "macros")] {
+    /// use mcpbolt::prelude::*;
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: f64, b: f64) -> f64 {
+    ///     a + b
+    /// }
+    ///
+    /// let server = Server::builder("calculator", "1.0.0").with(add).build()?;
+    /// # }
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn with(self, offer: impl Offer) -> Self {
+        offer.offer(self)
+    }
+
+    /// Adds a value for handlers that take a [`State<T>`](crate::server::State). There is one of each type; a
+    /// second one replaces the first. [`build`](Self::build) fails if a handler takes a state that is not
+    /// there.
+    pub fn state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
+        let states = self.handlers.states.get_or_insert_default();
+        Arc::make_mut(states).insert(state);
+        self
+    }
+
+    /// Adds a tool.
+    #[doc(hidden)]
+    pub fn declared_tool<F, R>(
+        mut self,
+        tool: Tool,
+        mut signature: Signature,
+        start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.need(&tool.name, &signature);
+        let (tool, names) = described(tool, &mut signature);
+        let start = Arc::new(start);
+        let made: Service = Arc::new(move |call, context| {
+            let (start, names) = (start.clone(), names.clone());
+            Box::pin(async move {
+                let started = {
+                    let message = call.message.as_ref();
+                    let arguments = message.arguments().unwrap_or("{}");
+                    start(&Received::json(&names, arguments, Some(&context)))
+                };
+                drop((call, context));
+                let result = match started {
+                    Ok(running) => running.await.into_tool_result(),
+                    Err(error) => Err::<(), _>(error).into_tool_result(),
+                };
+                result.map(Reply::Tool)
+            })
+        });
+        self.add_tool::<R>(tool, ToolHandler::Spawned(made))
+    }
+
+    /// Adds a tool that runs on the driver's thread.
+    #[doc(hidden)]
+    pub fn declared_inline_tool<R: IntoToolResult>(
+        self,
+        tool: Tool,
+        mut signature: Signature,
+        run: impl Fn(&Received<'_>) -> Result<R, HandlerError> + Send + Sync + 'static,
+    ) -> Self {
+        let (tool, names) = described(tool, &mut signature);
+        let made = move |arguments: &str| match run(&Received::json(&names, arguments, None)) {
+            Ok(result) => result.into_tool_result(),
+            Err(error) => Err::<(), _>(error).into_tool_result(),
+        };
+        self.add_tool::<R>(tool, ToolHandler::inline(Arc::new(made)))
+    }
+
+    /// Adds a resource, or a resource template if the URI has variables.
+    #[doc(hidden)]
+    pub fn declared_resource<F, R>(
+        mut self,
+        resource: Resource,
+        signature: Signature,
+        start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoContents,
+    {
+        self.need(&resource.name, &signature);
+        let names = signature.names();
+        // A URI that is no template is an error when it is registered.
+        let template = resource
+            .uri
+            .contains('{')
+            .then(|| Template::parse(&resource.uri).ok());
+        let mime_type = resource.mime_type.clone();
+        let start = Arc::new(start);
+        let matched = template.clone().flatten();
+        let made: Service = Arc::new(move |call, context| {
+            let (start, names) = (start.clone(), names.clone());
+            let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+            let variables = matched
+                .as_ref()
+                .and_then(|template| template.match_uri(&uri));
+            let mime_type = mime_type.clone();
+            Box::pin(async move {
+                let started = {
+                    let variables = variables.iter().flatten();
+                    let texts = variables.map(|(name, value)| (&**name, &**value));
+                    let fault = ErrorKind::ResourceNotFound;
+                    start(&Received::texts(&names, texts, &context, fault))
+                };
+                drop((call, context));
+                let mut contents = started?.await.into_contents(&uri)?;
+                for contents in &mut contents {
+                    contents.mime_type = contents.mime_type.take().or_else(|| mime_type.clone());
+                }
+                Ok(Reply::Contents(contents))
+            })
+        });
+        let added = match template {
+            Some(_) => {
+                let added = self.registry.add_template(ResourceTemplate::from(resource));
+                added.map(|number| self.handlers.templates.insert(number, made))
+            }
+            None => {
+                let added = self.registry.add_resource(resource);
+                added.map(|number| self.handlers.resources.insert(number, made))
+            }
+        };
+        if let Err(error) = added {
+            self.fail(error);
+        }
+        self
+    }
+
+    /// Adds a prompt.
+    #[doc(hidden)]
+    pub fn declared_prompt<F, R>(
+        mut self,
+        mut prompt: Prompt,
+        signature: Signature,
+        start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoPrompt,
+    {
+        self.need(&prompt.name, &signature);
+        let names = signature.names();
+        prompt.arguments = signature.prompt_arguments();
+        let start = Arc::new(start);
+        let made: Service = Arc::new(move |call, context| {
+            let (start, names) = (start.clone(), names.clone());
+            Box::pin(async move {
+                let started = {
+                    let message = call.message.as_ref();
+                    let arguments = message.arguments().unwrap_or("{}");
+                    start(&Received::prompt(&names, arguments, &context))
+                };
+                drop((call, context));
+                Ok(Reply::Prompt(started?.await.into_prompt()?))
+            })
+        });
+        match self.registry.add_prompt(prompt) {
+            Ok(number) => self.handlers.prompts.insert(number, made),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds the completion of one argument. `target` is the name of a prompt or a URI template. If the handler
+    /// does not see what the user typed, it returns all values, and those that begin with it are sent.
+    #[doc(hidden)]
+    pub fn declared_completion<F, R>(
+        mut self,
+        target: &str,
+        argument: &'static str,
+        sees_value: bool,
+        signature: Signature,
+        start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoCompletions,
+    {
+        self.need(argument, &signature);
+        let names = signature.names();
+        let start = Arc::new(start);
+        let service: Service = Arc::new(move |call, context| {
+            let (start, names) = (start.clone(), names.clone());
+            Box::pin(async move {
+                let params = call.message.as_ref();
+                let params = params.params().unwrap_or("{}");
+                let profile = context.connection().config().profile;
+                let profile = profile.in_revision(context.revision());
+                let request =
+                    CompletionRequest::parse(params, profile).map_err(HandlerError::new)?;
+                let started = {
+                    let others = request.context.iter();
+                    let others = others.map(|(name, value)| (&**name, &**value));
+                    let texts = others.chain([("value", &*request.value)]);
+                    let fault = ErrorKind::InvalidParams;
+                    start(&Received::texts(&names, texts, &context, fault))
+                };
+                drop((call, context));
+                let mut completions = started?.await.into_completions()?;
+                if !sees_value {
+                    let typed = request.value.to_lowercase();
+                    completions
+                        .values
+                        .retain(|value| value.to_lowercase().starts_with(&typed));
+                }
+                Ok(Reply::Completions(completions))
+            })
+        });
+        self.registry.offer_completion();
+        self.handlers.completions.push(Completing {
+            target: target.into(),
+            argument,
+            service,
+        });
+        // For all other arguments, unless the program has a handler for them.
+        self.handlers.completion.get_or_insert_with(|| {
+            Arc::new(|_, _| {
+                let none = Reply::Completions(Completions::default());
+                Box::pin(std::future::ready(Ok(none)))
+            })
+        });
+        self
+    }
+
+    fn need(&mut self, handler: &str, signature: &Signature) {
+        let states = signature.states().iter();
+        self.needs
+            .extend(states.map(|state| (handler.to_owned(), *state)));
+    }
+}
+
+/// The tool with its input schema, and the names of its parameters.
+fn described(mut tool: Tool, signature: &mut Signature) -> (Tool, Arc<[&'static str]>) {
+    let names = signature.names();
+    tool.input_schema = signature.input_schema().into();
+    (tool, names)
+}

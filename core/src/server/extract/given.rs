@@ -1,0 +1,269 @@
+//! The parameters of one call, and their conversion to the types of arguments.
+
+use std::borrow::Cow;
+
+use serde::de::value::Error;
+use serde::de::{
+    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor,
+};
+use serde::forward_to_deserialize_any;
+use smallvec::{SmallVec, smallvec};
+
+use crate::handler::HandlerError;
+use crate::json::reader;
+use crate::mcp::ErrorKind;
+use crate::server::call::Context;
+
+/// A parameter as a call gives it.
+#[derive(Clone, Debug)]
+pub(super) enum Given<'a> {
+    /// JSON, validated.
+    Json(&'a str),
+    /// Text that stands for a value of any type: prompts and URIs have only texts.
+    Text(Cow<'a, str>),
+    Missing,
+}
+
+impl Given<'_> {
+    /// Converts to the type of an argument.
+    ///
+    /// # Errors
+    /// A phrase that says what was expected.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, String> {
+        match self {
+            Self::Json(json) => serde_json::from_str(json).map_err(|error| {
+                let text = error.to_string();
+                // The position within one parameter helps nobody.
+                let end = text.rfind(" at line ").unwrap_or(text.len());
+                text[..end].to_owned()
+            }),
+            Self::Text(text) => T::deserialize(Text(text)).map_err(|error| error.to_string()),
+            Self::Missing => T::deserialize(Absent).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// Returns whether the value of a missing parameter of type `T` is `None`.
+pub(super) fn may_be_missing<T: DeserializeOwned>() -> bool {
+    T::deserialize(Absent).is_ok()
+}
+
+/// What a call brings: its parameters and its [`Context`].
+#[derive(Debug)]
+pub struct Received<'a> {
+    names: &'a [&'static str],
+    values: SmallVec<[Given<'a>; 8]>,
+    /// All parameters, a JSON object.
+    all: &'a str,
+    /// `None` for inline tools, which take only parameters.
+    context: Option<&'a Context>,
+    /// The kind of error that a wrong parameter is.
+    fault: ErrorKind,
+}
+
+impl<'a> Received<'a> {
+    /// The arguments of a tool, a validated JSON object. The last of several members with one name counts, as
+    /// in the check against the schema.
+    pub(in crate::server) fn json(
+        names: &'a [&'static str],
+        arguments: &'a str,
+        context: Option<&'a Context>,
+    ) -> Self {
+        let mut received = Self::nothing(names, context, ErrorKind::InvalidParams);
+        received.all = arguments;
+        for (key, value) in reader::members(arguments) {
+            let at = names.iter().position(|name| key == **name);
+            received.put(at, Given::Json(value));
+        }
+        received
+    }
+
+    /// The arguments of a prompt, which are texts.
+    pub(in crate::server) fn prompt(
+        names: &'a [&'static str],
+        arguments: &'a str,
+        context: &'a Context,
+    ) -> Self {
+        let mut received = Self::json(names, arguments, Some(context));
+        for value in &mut received.values {
+            if let Given::Json(json) = value
+                && let Some(text) = reader::as_str(json)
+            {
+                *value = Given::Text(text);
+            }
+        }
+        received
+    }
+
+    /// Texts by name. A wrong one is an error of the kind `fault`.
+    pub(in crate::server) fn texts(
+        names: &'a [&'static str],
+        texts: impl Iterator<Item = (&'a str, &'a str)>,
+        context: &'a Context,
+        fault: ErrorKind,
+    ) -> Self {
+        let mut received = Self::nothing(names, Some(context), fault);
+        for (name, text) in texts {
+            let at = names.iter().position(|own| *own == name);
+            received.put(at, Given::Text(text.into()));
+        }
+        received
+    }
+
+    fn nothing(names: &'a [&'static str], context: Option<&'a Context>, fault: ErrorKind) -> Self {
+        Self {
+            names,
+            values: smallvec![Given::Missing; names.len()],
+            all: "{}",
+            context,
+            fault,
+        }
+    }
+
+    fn put(&mut self, at: Option<usize>, value: Given<'a>) {
+        if let Some(place) = at.and_then(|at| self.values.get_mut(at)) {
+            *place = value;
+        }
+    }
+
+    /// Converts the parameter at this position, or its default if the call has none.
+    pub(super) fn parameter<T: DeserializeOwned>(
+        &self,
+        at: usize,
+        default: Option<&str>,
+    ) -> Result<T, HandlerError> {
+        let given = self.values.get(at).unwrap_or(&Given::Missing);
+        let parsed = match (given, default) {
+            (Given::Missing, Some(default)) => Given::Json(default).parse(),
+            _ => given.parse(),
+        };
+        parsed.map_err(|why| {
+            let name = self.names.get(at).unwrap_or(&"?");
+            HandlerError::of(
+                self.fault,
+                format!("invalid arguments: parameter {name:?}: {why}"),
+            )
+        })
+    }
+
+    /// Converts all parameters together.
+    pub(super) fn all<T: DeserializeOwned>(&self) -> Result<T, HandlerError> {
+        let parsed = Given::Json(self.all).parse();
+        parsed.map_err(|why| HandlerError::of(self.fault, format!("invalid arguments: {why}")))
+    }
+
+    /// The call's context.
+    pub(super) fn context(&self) -> Result<&'a Context, HandlerError> {
+        let missing = || HandlerError::new("an inline tool takes only parameters");
+        self.context.ok_or_else(missing)
+    }
+}
+
+/// A text that is deserialised as the type that is asked for: `"7"` is a number where a number is expected.
+/// Lists and objects are JSON in the text.
+struct Text<'a>(&'a str);
+
+macro_rules! parsed {
+    ($($method:ident $visit:ident $expected:literal)+) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.0.parse() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(Error::invalid_value(Unexpected::Str(self.0), &$expected)),
+            }
+        }
+    )+};
+}
+
+macro_rules! as_json {
+    ($($method:ident ($($name:ident: $type:ty),*))+) => {$(
+        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
+            let mut json = serde_json::Deserializer::from_str(self.0);
+            json.$method($($name,)* visitor).map_err(Error::custom)
+        }
+    )+};
+}
+
+impl<'de> Deserializer<'de> for Text<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_str(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    parsed! {
+        deserialize_bool visit_bool "true or false"
+        deserialize_i8 visit_i8 "a whole number from -128 to 127"
+        deserialize_i16 visit_i16 "a whole number of 16 bits"
+        deserialize_i32 visit_i32 "a whole number of 32 bits"
+        deserialize_i64 visit_i64 "a whole number of 64 bits"
+        deserialize_i128 visit_i128 "a whole number of 128 bits"
+        deserialize_u8 visit_u8 "a whole number from 0 to 255"
+        deserialize_u16 visit_u16 "a whole number from 0 to 65535"
+        deserialize_u32 visit_u32 "a whole number of 32 bits, not negative"
+        deserialize_u64 visit_u64 "a whole number of 64 bits, not negative"
+        deserialize_u128 visit_u128 "a whole number of 128 bits, not negative"
+        deserialize_f32 visit_f32 "a number"
+        deserialize_f64 visit_f64 "a number"
+    }
+
+    as_json! {
+        deserialize_seq()
+        deserialize_tuple(len: usize)
+        deserialize_tuple_struct(name: &'static str, len: usize)
+        deserialize_map()
+        deserialize_struct(name: &'static str, fields: &'static [&'static str])
+    }
+
+    forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct identifier ignored_any
+    }
+}
+
+/// A missing parameter: `None`, or an error where the type is no `Option`.
+struct Absent;
+
+impl<'de> Deserializer<'de> for Absent {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("missing"))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_none()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
