@@ -98,7 +98,7 @@ impl Core {
     /// Completes a pending request of this side; returns whether somebody waited for it.
     pub fn complete(&mut self, key: RequestKey, error: RequestError) -> bool {
         // An error here means that the request had ended before.
-        let pending = self.pending.remove(key, &mut self.timers).is_some();
+        let pending = self.pending.remove(key).is_some();
         pending && self.shared().outgoing.complete(key, Err(error)).is_ok()
     }
 
@@ -161,11 +161,11 @@ impl Core {
                 let frame = frame.find(frames);
                 if let Some(exchange) = streams.exchange_or_first(request.on) {
                     exchange.take_over(frame);
-                    self.pending.insert(request, &mut self.timers, now);
+                    self.pending.insert(request, now);
                 }
             }
             Submission::Cancelled { key, reason } => {
-                if let Some(on) = self.pending.remove(key, &mut self.timers) {
+                if let Some(on) = self.pending.remove(key) {
                     self.tell_cancelled(streams, on, key, reason.as_deref());
                 }
             }
@@ -331,18 +331,14 @@ impl Core {
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
         let now = self.clock;
+        while let Some((key, on)) = self.pending.expire(now) {
+            let timed_out = Err(RequestError::TimedOut);
+            if self.shared().outgoing.complete(key, timed_out).is_ok() {
+                self.tell_cancelled(streams, on, key, Some("timeout"));
+            }
+        }
         while let Some(timer) = self.timers.poll(now) {
             let end = match timer {
-                Timer::Request(key) => {
-                    let expired = self.pending.expire(key, &mut self.timers, now);
-                    let timed_out = Err(RequestError::TimedOut);
-                    if let Some(on) = expired
-                        && self.shared().outgoing.complete(key, timed_out).is_ok()
-                    {
-                        self.tell_cancelled(streams, on, key, Some("timeout"));
-                    }
-                    None
-                }
                 Timer::Opening(key) => {
                     if let Some(first) = streams.exchange(StreamId::FIRST) {
                         self.opening_ended(first, key, host, Opening::timed_out);
@@ -446,12 +442,14 @@ impl Core {
 
     /// When the next timer may be due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.timers.next_deadline()
+        let deadlines = [self.timers.next_deadline(), self.pending.next_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Cancels every timer.
     pub fn stop_timers(&mut self) {
         self.timers.clear();
+        self.pending.clear();
         self.reports.resume();
         self.stall = WriteStall::default();
     }

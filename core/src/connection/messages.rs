@@ -312,7 +312,7 @@ impl<'a> Pass<'a> {
         if core.liveness.is_ping(key) && core.shared().outgoing.cancel(key) {
             return;
         }
-        if core.pending.remove(key, &mut core.timers).is_none() {
+        if core.pending.remove(key).is_none() {
             return self.stray(Stray::Answer, message.bytes());
         }
         let outcome = match message.kind() {

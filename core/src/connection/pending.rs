@@ -1,62 +1,61 @@
 //! This side's requests on the driver's side: deadlines and progress.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::keys::StreamId;
-use super::options::{PartialFn, Progress, ProgressFn};
+use super::options::Progress;
 use super::queue::Request;
-use super::timers::{Timer, Timers};
-use crate::correlate::{RequestKey, SecondaryMap, TimerKey};
+use crate::correlate::{Deadlines, RequestKey, SecondaryMap};
 use crate::json::{number, reader};
 use crate::limits::later;
 use crate::message::{Field, MessageRef};
 
 /// A request of this side that was sent.
 struct Sent {
-    /// The stream on which the request was sent.
-    on: StreamId,
-    timer: TimerKey,
+    request: Request,
     begun: Instant,
     /// When the request was sent or last made progress.
     news: Instant,
-    /// How long to wait without progress.
-    timeout: Duration,
-    /// How long to wait in total, regardless of progress (R-CAN-09).
-    max_timeout: Duration,
-    progress: Option<ProgressFn>,
-    partial: Option<PartialFn>,
+    /// The progress reported last.
     last: f64,
+}
+
+impl Sent {
+    /// When to give up waiting, unless there is progress.
+    fn due(&self) -> Instant {
+        let Request {
+            timeout,
+            max_timeout,
+            ..
+        } = self.request;
+        later(self.news, timeout).min(later(self.begun, max_timeout))
+    }
 }
 
 /// The requests of this side that were sent and are not answered yet.
 #[derive(Default)]
 pub(crate) struct Pending {
     requests: SecondaryMap<Sent>,
+    deadlines: Deadlines<RequestKey>,
 }
 
 impl Pending {
-    pub fn insert(&mut self, request: Request, timers: &mut Timers, now: Instant) {
-        let wait = request.timeout.min(request.max_timeout);
+    pub fn insert(&mut self, request: Request, now: Instant) {
+        let key = request.key;
+        self.watch(key, later(now, request.timeout.min(request.max_timeout)));
         let sent = Sent {
-            on: request.on,
-            timer: timers.insert(later(now, wait), Timer::Request(request.key)),
+            request,
             begun: now,
             news: now,
-            timeout: request.timeout,
-            max_timeout: request.max_timeout,
-            progress: request.progress,
-            partial: request.partial,
             last: f64::NEG_INFINITY,
         };
-        self.requests.insert(request.key, sent);
+        self.requests.insert(key, sent);
     }
 
     /// Removes a request that is over; returns the stream on which it was sent, if it was pending.
-    pub fn remove(&mut self, key: RequestKey, timers: &mut Timers) -> Option<StreamId> {
-        let own = self.requests.remove(key)?;
-        timers.cancel(own.timer);
-        Some(own.on)
+    pub fn remove(&mut self, key: RequestKey) -> Option<StreamId> {
+        self.requests.remove(key).map(|own| own.request.on)
     }
 
     /// Whether the request was sent and is still pending.
@@ -64,21 +63,38 @@ impl Pending {
         self.requests.contains(key)
     }
 
-    /// Handles a deadline that has passed: sets the next one if there was progress, else removes the
-    /// request, and returns the stream on which it was sent.
-    pub fn expire(
-        &mut self,
-        key: RequestKey,
-        timers: &mut Timers,
-        now: Instant,
-    ) -> Option<StreamId> {
-        let own = self.requests.get_mut(key)?;
-        let due = later(own.news, own.timeout).min(later(own.begun, own.max_timeout));
-        if due > now {
-            own.timer = timers.insert(due, Timer::Request(key));
-            return None;
+    /// Removes a request that is overdue at `now`; returns its key and the stream on which it was sent.
+    /// Call this until it returns `None`.
+    pub fn expire(&mut self, now: Instant) -> Option<(RequestKey, StreamId)> {
+        loop {
+            let key = self.deadlines.poll(now)?;
+            let Some(own) = self.requests.get_mut(key) else {
+                continue;
+            };
+            let due = own.due();
+            if due <= now {
+                return self.remove(key).map(|on| (key, on));
+            }
+            // There was progress.
+            self.watch(key, due);
         }
-        self.requests.remove(key).map(|own| own.on)
+    }
+
+    fn watch(&mut self, key: RequestKey, due: Instant) {
+        let (requests, live) = (&self.requests, self.requests.len());
+        let is_live = |key: &RequestKey| requests.contains(*key);
+        self.deadlines.insert(due, key, live, is_live);
+    }
+
+    /// The time of the next [`expire`](Self::expire); `None` without requests. Never later than the
+    /// first deadline.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.next().filter(|_| !self.is_empty())
+    }
+
+    /// Forgets all requests.
+    pub fn clear(&mut self) {
+        *self = Self::default();
     }
 
     /// Handles a progress notification. Returns whether it names a pending request and increases.
@@ -100,7 +116,7 @@ impl Pending {
         }
         own.news = now;
         own.last = progress;
-        if let Some(report) = &own.progress {
+        if let Some(report) = &own.request.progress {
             let sentence = reader::find(params, "message").and_then(reader::as_str);
             let news = Progress {
                 progress,
@@ -124,7 +140,7 @@ impl Pending {
             return false;
         };
         own.news = now;
-        if let Some(report) = &own.partial {
+        if let Some(report) = &own.request.partial {
             let _ = catch_unwind(AssertUnwindSafe(|| report(data)));
         }
         true

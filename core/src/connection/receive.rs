@@ -301,7 +301,7 @@ fn action_answered(pass: &mut Pass<'_>, frame: Frame<'_>) {
         }
         Err(why) => Err(RequestError::BadAnswer(why)),
     };
-    core.pending.remove(key, &mut core.timers);
+    core.pending.remove(key);
     if core.shared().outgoing.complete(key, outcome).is_err() {
         pass.stray(Stray::Answer, frame.bytes());
     }

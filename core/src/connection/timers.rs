@@ -3,14 +3,12 @@
 use super::keys::CallKey;
 use crate::correlate::{CancelToken, RequestKey, TimerQueue};
 
-/// All timers of a connection.
+/// The timers of a connection, except the deadlines of its own requests.
 pub(super) type Timers = TimerQueue<Timer>;
 
 /// The action when a timer fires.
 #[derive(Debug)]
 pub(crate) enum Timer {
-    /// A request of this side may be overdue.
-    Request(RequestKey),
     /// The current step of the opening takes too long.
     Opening(RequestKey),
     /// The peer may have taken nothing of a long output since the timer was set.

@@ -40,12 +40,12 @@ impl<V> Arena<V> {
         self.free == 0 && self.slots.len() >= self.max
     }
 
-    /// Inserts a value; returns it as `Err` if the arena is full.
+    /// Inserts what `value` makes, in its place; `None` if the arena is full.
     #[inline]
-    pub(super) fn insert(&mut self, value: V) -> Result<RequestKey, V> {
+    pub(super) fn insert(&mut self, value: impl FnOnce() -> V) -> Option<RequestKey> {
         let index = match self.free.checked_sub(1) {
             Some(index) => index,
-            None if self.is_full() => return Err(value),
+            None if self.is_full() => return None,
             None => {
                 self.slots.push(Slot {
                     generation: 0,
@@ -58,8 +58,8 @@ impl<V> Arena<V> {
         let slot = &mut self.slots[index as usize];
         self.free = slot.next;
         self.len += 1;
-        slot.value = Some(value);
-        Ok(RequestKey::new(index, slot.generation))
+        slot.value = Some(value());
+        Some(RequestKey::new(index, slot.generation))
     }
 
     #[inline]
@@ -80,17 +80,17 @@ impl<V> Arena<V> {
     #[inline]
     pub(super) fn remove(&mut self, key: RequestKey) -> Option<V> {
         let slot = self.slots.get_mut(key.slot() as usize)?;
-        if slot.generation != key.generation() {
+        if slot.generation != key.generation() || slot.value.is_none() {
             return None;
         }
-        let value = slot.value.take()?;
         self.len -= 1;
         if slot.generation < MAX_GENERATION {
             slot.generation += 1;
             slot.next = self.free;
             self.free = key.slot() + 1;
         }
-        Some(value)
+        // Last, so that a large value is moved once.
+        slot.value.take()
     }
 
     /// The keys and values, in no particular order.
@@ -122,12 +122,12 @@ mod tests {
     #[test]
     fn a_slot_whose_generations_are_used_up_is_retired() {
         let mut arena = Arena::new(1);
-        let first = arena.insert(()).unwrap();
+        let first = arena.insert(|| ()).unwrap();
         assert!(arena.remove(first).is_some());
         arena.slots[0].generation = MAX_GENERATION;
-        let last = arena.insert(()).unwrap();
+        let last = arena.insert(|| ()).unwrap();
         assert_eq!(last, RequestKey::new(0, MAX_GENERATION));
         assert!(arena.remove(last).is_some() && arena.remove(last).is_none());
-        assert!(arena.insert(()).is_err());
+        assert!(arena.insert(|| ()).is_none());
     }
 }

@@ -190,17 +190,14 @@ impl Future for Cancelled {
         let waiting = guard.get_or_insert_default();
         let left = match this.place.and_then(|place| waiting.wakers.get_mut(place)) {
             Some(waker) => Some(mem::replace(waker, fresh)),
-            None => match waiting.wakers.insert(fresh) {
-                Ok(place) => {
-                    this.place = Some(place);
-                    None
+            None => {
+                this.place = waiting.wakers.insert(|| fresh);
+                if this.place.is_none() {
+                    // About a million others wait: poll again later.
+                    cx.waker().wake_by_ref();
                 }
-                // About a million others wait: poll again later.
-                Err(fresh) => {
-                    fresh.wake_by_ref();
-                    Some(fresh)
-                }
-            },
+                None
+            }
         };
         drop(guard);
         drop(left);

@@ -107,12 +107,12 @@ impl<I, D> InFlight<I, D> {
             return Err(Refused::Full);
         }
         let hash = hash.unwrap_or_else(|| self.hasher.hash_one(&id));
-        let request = Request {
+        let request = || Request {
             hash,
             id: id.into(),
             data,
         };
-        let key = self.requests.insert(request).map_err(|_| Refused::Full)?;
+        let key = self.requests.insert(request).ok_or(Refused::Full)?;
         let requests = &self.requests;
         self.by_id
             .insert_unique(hash, key, |&key| requests.get(key).map_or(0, |r| r.hash));
@@ -126,12 +126,12 @@ impl<I, D> InFlight<I, D> {
     ///
     /// [`Refused::Full`]; the table is unchanged.
     pub fn insert_unnamed(&mut self, id: impl Into<I>, data: D) -> Result<IncomingKey, Refused> {
-        let request = Request {
+        let request = || Request {
             hash: 0,
             id: id.into(),
             data,
         };
-        let key = self.requests.insert(request).map_err(|_| Refused::Full)?;
+        let key = self.requests.insert(request).ok_or(Refused::Full)?;
         Ok(IncomingKey(key))
     }
 

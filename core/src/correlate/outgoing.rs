@@ -49,9 +49,11 @@ struct Table<T> {
     is_closed: bool,
 }
 
-enum Request<T> {
-    Pending(Option<Waker>),
-    Done(T),
+struct Request<T> {
+    /// `None` while the request is pending.
+    outcome: Option<T>,
+    /// Waits for the outcome.
+    waker: Option<Waker>,
 }
 
 impl<T> PendingRequests<T> {
@@ -80,8 +82,11 @@ impl<T> PendingRequests<T> {
         if table.is_closed {
             return Err(Unregistered::Closed);
         }
-        let registered = table.requests.insert(Request::Pending(None));
-        let key = registered.map_err(|_| Unregistered::Full)?;
+        let registered = table.requests.insert(|| Request {
+            outcome: None,
+            waker: None,
+        });
+        let key = registered.ok_or(Unregistered::Full)?;
         table.pending += 1;
         Ok(key)
     }
@@ -95,14 +100,12 @@ impl<T> PendingRequests<T> {
     #[inline]
     pub fn complete(&self, key: RequestKey, outcome: T) -> Result<(), T> {
         let mut table = self.lock();
-        let Some(request) = table.requests.get_mut(key) else {
+        let request = table.requests.get_mut(key);
+        let Some(request) = request.filter(|request| request.outcome.is_none()) else {
             return Err(outcome);
         };
-        let Request::Pending(waker) = request else {
-            return Err(outcome);
-        };
-        let waker = waker.take();
-        *request = Request::Done(outcome);
+        request.outcome = Some(outcome);
+        let waker = request.waker.take();
         table.pending -= 1;
         drop(table);
         if let Some(waker) = waker {
@@ -121,7 +124,7 @@ impl<T> PendingRequests<T> {
     pub fn cancel(&self, key: RequestKey) -> bool {
         let mut table = self.lock();
         let removed = table.requests.remove(key);
-        let was_pending = matches!(removed, Some(Request::Pending(_)));
+        let was_pending = removed.as_ref().is_some_and(|it| it.outcome.is_none());
         table.pending -= usize::from(was_pending);
         drop(table);
         drop(removed);
@@ -136,18 +139,17 @@ impl<T> PendingRequests<T> {
     #[inline]
     pub fn poll(&self, key: RequestKey, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut table = self.lock();
-        let old = match table.requests.get_mut(key) {
-            None => return Poll::Ready(None),
-            Some(Request::Pending(Some(waker))) if waker.will_wake(cx.waker()) => None,
-            Some(Request::Pending(waker)) => waker.replace(cx.waker().clone()),
-            Some(Request::Done(_)) => {
-                let done = table.requests.remove(key);
-                drop(table);
-                return Poll::Ready(match done {
-                    Some(Request::Done(outcome)) => Some(outcome),
-                    _ => None,
-                });
-            }
+        let Some(request) = table.requests.get_mut(key) else {
+            return Poll::Ready(None);
+        };
+        if request.outcome.is_some() {
+            let settled = table.requests.remove(key);
+            drop(table);
+            return Poll::Ready(settled.and_then(|request| request.outcome));
+        }
+        let old = match &mut request.waker {
+            Some(waker) if waker.will_wake(cx.waker()) => None,
+            waker => waker.replace(cx.waker().clone()),
         };
         drop(table);
         drop(old);
@@ -161,9 +163,9 @@ impl<T> PendingRequests<T> {
         table.pending = 0;
         let mut wakers = Vec::new();
         for request in table.requests.values_mut() {
-            if let Request::Pending(waker) = request {
-                wakers.extend(waker.take());
-                *request = Request::Done(outcome());
+            if request.outcome.is_none() {
+                wakers.extend(request.waker.take());
+                request.outcome = Some(outcome());
             }
         }
         drop(table);

@@ -28,8 +28,9 @@ impl<V> SecondaryMap<V> {
         if index >= self.slots.len() {
             self.slots.resize_with(index + 1, || None);
         }
-        let before = self.slots[index].replace((key, value));
-        self.len += usize::from(before.is_none());
+        let slot = &mut self.slots[index];
+        self.len += usize::from(slot.is_none());
+        *slot = Some((key, value));
     }
 
     /// Whether the request has a value.
