@@ -49,6 +49,8 @@ pub(super) struct Core {
     pub is_session: bool,
     /// Streams that handlers have ended early, with the time after which their clients may reconnect.
     pub released: Vec<(StreamId, Duration)>,
+    /// Whether a stream may have batches in progress.
+    pub has_batches: bool,
     /// Why the connection ends with this turn.
     end: Option<ConnectionError>,
     pub begun: Instant,
@@ -72,6 +74,7 @@ impl Core {
             timers: Timers::default(),
             is_session: false,
             released: Vec::new(),
+            has_batches: false,
             end: None,
             begun: now,
             clock: now,
@@ -188,6 +191,7 @@ impl Core {
                         self.timers.insert(later(now, limit), Timer::Batch(key));
                     }
                     exchange.batches.begin(key.incoming, batch.members);
+                    self.has_batches = true;
                 }
             }
             Submission::Release { key, retry } => {

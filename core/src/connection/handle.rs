@@ -2,7 +2,6 @@
 //! Cloning a handle increments one reference count. No method waits for the driver.
 
 use std::future::{Future, poll_fn};
-use std::iter::once;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -291,9 +290,8 @@ impl Handle {
         if is_long(frame.len()) {
             return self.submit(submission(Place::Own(frame.into())));
         }
-        let submission = submission(Place::Next(frame.len()));
-        self.shared
-            .submit_frames(&frame, once(submission), |wake| wake.wake());
+        let add = |all: &mut Vec<_>| all.push(submission(Place::Next(frame.len())));
+        self.shared.submit_frames(&frame, add, |wake| wake.wake());
         scratch::put(frame);
     }
 

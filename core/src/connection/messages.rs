@@ -407,6 +407,7 @@ impl<'a> Pass<'a> {
                 if let Ok(key) = exchange.incoming.insert_unnamed(asked.id, entry) {
                     load.hold();
                     exchange.batches.begin(key, Box::new(operations));
+                    core.has_batches = true;
                 }
             }
         }
@@ -471,6 +472,7 @@ impl<'a> Pass<'a> {
 
 /// Takes the next steps of all batches.
 pub(super) fn advance_batches(core: &mut Core, streams: &mut Streams, host: &mut dyn Host) {
+    core.has_batches = false;
     for (stream, Stream { exchange, .. }) in streams.iter_mut() {
         if !exchange.batches.are_none() {
             let mut pass = Pass::new(core, host, stream);
@@ -479,6 +481,7 @@ pub(super) fn advance_batches(core: &mut Core, streams: &mut Streams, host: &mut
                 pass.advance(exchange, run);
             }
             pass.started.dispatch(host);
+            core.has_batches |= !exchange.batches.are_none();
         }
     }
 }

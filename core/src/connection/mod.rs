@@ -291,22 +291,27 @@ impl Connection {
 
     /// Processes what other threads have submitted since the last call.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
-        self.core.clock = now;
-        self.core.begin(&mut self.streams, host);
-        let mut submitted = std::mem::take(&mut self.submitted);
-        while self.core.shared().queue.take(&mut submitted) {
+        let Self {
+            core,
+            streams,
+            submitted,
+        } = self;
+        core.clock = now;
+        core.begin(streams, host);
+        while core.shared().queue.take(submitted) {
             let mut frames = &submitted.bytes[..];
             for submission in submitted.submissions.drain(..) {
                 match submission {
-                    Submission::Close => self.close(ConnectionError::ClosedLocally, host),
-                    Submission::Drain(grace) => {
-                        self.drain(now, grace, ConnectionError::ShuttingDown, host);
+                    Submission::Close => {
+                        close(core, streams, ConnectionError::ClosedLocally, host);
                     }
-                    other => self.core.submitted(&mut self.streams, other, &mut frames),
+                    Submission::Drain(grace) if !core.handle.is_closed() => {
+                        core.begin_drain(streams, grace, ConnectionError::ShuttingDown, host);
+                    }
+                    _ => core.submitted(streams, submission, &mut frames),
                 }
             }
         }
-        self.submitted = submitted;
         self.settle(host);
     }
 
@@ -339,16 +344,7 @@ impl Connection {
     /// Ends the connection: fails every pending request of this side and cancels every request of the
     /// peer. Output that is queued may still be written. Only the first call counts.
     pub fn close(&mut self, reason: ConnectionError, host: &mut dyn Host) {
-        if self.is_closed() {
-            return;
-        }
-        for (id, stream) in self.streams.iter_mut() {
-            self.core.cancel_all(id, &mut stream.exchange, host);
-        }
-        self.core.shared().close(reason.clone());
-        self.core.stop_timers();
-        self.core.incoming.load.release();
-        host.closed(&reason);
+        close(&mut self.core, &mut self.streams, reason, host);
     }
 
     /// Whether the connection has ended.
@@ -441,11 +437,26 @@ impl Connection {
         if self.is_closed() {
             return;
         }
-        messages::advance_batches(&mut self.core, &mut self.streams, host);
+        if self.core.has_batches {
+            messages::advance_batches(&mut self.core, &mut self.streams, host);
+        }
         if let Some(reason) = self.core.settle(&mut self.streams, host) {
             self.close(reason, host);
         }
     }
+}
+
+fn close(core: &mut Core, streams: &mut Streams, reason: ConnectionError, host: &mut dyn Host) {
+    if core.handle.is_closed() {
+        return;
+    }
+    for (id, stream) in streams.iter_mut() {
+        core.cancel_all(id, &mut stream.exchange, host);
+    }
+    core.shared().close(reason.clone());
+    core.stop_timers();
+    core.incoming.load.release();
+    host.closed(&reason);
 }
 
 impl Drop for Connection {

@@ -127,23 +127,23 @@ impl Queue {
         self.lock().batch.submissions.is_empty()
     }
 
-    /// Appends submissions; `frames` holds the bytes of those whose frame is [`Place::Next`]. Returns
-    /// whether the queue was empty: then the driver has not been woken yet.
+    /// Appends what `add` adds; `frames` holds the bytes of the submissions whose frame is
+    /// [`Place::Next`]. Returns whether the queue was empty: then the driver has not been woken yet.
     #[inline]
-    pub fn push(&self, frames: &[u8], submissions: impl IntoIterator<Item = Submission>) -> bool {
+    pub fn push(&self, frames: &[u8], add: impl FnOnce(&mut Vec<Submission>)) -> bool {
         let mut waiting = self.lock();
         if waiting.closed {
             return false;
         }
-        let is_first = waiting.batch.submissions.is_empty();
+        let before = waiting.batch.submissions.len();
         waiting.batch.bytes.extend_from_slice(frames);
-        let mut added = 0;
-        let counted = submissions.into_iter().inspect(|each| added += each.len());
-        waiting.batch.submissions.extend(counted);
+        add(&mut waiting.batch.submissions);
+        let added = waiting.batch.submissions.iter().skip(before);
+        let added: usize = added.map(Submission::len).sum();
         waiting.bytes += added;
         // Only written under the lock.
         self.bytes.store(self.bytes() + added, Relaxed);
-        is_first
+        before == 0
     }
 
     /// Takes everything queued, in exchange for `batch`, which the driver has processed. Returns
@@ -153,9 +153,12 @@ impl Queue {
         let mut waiting = self.lock();
         self.bytes
             .store(std::mem::take(&mut waiting.bytes), Relaxed);
-        std::mem::swap(&mut waiting.batch, batch);
         waiting.taken += 1;
-        !batch.submissions.is_empty()
+        let is_some = !waiting.batch.submissions.is_empty();
+        if is_some {
+            std::mem::swap(&mut waiting.batch, batch);
+        }
+        is_some
     }
 
     /// How many times the driver has taken submissions. While the count is unchanged, everything

@@ -199,13 +199,13 @@ impl Replies {
                 frame: Place::Own(block.split_to(len)),
                 kind,
             });
-            shared.submit_frames(&[], frames, wake_with);
+            shared.submit_frames(&[], |all| all.extend(frames), wake_with);
         } else {
             let frames = items.map(|Item { len, kind }| Submission::Frame {
                 frame: Place::Next(len),
                 kind,
             });
-            shared.submit_frames(&self.bytes, frames, wake_with);
+            shared.submit_frames(&self.bytes, |all| all.extend(frames), wake_with);
             self.bytes.clear();
         }
     }

@@ -1,6 +1,5 @@
 //! The state shared by the driver of a connection and its handles.
 
-use std::iter::once;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -109,20 +108,20 @@ impl Shared {
     }
 
     pub fn submit(&self, submission: Submission) {
-        self.submit_frames(&[], once(submission), |wake| wake.wake());
+        self.submit_frames(&[], |all| all.push(submission), |wake| wake.wake());
     }
 
-    /// Submits tasks whose frames lie one after another in `frames`. Wakes the driver if the queue was
-    /// empty.
+    /// Submits the tasks that `add` adds, whose frames lie one after another in `frames`. Wakes the driver
+    /// if the queue was empty.
     #[inline]
     pub fn submit_frames(
         &self,
         frames: &[u8],
-        submissions: impl IntoIterator<Item = Submission>,
+        add: impl FnOnce(&mut Vec<Submission>),
         wake_with: fn(&dyn Wake),
     ) {
         if self.closed.get().is_none()
-            && self.queue.push(frames, submissions)
+            && self.queue.push(frames, add)
             && let Some(wake) = self.wake.get()
         {
             wake_with(wake.as_ref());

@@ -27,7 +27,7 @@ fn explore(threads: usize, each: usize) {
                 let shared = shared.clone();
                 thread::spawn(move || {
                     for _ in 0..each {
-                        let is_first = shared.queue.push(&[], [Submission::Close]);
+                        let is_first = shared.queue.push(&[], |all| all.push(Submission::Close));
                         if is_first && shared.parking.wake() {
                             shared.poller.notify();
                         }
