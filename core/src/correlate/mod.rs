@@ -5,7 +5,7 @@
 //! * [`SecondaryMap`]: a side table with a value for each outgoing request, for a single owner.
 //! * [`InFlight`]: the peer's requests, found by id and type of id.
 //! * [`CancelToken`]: tells a handler whether its answer is still wanted.
-//! * [`TimerQueue`], [`Deadlines`]: the deadlines of a connection; the time is passed as an argument.
+//! * [`TimerQueue`]: the timers of a connection; the time is passed as an argument.
 //!
 //! Every request ends exactly once: the first that finds it pending in its table decides the outcome
 //! (R-CAN-11), so an answer, a cancellation, a deadline and the loss of the connection may race
@@ -27,4 +27,5 @@ pub use in_flight::{InFlight, IncomingKey, Refused, Vacant};
 pub use key::RequestKey;
 pub use outgoing::{PendingRequests, Unregistered};
 pub use secondary_map::SecondaryMap;
-pub use timers::{Deadlines, TimerKey, TimerQueue};
+pub(crate) use timers::Deadlines;
+pub use timers::{TimerKey, TimerQueue};

@@ -16,7 +16,7 @@ const SLACK: usize = 64;
 
 /// Deadlines with a key each. The owner of the keys knows which are live; the deadlines of others are void.
 #[derive(Debug)]
-pub struct Deadlines<K> {
+pub(crate) struct Deadlines<K> {
     heap: BinaryHeap<Reverse<(Instant, K)>>,
 }
 
