@@ -1,4 +1,4 @@
-//! What allocates nothing once it is warm.
+//! Paths that allocate nothing once they are warm.
 #![allow(unsafe_code, reason = "a test with a counting allocator")]
 
 mod codec;

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MAX: usize = 32 << 20;
 const HELD: usize = MAX - MAX / ALLOCATOR_SHARE;
 const LARGE: usize = HELD - HELD / RESERVE_SHARE;
-/// What is neither a message nor counted: connections, their tasks, what the tests themselves hold, and the
+/// Memory that is not counted: connections, their tasks, the memory of the tests themselves, and the
 /// old block of a message of 15 MiB while it moves to one that is twice as long.
 const BESIDE: usize = 24 << 20;
 
@@ -176,7 +176,7 @@ impl Wire {
         self.0.write_all(bytes).is_ok()
     }
 
-    /// Whatever comes until `end` has, or nothing does any more.
+    /// The input up to and with `end`, or all of it if there is no `end`.
     fn until(&mut self, end: &str) -> String {
         let (mut all, mut part) = (Vec::new(), [0; 4096]);
         while let Ok(n) = self.0.read(&mut part)
@@ -190,7 +190,7 @@ impl Wire {
         panic!("no {end:?}: {}", String::from_utf8_lossy(&all));
     }
 
-    /// What has come so far.
+    /// The input so far.
     fn so_far(&mut self) -> String {
         String::from_utf8_lossy(&self.bytes_so_far()).into_owned()
     }
@@ -351,7 +351,7 @@ fn messages_that_are_not_complete_are_refused_over_the_budget() {
     served.end();
 }
 
-/// Who was refused goes on with what comes behind the message.
+/// After a refusal, the connection goes on with the input behind the message.
 #[test]
 fn a_connection_that_was_refused_goes_on() {
     let _alone = alone();
@@ -404,7 +404,7 @@ fn fragments_of_messages_are_refused_over_the_budget() {
     served.end();
 }
 
-/// What comes before a body is bounded for each connection.
+/// The bytes before a body are bounded for each connection.
 #[test]
 fn heads_that_are_not_complete_are_refused_when_they_are_long() {
     let _alone = alone();
@@ -425,7 +425,7 @@ fn heads_that_are_not_complete_are_refused_when_they_are_long() {
     served.end();
 }
 
-/// What one carrier holds is not there for another.
+/// Memory that one carrier holds is missing for another.
 #[test]
 fn all_carriers_have_one_budget() {
     let _alone = alone();
@@ -451,7 +451,7 @@ fn all_carriers_have_one_budget() {
     served.end();
 }
 
-/// What is in the hands of handlers is counted until they are done.
+/// Arguments of handlers are counted until the handlers are done.
 #[test]
 fn messages_in_the_hands_of_handlers_are_counted() {
     let _alone = alone();
@@ -500,7 +500,7 @@ fn answers_that_are_not_taken_are_counted() {
         assert!(wire.send(post.as_bytes()));
         wires.push(wire);
     }
-    // What the sockets' own buffers take is another matter.
+    // The sockets' own buffers are not counted.
     until(
         || served.budget.calls() == 4 && served.budget.requests() == 0,
         || format!("{} calls", served.budget.calls()),

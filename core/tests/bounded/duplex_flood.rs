@@ -19,7 +19,7 @@ use crate::heap::{LIVE, PEAK};
 const ROLE: &str = "MCPBOLT_TEST_DUPLEX";
 const MESSAGE: usize = 64 << 20;
 const REPORTS: u32 = 10_000;
-/// What either side may hold at its worst: what comes and what goes, each as a frame, as text of
+/// The bytes that either side may hold at its worst: input and output, each as a frame, as text of
 /// the user's, and once more while a buffer grows or an answer is put into its envelope.
 const MOST_HELD: usize = 7 * MESSAGE;
 

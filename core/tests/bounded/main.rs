@@ -1,4 +1,4 @@
-//! What the process holds at its worst stays within its bounds.
+//! The memory of the process stays within its bounds at its worst.
 #![cfg(all(unix, feature = "server", feature = "client", feature = "stdio"))]
 
 #[cfg(feature = "http")]

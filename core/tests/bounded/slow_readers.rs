@@ -178,7 +178,7 @@ fn stall(notifications: u32) {
             && tail[1].contains(&format!("\"progress\":{}", notifications - 1))
     );
 
-    // What may be neither dropped nor joined ends the connection instead.
+    // A message that may be neither dropped nor joined ends the connection instead.
     let peak = flood(&mut peers, notifications, now, |peer, _| {
         let handle = peer.connection.handle();
         handle

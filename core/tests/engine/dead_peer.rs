@@ -25,7 +25,7 @@ use mcpbolt::message::Message;
 
 const CALLS: usize = 100_000;
 const CALLS_PER_PEER: usize = 50;
-/// What the engine promises, and how much slack a busy machine gets.
+/// The promised times, and the slack of a busy machine.
 const PROMISE: Duration = Duration::from_millis(50);
 const SLACK: u32 = 10;
 
@@ -41,7 +41,7 @@ impl Host for Nobody {
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
 }
 
-/// What goes wrong in the end.
+/// The ways in which a connection ends.
 #[derive(Clone, Copy, Debug)]
 enum Death {
     /// Its end of the stream closes.
@@ -64,8 +64,8 @@ impl Death {
     }
 }
 
-/// What the peer of this number would write, were it to live: answers to the keys, in an order
-/// and with faults of its own.
+/// The output of the peer of this number, if it lived: answers to the keys, in an order and
+/// with faults of its own.
 fn script(number: usize, keys: &[u64]) -> Vec<u8> {
     let mut script = Vec::new();
     for step in 0..keys.len() {

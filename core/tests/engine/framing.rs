@@ -43,7 +43,7 @@ fn framed(framing: Framing) -> Vec<u8> {
     stream
 }
 
-/// What a server whose stream is framed so says to `stream`, and to a long notification.
+/// The answers of a server with this framing to `stream`, and to a long notification.
 fn answers(said: Framing, spoken: Framing, stream: &[u8], chunk: usize) -> Vec<String> {
     let now = Instant::now();
     let registry = Arc::new(Registry::new());

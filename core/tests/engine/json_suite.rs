@@ -1,4 +1,4 @@
-//! What is JSON and what is not: `corpus/json.json`, every case as a whole text and as a member of a
+//! The boundary of JSON: `corpus/json.json`, every case as a whole text and as a member of a
 //! message, at sixteen alignments; and every short text, beside serde_json.
 //!
 //! RFC 8259 leaves some texts to the parser. Numbers beyond any machine's range are grammar and pass

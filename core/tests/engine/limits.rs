@@ -490,7 +490,7 @@ const CONSTANTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What looks like a bound and has no test of its own, and why.
+/// Constants that look like bounds and have no test of their own, and why.
 const NO_BOUNDS: &[(&str, &str)] = &[
     (
         "ServeOptions::threads",
@@ -593,7 +593,7 @@ const BOUNDS: [&str; 6] = [
     "Most ", "Longest ", "Maximum ", "Deepest ", "Largest ", "Bytes ",
 ];
 
-/// What a source beside `limits.rs` bounds: constants whose name or documentation says so, by their
+/// The bounds in a source beside `limits.rs`: constants whose name or documentation says so, by their
 /// module, and public numbers and times in structs of options.
 fn stated(source: &str, module: &str) -> BTreeSet<String> {
     const OPTIONS: [&str; 7] = [
@@ -654,7 +654,7 @@ fn stated(source: &str, module: &str) -> BTreeSet<String> {
     found
 }
 
-/// What all sources in `folder` bound.
+/// The bounds in all sources in `folder`.
 fn all_stated(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! What each shape of message is decoded as.
+//! The kind that each shape of message is decoded as.
 #![allow(clippy::unwrap_used)]
 
 use mcpbolt::json::DecodeErrorKind;
@@ -289,7 +289,7 @@ fn a_syntax_error_has_its_offset_and_the_id_before_it() {
         ("", DecodeErrorKind::UnexpectedEnd, 0, None),
     ];
     for (text, kind, offset, id) in cases {
-        // What follows the frame must not matter, even where it would complete it.
+        // Bytes after the frame must not matter, even if they would complete it.
         for tail in [
             [0u8; 64],
             [b'"'; 64],

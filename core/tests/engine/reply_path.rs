@@ -101,7 +101,7 @@ fn respond(calls: &Receiver<Call>, handle: &Handle, mut random: Random) {
             }
         }
         replies.progress(&call.reply, progress(9));
-        // What is over long since, under an id that another call may have by now.
+        // A reply to a call that is long over, under an id that another call may have by now.
         if let Some(late) = late.take() {
             replies.progress(&late.reply, progress(10));
             replies.result(&late.reply, |result| result.raw("of", "\"late\""));

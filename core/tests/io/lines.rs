@@ -108,7 +108,7 @@ impl Machine for Echo {
 pub struct Ask {
     input: Input,
     output: Output,
-    /// What has come, if it is kept.
+    /// The input, if it is kept.
     pub seen: Vec<u8>,
     pub seen_len: usize,
     pub enough: usize,

@@ -1,6 +1,6 @@
 //! The drivers with real processes, pipes, sockets, terminals and signals.
 //!
-//! What a test needs as another process is this test binary again, started as a [`peer`].
+//! The other process of a test is this test binary again, started as a [`peer`].
 
 #![allow(
     clippy::print_stdout,

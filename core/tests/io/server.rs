@@ -8,9 +8,9 @@ use super::peer::{Peer, eventually, is_running};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
-/// What an end may take beyond its grace period, or beyond nothing at all.
+/// The time that an end may take beyond its grace period, if it has one.
 const PROMPT: Duration = Duration::from_millis(100);
-/// What an end may take that leaves no time for anything.
+/// The time that an abrupt end may take.
 const ABRUPT: Duration = Duration::from_secs(1);
 
 fn ready(grace: Duration) -> Peer {

@@ -24,7 +24,7 @@ fn cat(limits: Limits) -> (WireHandle, Receiver<WireEvent>, JoinHandle<Exit>) {
     (handle, told, driver)
 }
 
-/// What is sent comes back in order, whatever it is, and what is no message ends nothing.
+/// Messages of all kinds come back in order, and a line that is not a message ends nothing.
 #[test]
 fn a_wire_carries_messages_as_they_are_and_tells_of_what_is_none() {
     let (handle, told, driver) = cat(Limits {

@@ -7,7 +7,7 @@ use crate::client::{ask, hello, listen, say, write};
 use crate::far::{Far, Setup};
 use crate::wire::Wire;
 
-/// Who opens sessions and thinks no more of them.
+/// A client that opens sessions and abandons them.
 struct Careless {
     to: SocketAddr,
     /// For what needs no connection of its own.
@@ -73,7 +73,7 @@ impl Careless {
 
 const SETUP: Setup = Setup("session_ttl=2000 header_timeout=2000 stall_timeout=2000");
 
-/// What was open is over by then.
+/// All sessions are over after this time.
 const OVER: Duration = Duration::from_secs(4);
 
 /// So many are the start.

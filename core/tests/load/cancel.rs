@@ -13,7 +13,7 @@ use crate::PATIENCE;
 use crate::client::call;
 use crate::wire::{Wire, envelope, request};
 
-/// What is promised, and how much slack a busy machine gets.
+/// The promised times, and the slack of a busy machine.
 const PROMISE: Duration = Duration::from_millis(10);
 const SLACK: u32 = 10;
 

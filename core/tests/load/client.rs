@@ -26,7 +26,7 @@ pub fn say(id: &str, body: &str) -> Vec<u8> {
     write(&[("Mcp-Session-Id", id)], body)
 }
 
-/// What begins a session.
+/// The request that begins a session.
 pub fn hello() -> Vec<u8> {
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
@@ -34,7 +34,7 @@ pub fn hello() -> Vec<u8> {
     write(&[], &hello.to_string())
 }
 
-/// What asks for the stream of a session; for one of 2024-11-05 without a name.
+/// The request for the stream of a session; for one of 2024-11-05 without a name.
 pub fn listen(id: &str) -> Vec<u8> {
     let session = match id {
         "" => String::new(),

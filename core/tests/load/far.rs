@@ -14,7 +14,7 @@ use crate::heap::LIVE;
 
 const ROLE: &str = "MCPBOLT_TEST_LOAD";
 
-/// What the server is told, as `name=value` with a space between them.
+/// The settings of the server, as `name=value` with a space between them.
 #[derive(Clone, Copy)]
 pub struct Setup(pub &'static str);
 
@@ -67,7 +67,7 @@ fn far() {
     std::process::exit(0);
 }
 
-/// What it is asked by to give back first what is free: that holds up everybody for a while.
+/// The request to return free memory first, which holds up all connections for a while.
 const GIVE_BACK: &str = "give back";
 
 /// Calls of `tell` that are over.
@@ -121,8 +121,8 @@ fn server() -> Server {
         .unwrap()
 }
 
-/// What is free goes back to the system: the C library keeps it otherwise, for whoever allocates
-/// next.
+/// Returns free memory to the system: the C library otherwise keeps it for the next
+/// allocation.
 fn give_back() {
     unsafe extern "C" {
         fn malloc_trim(keep: usize) -> i32;

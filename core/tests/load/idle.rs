@@ -6,7 +6,7 @@ use crate::PATIENCE;
 use crate::client::stand;
 use crate::far::{Far, Setup};
 
-/// What one may cost, in bytes: hyper's buffers for heads and bodies are not among it.
+/// The most that one may cost, in bytes, without hyper's buffers for heads and bodies.
 const MOST: usize = 10 << 10;
 
 fn idle(count: usize) {

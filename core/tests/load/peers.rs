@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::far::{Far, Setup};
 
-/// What is promised, and how much slack a busy machine gets.
+/// The promised times, and the slack of a busy machine.
 const PROMISE: Duration = Duration::from_millis(50);
 const SLACK: u32 = 10;
 
@@ -80,7 +80,7 @@ impl Middle {
             }
         }
         drop(clients);
-        // Whoever comes now is turned away.
+        // A new connection is turned away now.
         let _ = TcpStream::connect(self.at);
         fault
     }
@@ -144,7 +144,7 @@ fn die(scheme: &str, rounds: usize, calls: usize) {
                 None => delays.push(at.saturating_duration_since(fault)),
             }
         }
-        // What comes next is refused at once.
+        // The next connection is refused at once.
         let begun = Instant::now();
         assert!(
             client

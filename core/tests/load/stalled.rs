@@ -12,9 +12,9 @@ use crate::client::{ask, call};
 use crate::far::{Far, Setup};
 use crate::wire::Wire;
 
-/// What may wait for one of them in the engine, which takes up to twice the room for it.
+/// The output that may wait for one of them in the engine, which takes up to twice the room for it.
 const CAP: usize = (2 * 32) << 10;
-/// What it costs to be there, with its call: connection, stream, and what reading has taken, which
+/// The cost of one of them, with its call: connection, stream, and the buffers of reading, which
 /// is given back after a while of silence.
 const EACH: usize = (3 * 64) << 10;
 

@@ -1,4 +1,4 @@
-//! What a client still says when its program ends right after.
+//! The last messages of a client whose program ends right after.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -190,7 +190,7 @@ fn data_are_checked_before_they_are_given_back() {
 }
 
 /// R-ACT-29, R-ACT-12: no answer is longer than the server says, and the caller has the whole: of a call,
-/// of a stream, of a tool that gives text. What has expired is not there.
+/// of a stream, of a tool that gives text. Expired data are gone.
 #[test]
 fn data_that_are_too_long_are_referred_to() {
     use mcpbolt::connection::ActOptions;
@@ -276,7 +276,7 @@ fn data_that_are_too_long_are_referred_to() {
     let late = say("mcp.get_data", json!({"reference": reference["id"]}));
     assert_eq!(late["error"]["type"], "RESOURCE_NOT_FOUND");
     assert_eq!(late["error"]["details"]["reference"], reference["id"]);
-    // Of a server that refers to nothing, and to more than there can be.
+    // From a server whose references lead nowhere, or to more data than there can be.
     let nothing = read("mock.read").wait();
     assert!(
         matches!(&nothing, Err(ActionFailure::Answered(error)) if error.spelling == "RESOURCE_NOT_FOUND"),
@@ -445,7 +445,7 @@ fn the_parts_of_a_fallback_are_handed_on() {
     assert_eq!(*own.lock().unwrap(), answer.partials);
 }
 
-/// A call without an answer ends, and nothing of MCP is said about it.
+/// A call without an answer ends, without a message of MCP.
 #[test]
 fn a_call_times_out() {
     let sleep = |_: Arguments, context: mcpbolt::server::Context| async move {

@@ -1,4 +1,4 @@
-//! What the action dialect asks of messages, names and lists, and which language a line is in.
+//! The rules of the action dialect for messages, names and lists, and how a line's dialect is told.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;

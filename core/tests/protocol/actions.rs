@@ -104,7 +104,7 @@ fn the_examples_of_the_document() {
     assert!(asked >= 13, "{asked}");
 }
 
-/// R-ACT-41: one connection, both languages, in turn and at once; nothing of one is in the other.
+/// R-ACT-41: one connection, both languages, in turn and at once; neither leaks into the other.
 #[test]
 fn both_languages_are_spoken_on_one_connection() {
     let mut wire = Wire::new(server("both"));
@@ -121,7 +121,7 @@ fn both_languages_are_spoken_on_one_connection() {
         assert_eq!(answer["metadata"]["request_id"], 1);
         assert!(answer.get("jsonrpc").is_none());
     }
-    // Whatever member comes first.
+    // In any order of the members.
     let answer = wire.act(r#"{"params":{"a":1,"b":1},"action":"calculator.add"}"#);
     assert_eq!(answer["data"]["result"], 2.0, "{answer}");
     // Broken lines are told in the language spoken last.

@@ -1,4 +1,4 @@
-//! What servers and clients do well to do, and do by default.
+//! The advice of the specification, which servers and clients follow by default.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn note(uri: String) -> Result<ResourceContents, HandlerError> {
     Ok(ResourceContents::text(uri, "text"))
 }
 
-/// R-NAM-01, R-NAM-02, R-RES-11, R-TOL-13: nothing of this is refused.
+/// R-NAM-01, R-NAM-02, R-RES-11, R-TOL-13: all of these are accepted.
 #[test]
 fn a_server_says_what_it_does_against_good_advice() {
     let embed = |_: Arguments, _| async {

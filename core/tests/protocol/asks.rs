@@ -1,4 +1,4 @@
-//! What servers ask of clients while they serve a call.
+//! The questions of servers to clients while they serve a call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

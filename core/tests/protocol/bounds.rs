@@ -1,4 +1,4 @@
-//! What one peer may send, tried: depth, batches, ids, subscriptions, requests of this side.
+//! The limits on messages of a peer: depth, batches, ids, subscriptions, requests of this side.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

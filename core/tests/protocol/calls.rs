@@ -1,4 +1,4 @@
-//! What a client may say of one call, and what its callbacks may do.
+//! The options of a client's call, and the rules of its callbacks.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What clients are told of: resources that are updated, lists that change, log messages.
+//! The notifications to clients: updates of resources, changes of lists, log messages.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::asks::{call, with_clients};
 use crate::server;
 use crate::wire::Wire;
 
-/// What the last client was told, in words.
+/// The notifications that the last client got, in words.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Words>>);
 
@@ -107,7 +107,7 @@ fn who_subscribed_is_told_until_it_is_enough() {
         server.resource_updated("a:1");
         server.resource_updated("b:2");
         assert_eq!(told.next(), "b:2");
-        // Whatever was to come has come before this answer.
+        // Every notification has come before this answer.
         block_on(client.ping()).unwrap();
         assert!(told.is_empty());
     });
@@ -205,7 +205,7 @@ fn lists_change_while_clients_are_connected() {
                 .len(),
             1
         );
-        // What fails changes nothing and is told to nobody.
+        // A failed change changes nothing and notifies nobody.
         let twice = grow(&server).unwrap_err();
         assert!(matches!(twice, RegistryError::Duplicate(_)), "{twice}");
         shrink(&server).unwrap();
@@ -219,7 +219,7 @@ fn lists_change_while_clients_are_connected() {
         assert!(gone.contains("unknown tool"), "{gone}");
         assert!(told.is_empty());
         drop(listening);
-        // What was said before it is known to the server when it answers.
+        // The server knows all earlier messages when it answers.
         block_on(client.list_tools()).unwrap();
         grow(&server).unwrap();
         shrink(&server).unwrap();

@@ -1,4 +1,4 @@
-//! What a client makes of a server whose every answer is written down beforehand.
+//! A client beside a server whose answers are all scripted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Who asks: credentials in the metadata of a message, where nothing beneath it knows who is there.
+//! Credentials in the metadata of a message, on carriers that do not know the peer.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a server owes every client, seen on the wire in each revision.
+//! The duties of a server to every client, on the wire in each revision.
 
 use mcpbolt::mcp::{Era, ErrorKind, LogLevel, Profile, Revision};
 use mcpbolt::server::{

@@ -1,4 +1,4 @@
-//! What one profile declares as `experimental`: batches, results in pieces, advice on caches. And calls
+//! The features that one profile declares as `experimental`: batches, results in pieces, advice on caches. And calls
 //! that wait for approval.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

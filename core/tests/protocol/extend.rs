@@ -1,4 +1,4 @@
-//! What programs add to the protocol, and what comes and goes while they run.
+//! Extensions of programs, and changes while they run.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -193,7 +193,7 @@ fn what_changes_again_before_it_is_told_is_told_once() {
             assert_eq!(methods(wire.hear()), expected, "{revision}");
             assert!(wire.hear().is_empty());
         }
-        // What is told after the change shows the change.
+        // Notifications after the change show the change.
         churn(&server, "last", true);
         assert_eq!(methods(wire.hear()), expected);
         let tools = wire.ask(revision, "tools/list", json!({}))["result"]["tools"].clone();

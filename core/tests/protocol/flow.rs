@@ -1,4 +1,4 @@
-//! What happens when more comes than can be taken: limits, order, back-pressure, silence.
+//! More input than can be taken: limits, order, back-pressure, silence.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -166,8 +166,8 @@ fn whoever_waits_can_be_cancelled_and_holds_up_nobody_else() {
     assert_eq!(server.connection.in_flight(), 0);
 }
 
-/// Whatever stands first in one read: who waits and who is cancelled learn of it before anything
-/// new begins.
+/// In any order within one read, waiting and cancelled calls are told before a new one
+/// begins.
 #[test]
 fn answers_and_cancels_of_one_read_come_before_its_requests() {
     struct Watch {
@@ -214,7 +214,7 @@ fn answers_and_cancels_of_one_read_come_before_its_requests() {
     }
 }
 
-/// What is copied leaves the buffer where it is.
+/// Copying leaves the buffer in place.
 #[test]
 fn what_is_long_leaves_with_its_block_and_what_is_short_is_copied() {
     for (len, is_copied) in [(COPY_OUT_BYTES / 2, true), (2 * COPY_OUT_BYTES, false)] {
@@ -527,7 +527,7 @@ fn what_has_half_arrived_counts_in_the_budget() {
     assert!(budget.bytes() < 1_000, "{}", budget.bytes());
     b.receive(call("1").as_bytes(), now);
     assert_eq!(calls(&b), ["1"]);
-    // What still comes of it is passed over.
+    // The rest of the message is skipped.
     let rest = format!("{}\"}}\n{}", "y".repeat(100_000), call("2"));
     a.receive(rest.as_bytes(), now);
     assert_eq!(calls(&a), ["2"]);
@@ -535,7 +535,7 @@ fn what_has_half_arrived_counts_in_the_budget() {
     assert_eq!(budget.bytes(), 0);
 }
 
-/// What a client says of itself is kept within a bound, and counted.
+/// A client's self-description is kept within a bound, and counted.
 #[test]
 fn little_is_kept_of_a_long_introduction() {
     let (config, budget) = budget_of(64 << 20);
@@ -562,7 +562,7 @@ fn little_is_kept_of_a_long_introduction() {
     assert_eq!(budget.bytes(), 0);
 }
 
-/// A peer that takes nothing of a long answer gives way when others need the room.
+/// A peer that leaves a long answer unread gives way when others need the room.
 #[test]
 fn who_reads_nothing_is_let_go_when_the_budget_is_used_up() {
     let (mut config, budget) = budget_of(1 << 20);

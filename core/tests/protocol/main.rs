@@ -60,8 +60,8 @@ use mcpbolt::server::{
 };
 use serde_json::json;
 
-/// A client of the server in each revision in turn. What both say is held against the shapes
-/// of the revision.
+/// A client of the server in each revision in turn. The messages of both are checked against
+/// the shapes of the revision.
 fn in_each_revision(server: &Server, check: impl Fn(Revision, Client)) {
     for revision in Revision::ALL {
         let mut config = Client::config("test", "1.0.0");

@@ -1,4 +1,4 @@
-//! What reaches a handler, and how fast: arguments and rates.
+//! The arguments that reach a handler, and the rates of calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -13,7 +13,7 @@ use mcpbolt::message::MessageRef;
 use mcpbolt::server::{Registry, ServerHost, Tool};
 use serde_json::{Value, json};
 
-/// What came to the host, in order.
+/// The methods that came to the host, in order.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// Answers all there is itself, but the lists: those are the registry's.
@@ -161,7 +161,7 @@ fn a_handshake_is_answered_by_the_host_and_settled_by_the_connection() {
     }
 }
 
-/// What it does not keep to itself goes on to the registry's side, which is ready then.
+/// Notifications that the host does not keep go on to the registry's side, which is ready then.
 #[test]
 fn a_host_that_only_listens_leaves_the_rest_as_it_is() {
     let mut side = Side::new(true, false);

@@ -1,4 +1,4 @@
-//! What one principal has made is unknown to every other, however the others came by its id.
+//! Tasks, states and the like of one principal are unknown to every other, even with their ids.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What peers may add or leave out without the engine taking offence: odd capabilities, no discovery, settings
+//! Parts that peers may add or leave out, and that the engine accepts: odd capabilities, no discovery, settings
 //! and metadata of extensions that the engine does not know.
 
 use mcpbolt::client::{Client, block_on};

@@ -92,7 +92,7 @@ fn an_action_that_takes_too_long_is_answered_without_its_handler() {
     assert_eq!(results[1]["status"], "success", "{answer}");
 }
 
-/// What was answered in time is not answered again when the time is over.
+/// An action that was answered in time is not answered again when the time is over.
 #[test]
 fn an_action_that_is_answered_in_time_is_answered_once() {
     let limit = Duration::from_secs(10);

@@ -486,7 +486,7 @@ fn a_version_that_is_not_spoken_gets_the_one_of_the_profile() {
     }
 }
 
-/// R-ERR-28, R-CHN-05: a server of a profile says nothing of it in the newest revision, and none without
+/// R-ERR-28, R-CHN-05: a server of a profile does not mention it in the newest revision, and none without
 /// one in any: the same requests, the official answers.
 #[test]
 fn nothing_of_a_profile_leaks_into_official_traffic() {

@@ -121,7 +121,7 @@ fn a_handler_runs_anew_with_what_it_asked_before() {
 fn states_of_others_and_answers_of_another_shape_are_refused() {
     let begun: Arc<AtomicUsize> = Arc::default();
     let server = twice(&begun);
-    // What this test sends would not pass the schema.
+    // The messages of this test would not pass the schema.
     let connect = || block_on(by_hand(Client::builder("x", "1")).connect(&server)).unwrap();
     let client = &connect();
     let plain = json!({"name": "twice", "arguments": {}});

@@ -639,7 +639,7 @@ fn an_answer_that_is_no_valid_answer_ends_its_request() {
             "{members}: {outcome:?}"
         );
         assert_eq!(world.client.host.strays, [Stray::BadFrame]);
-        // What belongs to nobody ends nothing.
+        // A stray message ends nothing.
         let mut other = world.ask(RequestOptions::default());
         answer(
             &mut world,

@@ -64,7 +64,7 @@ impl Session {
         connection.handle_submissions(self.now, host);
     }
 
-    /// What was written on a stream since the last look.
+    /// The output on a stream since the last look.
     fn wrote(&mut self, stream: StreamId) -> String {
         let output = self.server.connection.output(stream);
         let mut text = String::new();

@@ -326,7 +326,7 @@ fn a_guard_judges_who_reads_a_skill() {
             let says = answer["error"]["message"].as_str();
             assert_eq!(says, refused.then_some(uri), "{method} {answer}");
         }
-        // What there is may be seen by all.
+        // All clients may see the list.
         let listed = wire.ask(NEWEST, "skills/list", json!({}));
         assert_eq!(listed["result"]["skills"].as_array().unwrap().len(), 1);
     }

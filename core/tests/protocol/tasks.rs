@@ -163,7 +163,7 @@ fn the_extension_makes_tasks_of_calls_and_keeps_what_comes_of_them() {
         json!({"code": -32603, "message": "the disk is gone", "data": {"disk": "sda"}})
     );
     assert!(task.get("result").is_none());
-    // What is done at once is answered at once, whatever an older form asks for.
+    // A call that is done at once is answered at once, even if the older form asks for a task.
     let params = json!({"name": "direct", "task": {"ttl": 1}});
     let direct = wire.ask(NEWEST, "tools/call", params)["result"].clone();
     assert_eq!(
@@ -192,7 +192,7 @@ fn the_extension_makes_tasks_of_calls_and_keeps_what_comes_of_them() {
             "{method}"
         );
     }
-    // Who does not declare it, or only the older form, has none of it.
+    // A client that does not declare it, or only the older form, gets no tasks.
     wire.capabilities = json!({"tasks": {"cancel": {}}});
     let plain = wire.ask(NEWEST, "tools/call", json!({"name": "quick"}));
     assert_eq!(plain["result"]["content"][0]["text"], "quick");
@@ -308,7 +308,7 @@ fn the_core_form_makes_tasks_of_calls_that_ask_for_it() {
         begun["task"]["taskId"].clone()
     };
     let payload = |wire: &mut Wire, id: &Value| {
-        // What else it names makes no difference.
+        // Another id in `_meta` makes no difference.
         let meta = json!({"io.modelcontextprotocol/related-task": {"taskId": "9-9"}});
         wire.ask(CORE, "tasks/result", json!({"taskId": id, "_meta": meta}))
     };
@@ -521,7 +521,7 @@ fn the_status_of_tasks_is_told() {
     let cancel =
         json!({"jsonrpc": "2.0", "id": "c", "method": "tasks/cancel", "params": {"taskId": id}});
     let mut said = wire.say(&cancel.to_string());
-    // What it was before may be told of in between.
+    // Notifications of its earlier states may come in between.
     let told = |said: &Value| {
         said["method"] == "notifications/tasks/status" && said["params"]["status"] == "cancelled"
     };

@@ -1,4 +1,4 @@
-//! Who may do and see what: guards, states, secrets, names.
+//! Access to entries and data: guards, states, secrets, names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -18,7 +18,7 @@ pub struct Wire {
     host: ServerHost,
     now: Instant,
     asked: u64,
-    /// What the client declares.
+    /// The capabilities that the client declares.
     pub capabilities: Value,
     /// All that was heard, as it came.
     pub lines: Vec<String>,
@@ -120,7 +120,7 @@ impl Wire {
         self.say(&line.to_string())
     }
 
-    /// What is said until then, on a clock that stands still.
+    /// The messages until then, on a clock that stands still.
     pub fn hear_until(&mut self, is_over: impl Fn(&Self) -> bool) -> Vec<Value> {
         let begun = Instant::now();
         let mut heard = Vec::new();
@@ -135,7 +135,7 @@ impl Wire {
         }
     }
 
-    /// What is said while so much time passes.
+    /// The messages while so much time passes.
     pub fn pass(&mut self, time: Duration) -> Vec<Value> {
         self.now += time;
         self.connection.handle_timeout(self.now, &mut self.host);
@@ -154,7 +154,7 @@ impl Wire {
             .receive_end(self.stream, self.now, &mut self.host);
     }
 
-    /// What is said to a line at once, as it stands on the wire.
+    /// The immediate reply to a line, as it stands on the wire.
     pub fn raw(&mut self, line: &str) -> String {
         String::from_utf8(self.bytes(format!("{line}\n").as_bytes())).unwrap()
     }

@@ -1,4 +1,4 @@
-//! What a client and a server say to each other, held against the shapes of the revision.
+//! Checks the messages of a client and a server against the shapes of the revision.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub fn watch(revision: Revision) -> (Trace, Watched) {
     (trace, watched)
 }
 
-/// What was seen so far.
+/// The messages so far.
 #[derive(Clone)]
 pub struct Watched(Arc<Mutex<Wire>>);
 
@@ -196,8 +196,8 @@ fn parse(line: &str) -> Value {
     })
 }
 
-/// Panics if an engine of that side may not send that line in that revision. What a test itself
-/// makes up (the methods of its own, the members of its results) is the test's business.
+/// Panics if an engine of that side may not send that line in that revision. Parts that a test
+/// makes up (its own methods, the members of its results) are not checked.
 ///
 /// One exemption: `id: null` in an error that names no request, up to 2025-06-18, whose schemas
 /// ask for an id that cannot be known (R-RPC-21); later revisions leave it out.

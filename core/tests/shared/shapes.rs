@@ -203,7 +203,7 @@ impl Reader {
         (bound(from, 1)..=bound(to, REVISIONS.len())).contains(&self.revision)
     }
 
-    /// What this revision has of the alternatives; `None` if it has none.
+    /// The alternative shapes of this revision; `None` if it has none.
     fn shape(&mut self) -> Option<Shape> {
         let mut all = Vec::new();
         self.has("|");

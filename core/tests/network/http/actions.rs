@@ -15,7 +15,7 @@ fn serving(name: &str) -> Serving {
     Serving::of(server(name), HttpOptions::default())
 }
 
-/// What is said to a request by hand.
+/// The answer to a request by hand.
 fn say(to: SocketAddr, head: &str, body: &str) -> Answer {
     let mut wire = Wire::open(to);
     let len = match head.starts_with("GET") {
@@ -97,7 +97,7 @@ fn statuses_and_bodies() {
             if kind.is_empty() { "success" } else { "error" }
         );
     }
-    // What is neither is answered as JSON-RPC, unless a header says otherwise.
+    // A body that is neither is answered as JSON-RPC, unless a header says otherwise.
     assert_eq!(
         post(serving.at, "\r\nAccept: */*", "{").json()["error"]["code"],
         -32700

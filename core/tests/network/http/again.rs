@@ -1,4 +1,4 @@
-//! What one request of 2026-07-28 leaves behind is nothing to the next, whoever sends it.
+//! No request of 2026-07-28 leaves state behind for the next, whoever sends it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::wire::{PATIENCE, Wire};
 use super::{Counted, Serving};
 
-/// What became of the action of a server.
+/// The outcome of a server's action.
 #[derive(Clone, Default)]
 struct Seen {
     begun: Arc<AtomicUsize>,

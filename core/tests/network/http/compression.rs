@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::http::wire::{Wire, headers, post};
 use crate::http::{Serving, call};
 
-/// What comes back for a text, and how it was coded.
+/// The answer to a text, and its coding.
 fn echo(serving: &Serving, text: &str, accepts: &str) -> (String, Vec<u8>) {
     let message = call(1, "echo", json!({"text": text}));
     let mut all = headers(&message);

@@ -1,4 +1,4 @@
-//! Who asks over HTTP: tokens and keys in headers, and what is said to who may not.
+//! Credentials over HTTP: tokens and keys in headers, and the refusals.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -48,7 +48,7 @@ fn options(origins: &[&str]) -> HttpOptions {
     }
 }
 
-/// What is asked: method, path, headers and body.
+/// A request: method, path, headers and body.
 type Asked = (
     &'static str,
     &'static str,
@@ -114,7 +114,7 @@ fn ways() -> Vec<Asked> {
     ways
 }
 
-/// What browsers say of requests by pages that are not welcome.
+/// The headers of browsers for requests of pages that are not allowed.
 fn pages() -> Vec<Vec<(&'static str, &'static str)>> {
     let evil = ("origin", "http://evil.example");
     let site = |value| ("sec-fetch-site", value);
@@ -190,7 +190,7 @@ fn what_a_foreign_page_sends_runs_nothing() {
             };
             let service = HttpService::new(&server, options).unwrap();
             for page in pages() {
-                // What any host may be addressed by is no page.
+                // A name that any host may have identifies no page.
                 let names_host = page.iter().any(|(name, _)| *name == "host");
                 if any && names_host && !page.iter().any(|(name, _)| *name == "origin") {
                     continue;
@@ -230,7 +230,7 @@ fn what_a_foreign_page_sends_to_a_socket_runs_nothing() {
                 wire.send(&written(&way, &page));
                 answer = wire.begin();
             }
-            // What HTTP itself does not allow is no request at all.
+            // HTTP itself does not allow these requests.
             assert!(
                 [403, 400].contains(&answer.status),
                 "{way:?} {page:?} {answer:?}"
@@ -263,8 +263,8 @@ fn what_a_foreign_page_sends_to_a_socket_runs_nothing() {
     serving.end();
 }
 
-/// What a page whose origin is welcome sends without asking first is looked at, and its type of
-/// content refused: so nothing runs that a browser would not have asked for.
+/// A simple request of an allowed page is refused by its content type, so a page can only send
+/// requests that the browser has asked for first.
 #[test]
 fn what_needs_no_preflight_is_no_message() {
     let (server, ran) = open(None);
@@ -325,8 +325,8 @@ fn what_needs_no_preflight_is_no_message() {
     assert_eq!(ran.load(Ordering::SeqCst), 1);
 }
 
-/// Programs say nothing of pages, or what Node's `fetch` does; nor are pages of the server's own
-/// origin in anybody's way.
+/// Programs send no headers about pages, or those of Node's `fetch`; both are served, as are pages
+/// of the server's own origin.
 #[test]
 fn programs_and_own_pages_are_served() {
     let (server, ran) = open(None);
@@ -344,7 +344,7 @@ fn programs_and_own_pages_are_served() {
             ("sec-fetch-site", "same-origin"),
             ("sec-fetch-mode", "cors"),
         ],
-        // Of another application on this machine.
+        // A page of another application on this machine.
         vec![
             ("origin", "http://localhost:3000"),
             ("sec-fetch-site", "same-site"),

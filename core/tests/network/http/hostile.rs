@@ -1,5 +1,5 @@
-//! What no client should say: always an answer in JSON or a closed connection, and others are
-//! served on.
+//! Requests that no client should send get an answer in JSON or a closed connection, and other
+//! clients are served on.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a server has done can be read from outside.
+//! The counters of a server can be read from outside.
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::io::{ConnectOptions, ServeOptions};

@@ -369,7 +369,7 @@ fn headers_that_differ_from_the_message_are_refused() {
         );
         assert_eq!(error["id"], 9, "{change:?}");
     }
-    // What a resource is read by is its address, whatever else stands there.
+    // The URI names the resource that is read, whatever else the params contain.
     let reads = request(9, "resources/read", json!({"uri": "a:b", "name": "a:c"}));
     for (name, status) in [("a:b", 200), ("a:c", 400)] {
         let mut all = headers(&reads);
@@ -833,7 +833,7 @@ fn requests_may_be_pipelined() {
     serving.end();
 }
 
-/// What is in flight when the server ends is answered; what never ends is given up.
+/// Calls in flight when the server ends are answered; a call that never ends is given up.
 #[test]
 fn the_server_ends_within_its_grace() {
     let serving = Serving::begin(HttpOptions {

@@ -273,7 +273,7 @@ fn questions_come_on_the_stream_of_their_call() {
         assert!(text.contains(&format!("{:?}", n.to_string())), "{text}");
         assert!(wire.chunk().is_empty(), "the stream ends with the answer");
     }
-    // R-HTP-10, R-HTP-12: nothing of this was said on the other stream.
+    // R-HTP-10, R-HTP-12: the other stream carried none of this.
     serving.server.resource_updated("a:b");
     serving
         .server
@@ -373,7 +373,7 @@ fn a_call_is_cancelled_by_a_notification_and_by_nothing_else() {
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}});
     assert_eq!(client.post(&cancel).status, 202);
     until("it ended", || sleepers() == 0);
-    // Whoever waits for a call that is cancelled is told (R-HTP-04): it need not be who cancelled it.
+    // The waiter of a cancelled call is told (R-HTP-04), even if another client cancelled it.
     let mut wire = client.send(&client.call("t", "sleep", json!({})));
     until("it began", || sleepers() == 1);
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "t"}});

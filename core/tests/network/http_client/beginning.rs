@@ -1,4 +1,4 @@
-//! Which request opens a connection, and what is remembered of it.
+//! The request that opens a connection, and the state kept from it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn builder() -> ClientBuilder {
     Client::builder("test", "1")
 }
 
-/// What a server of the handshake era makes of everything but its opening and calls.
+/// The answers of a server of the handshake era to everything but its opening and calls.
 fn ignorant(request: &Request, wire: &mut Wire) {
     match (&*request.verb, request.method()) {
         ("POST", "tools/call") => wire.json(&request.said("fine")),

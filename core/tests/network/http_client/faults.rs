@@ -1,4 +1,4 @@
-//! What goes wrong ends the call that it concerns, with an error that says what, and nothing else.
+//! A fault ends the call that it concerns, with an error that says why, and nothing else.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -488,7 +488,7 @@ fn a_server_that_floods_meets_the_limits() {
     let call = client.call_tool("any", &json!({})).timeout(PATIENCE);
     let error = call.wait().unwrap_err();
     assert_eq!(error, RequestError::Closed(ConnectionError::Stalled));
-    // What is on its way through the sockets is all that it could write beyond the limits.
+    // Beyond the limits it could only fill the sockets' buffers.
     let written = told.recv_timeout(PATIENCE).unwrap();
     assert!(written < 20_000, "{written}");
 }

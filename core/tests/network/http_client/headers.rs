@@ -1,4 +1,4 @@
-//! What the headers of requests say: of the message, of who asks, and to whom.
+//! The headers of requests: about the message, the client and the server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -202,7 +202,7 @@ fn messages_do_not_follow_to_an_origin_that_is_not_named() {
     }
 }
 
-/// What a redirect may lead to, and with what.
+/// The origins that a redirect may lead to, and the headers that go there.
 #[test]
 fn credentials_do_not_follow_to_another_origin() {
     let options = |redirect_origins| HttpClientOptions {

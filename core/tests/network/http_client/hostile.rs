@@ -46,8 +46,8 @@ fn flood(wire: &mut Wire, head: &str, more: &str, pause: Duration) -> usize {
     sent
 }
 
-/// What becomes of a call that is answered with `head` and then `more`, again and again; how much the
-/// server got rid of.
+/// The outcome of a call that is answered with `head` and then `more`, again and again, and how many bytes the
+/// server could write.
 fn call(head: &'static str, more: String, pause: Duration) -> (RequestError, usize) {
     let (tell, told) = mpsc::channel();
     let tell = Mutex::new(tell);
@@ -220,7 +220,7 @@ fn answers_without_end_are_given_up() {
     }
 }
 
-/// What is compressed is not taken apart: nothing asked for it.
+/// A compressed body is not decompressed, because no request asked for it.
 #[cfg(feature = "compression")]
 #[test]
 fn compressed_answers_are_not_opened() {

@@ -188,7 +188,7 @@ fn words_to_a_pair_are_posted_where_it_said_or_not_at_all() {
     assert_eq!(to_the_first(), before);
 }
 
-/// Whose answer was too long is not known: all are told.
+/// The id of an answer that is too long is unknown, so all calls fail.
 #[test]
 fn too_long_an_event_ends_the_pair() {
     let server = pair(|_| "/messages?id=1".into());

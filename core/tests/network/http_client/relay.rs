@@ -414,7 +414,7 @@ fn events_and_messages_of_a_relay_are_bounded_in_length() {
     }
 }
 
-/// What the host does not look at is not read on and on.
+/// A response that the host does not read is not buffered without end.
 #[test]
 fn reading_waits_for_a_host_that_does_not_look() {
     const LEN: usize = 10_000;

@@ -107,7 +107,7 @@ fn many_calls_at_once_are_all_answered() {
     }
 }
 
-/// What a server asks its client comes on the stream of the call, or in its answer.
+/// A server's questions come on the stream of the call, or in its answer.
 #[test]
 fn servers_may_ask() {
     let serving = Serving::begin();
@@ -144,7 +144,7 @@ fn changes_are_told_in_every_revision() {
         };
         let mut more = 0;
         until("it is told", || {
-            // Who has only just opened may not be listening yet.
+            // A client that has only just opened may not be listening yet.
             more += 1;
             let tool = Tool::new(format!("more{n}_{more}"));
             let more = |_: Arguments, _| async { "more" };
@@ -258,8 +258,8 @@ fn many_calls_share_a_connection_of_http_2() {
     }
 }
 
-/// What the server waits for is said even when no further request may begin, and what waits may
-/// be given up.
+/// Answers to the server are sent even when no further request may begin, and waiting requests
+/// can be cancelled.
 #[test]
 fn requests_beyond_the_limit_wait_and_answers_do_not() {
     let serving = Serving::begin();

@@ -82,7 +82,7 @@ fn a_session_that_ended_is_begun_anew_once() {
             assert_eq!(block_on(call).unwrap().text(), format!("session-{round}"));
         }
         assert_eq!(server.asked("initialize").len(), round + 1);
-        // What the server was told to keep in mind, it is told again.
+        // The client repeats subscriptions and the log level.
         for (method, times) in [
             ("resources/subscribe", round + 2),
             ("logging/setLevel", round + 1),
@@ -230,7 +230,7 @@ fn calls_wait_for_the_end_of_the_opening() {
 
 const NAMED: &str = "Content-Type: application/json\r\nMcp-Session-Id: a\r\n";
 
-/// A server that knows no GET at all says nothing of the session with its 404.
+/// A server that knows no GET at all does not end the session with its 404.
 #[test]
 fn a_server_without_streams_keeps_its_session() {
     let server = Scripted::serve(

@@ -41,7 +41,7 @@ fn progress(request: &Request, step: u32) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 }
 
-/// What a call is answered with: a position, three steps and the result, each with its id.
+/// The answer to a call: a position, three steps and the result, each with its id.
 fn answer(request: &Request) -> Vec<String> {
     let event = |n: usize, data: String| format!("id: e{n}\r\ndata: {data}\r\n\r\n");
     let steps = (1..=3).map(|step| progress(request, step).to_string());

@@ -1,4 +1,4 @@
-//! What waits for what, and for how long: nothing of the carrier's own holds up anything for ever.
+//! Waiting within the carrier, and its limits: nothing waits for ever.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn what_waits_for_a_call_does_not_hold_up_what_the_call_waits_for() {
     }
 }
 
-/// What waits has a limit, too.
+/// Waiting requests have a limit, too.
 #[test]
 fn too_much_that_waits_is_refused() {
     let (go_on, told) = mpsc::channel();

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::net::{Folder, Served, server};
 
-/// What a server listens on, and what a client calls that.
+/// The address that a server listens on, and the one that a client uses.
 fn carriers(folder: &Folder) -> Vec<(String, String)> {
     let unix = |name: &str, framing: &str| folder.address(name) + framing;
     let both = |address: &str| (address.to_owned(), String::new());
@@ -25,7 +25,7 @@ fn carriers(folder: &Folder) -> Vec<(String, String)> {
     ]
 }
 
-/// What a client calls the address that a server listens on.
+/// The client's form of the address that a server listens on.
 fn seen(address: &Address, how: &str) -> Address {
     let address = address.to_string();
     let address = match how {
@@ -37,7 +37,7 @@ fn seen(address: &Address, how: &str) -> Address {
 }
 
 /// R-STD-15, R-ACT-19, R-WSK-01, R-WSK-02, R-WSK-08, R-CUS-01; R-CUS-02: streams of bytes take the
-/// framing of stdin and stdout; R-CUS-03: in 2026-07-28 the question comes in an answer, since servers ask nothing of their own.
+/// framing of stdin and stdout; R-CUS-03: in 2026-07-28 the question comes in an answer, since servers send no requests.
 #[test]
 fn every_revision_is_spoken_over_each_carrier() {
     let folder = Folder::new();

@@ -102,7 +102,7 @@ fn an_independent_client_is_served() {
     assert!(matches!(socket.read(), Err(Error::ConnectionClosed)));
 }
 
-/// What the server closes with after a client's frames, on a connection that is open.
+/// The code that the server closes with after a client's frames, on an open connection.
 fn close_code(served: &Served, wire: &[u8]) -> Option<u16> {
     let mut socket = open(served);
     socket.get_mut().write_all(wire).unwrap();
@@ -323,7 +323,7 @@ fn a_dead_peer_is_found_by_its_silence() {
     say(&mut alive, &call(json!(1), "sleep", ""));
     say(&mut dead, &call(json!(1), "sleep", ""));
     served.until_sleepers_are(2);
-    // Whoever reads answers pings: this library does.
+    // This library answers pings as it reads.
     alive
         .get_mut()
         .set_read_timeout(Some(Duration::from_millis(50)))

@@ -36,7 +36,7 @@ fn who_asks_nothing_is_let_go_of() {
     }
 }
 
-/// Who has asked may take longer than that.
+/// A client that has sent a request may take longer than that.
 #[test]
 fn who_has_asked_stays() {
     let mut options = ServeOptions::default();
@@ -104,8 +104,8 @@ fn answer(mut stream: impl Read + Write, said: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// What a page can have a browser send to any port, HTTP with a body of its choice or TLS with a
-/// ticket of its choice, is no beginning: nothing behind it is read.
+/// A web page can make a browser send HTTP with a body of its choice, or TLS with a ticket of its
+/// choice, to any port. The server reads nothing behind such a beginning.
 #[cfg(unix)]
 #[test]
 fn another_protocol_is_not_read_on() {

@@ -81,7 +81,7 @@ fn who_begins_a_message_finishes_it_in_time() {
     dripping.join().unwrap();
 }
 
-/// What is whole may be followed by silence.
+/// Silence is allowed after a whole message.
 #[test]
 fn who_has_said_something_may_be_silent() {
     let served = Served::begin("tcp:127.0.0.1:0", hasty());
@@ -243,7 +243,7 @@ fn wrong_credentials_in_lines_are_counted() {
     serving.wait();
 }
 
-/// Whoever is served stays, and one more is closed at once, whatever its address.
+/// Open connections stay, and one more is closed at once, whatever its address.
 #[test]
 fn no_more_connections_are_open_than_may_be() {
     let served = Served::begin(
