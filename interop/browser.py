@@ -28,7 +28,7 @@ INSTALL_SECONDS = 300
 CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
 CHROMIUM += ["--disable-background-networking", "--remote-debugging-port=0"]
 STEPS = list(range(1, 21))
-# What a page of this machine may do.
+# The steps that a page of this machine may take.
 WELCOME = {
     "session": {
         "revision": "2025-11-25",
@@ -111,7 +111,7 @@ class Visit:
         return wire.check(rec, record.SERVER, together=False)[1]
 
     def outcome(self, server: str, log: Path) -> dict | None:
-        """What the page says, run in the browser."""
+        """Runs the page in the browser, and returns its reports."""
         outcomes: queue.Queue[str] = queue.Queue()
         pages = ThreadingHTTPServer((network.HOST, 0), partial(Pages, outcomes))
         threading.Thread(target=pages.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""What a client and a server are put through, feature by feature.
+"""The steps of a client and a server, feature by feature.
 
 Every server here that is not somebody else's finished program is the same server: it offers what
 the steps below use. `peers.py` says which client or server lacks which feature.
@@ -189,7 +189,7 @@ FEATURES = (
 
 
 def script(revision: str, name: str, lacks: set[str]) -> list[Step]:
-    """What a client does with a server of that name, except for the features one of them lacks."""
+    """Returns the steps of a client with a server of that name, except for features that one of them lacks."""
     shared = [feature for feature in FEATURES if feature.since <= revision and feature.name not in lacks]
     steps = [step for feature in shared for step in feature.steps(revision)]
     ping = [({"do": "ping"}, {})] if revision < MODERN else []

@@ -52,7 +52,7 @@ class Mixed:
         return self._wrong(said)
 
     def _played(self, clients: dict[str, list[object]]) -> dict[str, tuple[int, str]]:
-        """What each said at its end."""
+        """Returns the report of each at its end."""
         pipe = subprocess.PIPE
         started = {
             name: subprocess.Popen([str(word) for word in command], stdin=pipe, stdout=pipe, text=True)

@@ -47,7 +47,7 @@ class Place:
         return self.origin + self.paths[carrier]
 
     def traced(self) -> list[record.Recording]:
-        """What has passed since this was asked last."""
+        """Returns the messages since the last call."""
         out = []
         for path in sorted(self.traces.iterdir()):
             begin = self.seen.get(path, 0)

@@ -22,7 +22,7 @@ ALL = (*LEGACY, features.MODERN)
 Lacks = dict[str, str]  # feature -> why
 
 
-# What one speaks beside stdio, and where a server does so.
+# The carriers beside stdio, and the path of a server for each.
 STREAMABLE = {"http": "/mcp"}
 BOTH = STREAMABLE | {"sse": "/sse"}
 ONE_PLACE = STREAMABLE | {"sse": "/mcp"}
@@ -62,7 +62,7 @@ RMCP_TASKS = {"tasks": "only those of 2026-07-28"}
 FEW_CONNECTIONS: Lacks = {
     "sampling, 100 at once": "of its 100 connections none is left for answers while 100 calls wait for them",
 }
-# What ours lack, as clients and as servers.
+# The features that ours lack, as clients and as servers.
 OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
     "rust": ({}, {}),
     "python": ({}, {}),
@@ -110,8 +110,8 @@ SERVERS = {
 
 
 def carriers(client: Peer, server: Peer, revision: str, full: bool) -> list[str]:
-    """What they speak that revision over, beside stdio. The pair of endpoints is that of the first;
-    who has it there needs the other only for the full set.
+    """Returns the carriers, beside stdio, over which both speak that revision. The first pair of endpoints
+    suffices; the full set has the others, too.
     """
     shared = [carrier for carrier in client.carriers if carrier in server.carriers]
     if revision != features.FIRST:

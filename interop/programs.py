@@ -1,4 +1,4 @@
-"""What our clients do with servers that are finished programs, and not ours to furnish."""
+"""Sessions of our clients with servers that are finished programs, whose tools we do not choose."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _line(at_ns: int, sender: str, raw: bytes) -> Line:
 
 
 def read_trace(path: Path, begin: int = 0) -> tuple[str, Recording]:
-    """Whose trace it is, and what passed from that byte on; what the peer sent that is no JSON is
+    """Returns the side of the trace, and the messages from that byte on. Input of the peer that is not JSON is
     left out.
     """
     side = path.name.partition("-")[0]

@@ -64,7 +64,7 @@ class Rules:
 
 @dataclass
 class Traces:
-    """What the tests of one package made it send."""
+    """The messages that the tests of one package made it send."""
 
     folder: Path
 
@@ -179,13 +179,13 @@ def main() -> int:
 
 
 def cpu_seconds() -> float:
-    """What this process and those that it started have used."""
+    """The processor time of this process and those that it started."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 class Tally:
-    """What has been done, as it is told."""
+    """The counts and the report of what has been done."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

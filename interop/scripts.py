@@ -44,7 +44,7 @@ from collections.abc import Callable
 Step = tuple[dict, dict]  # what to do, and what the outcome must hold
 Script = Callable[[str], list[Step]]  # for a revision
 
-# What every client answers when the server asks it:
+# The answers of every client to the server's questions:
 #
 # model  of the text "nest N", N > 0: calls `ask_model` with "nest N-1" and says "(its answer)"; given
 #        tools: uses the first, with the id "1" and no arguments; else: says "said TEXT"
@@ -81,7 +81,7 @@ def holds(expected: object, found: object) -> bool:
 
 
 def judge(script: list[Step], outcomes: list[dict]) -> list[str]:
-    """What is wrong with, or missing from, the outcomes a client printed."""
+    """Returns wrong and missing outcomes among those that a client printed."""
     told = [json.dumps(step)[:100] for step, _ in script]
     problems = [f"{step}: not reached" for step in told[len(outcomes) :]]
     for step, (_, expected), found in zip(told, script, outcomes):

@@ -37,7 +37,7 @@ class Session:
         return f"{self.client[0]} {self.revision} -> {self.server[0]}{over}"
 
     def ours(self) -> dict[str, bool]:
-        """Which side is."""
+        """Whether each side is ours."""
         names = {record.CLIENT: self.client[0].removeprefix("our "), record.SERVER: self.server[0]}
         return {side: name in OURS for side, name in names.items()}
 
@@ -64,7 +64,7 @@ class Session:
         return problems + (ending(rec) if self.ours()[record.SERVER] else [])
 
     def visit(self, into: Path, place: network.Place) -> list[str]:
-        """With a server that others visit, too. What passes is read off the traces of our side."""
+        """Plays the session with a server that others visit, too. The messages come from the traces of our side."""
         stem = self.stem(into)
         traces = stem.with_suffix(".traces")
         shutil.rmtree(traces, ignore_errors=True)
@@ -90,7 +90,7 @@ class Session:
         return scripts.judge(script, [json.loads(line) for line in lines]) + problems
 
     def judged(self, whole: record.Recording, recordings: dict[str, list[record.Recording]]) -> list[str]:
-        """What is wrong with what passed, and with what each side of ours sent."""
+        """Returns the faults of the session, and those of the messages that each side of ours sent."""
         problems = []
         furnished = not self.server[1].script
         if self.revision == features.MODERN and "caching" not in self.lacking() and furnished:
@@ -100,7 +100,7 @@ class Session:
             count = whole.count(record.SERVER, "notifications/progress")
             if count != features.PROGRESS_STEPS:
                 problems.append(f"{count} progress notifications, not {features.PROGRESS_STEPS}")
-        # Who goes away over HTTP cancels without a word.
+        # A client that disconnects over HTTP cancels without a message.
         silent = self.revision == features.MODERN and self.carrier != "stdio"
         for side, traced in recordings.items():
             for one in traced:
@@ -116,7 +116,7 @@ class Visits:
     sessions: list[Session | Visit]
 
     def run(self, into: Path) -> Iterator[tuple[str, list[str]]]:
-        """What is wrong with each, and with the server's end."""
+        """Returns the faults of each, and of the server's end."""
         with network.started(*self.server, into) as (place, problems):
             for session in self.sessions:
                 yield session.name, session.visit(into, place)
@@ -124,7 +124,7 @@ class Visits:
 
 
 def ending(rec: record.Recording) -> list[str]:
-    """What the recording says of our server's end."""
+    """Returns the faults of our server's end in the recording."""
     if rec.exit_status != 0:
         return [f"the server's exit status: {rec.exit_status}"]
     if rec.exit_delay_s is None or rec.exit_delay_s > EXIT_SECONDS:
@@ -133,7 +133,7 @@ def ending(rec: record.Recording) -> list[str]:
 
 
 def wrong(rec: record.Recording, side: str, together: bool, http: bool = False) -> list[str]:
-    """What that side sent that it may not."""
+    """Returns the messages of that side that it may not send."""
     import wire
 
     return wire.check(rec, side, together, http)[1]

@@ -1,4 +1,4 @@
-"""Which client and server takes part in which feature, as the README prints it."""
+"""The features of each client and server, as the README prints them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def sides(client: Peer, server: Peer) -> dict[str, Peer]:
 
 
 def of(has: dict[str, bool]) -> str:
-    """Which side of an SDK has it."""
+    """Returns the sides of an SDK that have it."""
     return "both" if all(has.values()) else "".join(side for side in has if has[side]) or "–"
 
 
 def cell(client: Peer, server: Peer, feature: Feature) -> str:
-    """Which side of an SDK has the feature."""
+    """Returns the sides of an SDK that have the feature."""
     all_sides = sides(client, server).items()
     return of({side: feature.name not in peer.lacks and feature.since <= peer.revisions[-1] for side, peer in all_sides})
 

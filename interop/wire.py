@@ -82,7 +82,7 @@ class Schema:
         self.known: dict[tuple[str, str], list[str]] = {}
 
     def errors(self, name: str, value: object) -> list[str]:
-        """What is wrong with the value; of those that differ in their integers only one is looked at."""
+        """Returns the faults of the value; values that differ only in their integers are checked once."""
         text = json.dumps(value)
         key = (name, re.sub("(?<=[:,] )[0-9]+", "0", text) if len(text) < LONG else text)
         if key not in self.known:

@@ -22,7 +22,7 @@ const clean = either((tool, args) => {
 });
 const approve = either((tool, args, context) => {
     const { path } = args;
-    // What it changes is nobody else's.
+    // Its changes affect no other call.
     delete args.path;
     if (path === 'fail') throw new Error('no disk');
     if (path === 'late') return sleep(300).then(() => (ended.push(tool), true));

@@ -1,4 +1,4 @@
-// What a server changes while clients are connected, and how a client hears of it.
+// Changes of a server while clients are connected, and the notifications of them.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { on, once } from 'node:events';
@@ -176,7 +176,7 @@ eras('changes are listened to one by one, each stream its own (R-SUB-05, R-SUB-0
     server.tool('one', {}, () => 1).tool('two', {}, () => 2);
     await client.ping();
     const seen = [];
-    // What is told twice before it is taken is told once.
+    // A change that is repeated before it is taken is told once.
     for await (const change of both) {
         seen.push(change);
         if (seen.length === 2) break;

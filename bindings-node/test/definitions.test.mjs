@@ -1,4 +1,4 @@
-// What a server says of what it offers, of itself, and of what cannot be answered.
+// Definitions in lists, the server's description of itself, and errors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProtocolError, Server } from 'mcpbolt';

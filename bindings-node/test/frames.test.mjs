@@ -1,4 +1,4 @@
-// Whatever comes, the outcome is that of the Rust engine: the corpus of bad frames, by the engine level and by a server
+// Every frame has the outcome of the Rust engine: the corpus of bad frames, by the engine level and by a server
 // program, and what is JSON: our own corpus and npm's.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -94,7 +94,7 @@ for (const [name, era] of Object.entries(CORPUS.eras))
             return wire;
         };
         let wire = await open();
-        // What is over the limit is so here by a hundred megabytes: the engine level has tried it.
+        // A frame over the limit has a hundred megabytes here; the tests of the engine level try it.
         for (const bad of casesOf(name).filter(({ send }) => !send.some(({ count }) => count === 'over the limit'))) {
             if (bad.fresh) {
                 await wire.end();

@@ -1,4 +1,4 @@
-// What crosses in one turn, without an engine: rows as `src/drain.rs` writes them.
+// The rows that cross in one turn, as `src/drain.rs` writes them, without an engine.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';

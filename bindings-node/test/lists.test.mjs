@@ -17,7 +17,7 @@ const counted = () => {
 test('a list is asked for again when its time is over, and not before (R-CCH-04)', async () => {
     for (const [options, revision, expected] of [
         [{ cacheLists: 60_000 }, '2026-07-28', [2, 2, 4]],
-        // What it does not say is over at once, and earlier revisions do not say it.
+        // A list without a lifetime expires at once, and earlier revisions have no lifetimes.
         [undefined, '2026-07-28', [2, 4, 6]],
         [{ cacheLists: 60_000 }, '2025-11-25', [2, 4, 6]]
     ]) {
@@ -33,7 +33,7 @@ test('a list is asked for again when its time is over, and not before (R-CCH-04)
         for (const fresh of [false, false, true]) {
             const tools = await client.listTools({ fresh });
             assert.deepEqual(names(tools), ['a', 'b', 'c']);
-            // What a caller does with its array is its own affair.
+            // A caller may change its array without an effect on the next.
             tools.pop();
             seen.push(counts.asked);
         }

@@ -1,4 +1,4 @@
-// What a tool gives back, held against its output schema on both sides.
+// Results of tools, checked against their output schemas on both sides.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { json, Server, text } from 'mcpbolt';

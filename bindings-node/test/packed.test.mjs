@@ -1,4 +1,4 @@
-// What a release consists of, packed and installed into an empty project: everything is tried there.
+// The packages of a release, packed and installed into an empty project, and used there.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';

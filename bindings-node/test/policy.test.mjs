@@ -1,4 +1,4 @@
-// What a server allows, bounds, masks and writes down, and profiles of the protocol.
+// Permissions, limits, masks and the audit of a server, and profiles of the protocol.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -61,7 +61,7 @@ export class Posting {
     }
 
     send(message, headers) {
-        // What is no request is taken before the next is sent.
+        // A message that is not a request is accepted before the next is sent.
         const sent = this.#said.then(() => this.#post(message, headers));
         if (message.id === undefined || message.method === undefined || message.method === 'initialize') this.#said = sent;
         sent.catch(error => this.#over.signal.aborted || this.#push({ id: message.id, failed: String(error) }));

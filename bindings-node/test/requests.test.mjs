@@ -1,4 +1,4 @@
-// What goes with a request beside its params, and what may be asked of its client.
+// Metadata of requests, and capabilities that a call requires of its client.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, ProtocolError, Server } from 'mcpbolt';

@@ -55,7 +55,7 @@ for (const opening of ['handshake', 'probe']) test(`calls, cancels, rejections, 
         const { heapUsed, rss } = process.memoryUsage();
         return { heapUsed, rss };
     };
-    // What V8 keeps ready for garbage grows with how much there is at once, to where it stays.
+    // V8's reserve for garbage grows with the garbage at one time, up to a steady size.
     await used(50 * Math.ceil(ROUNDS / 10));
     const before = await used(20);
     const after = await used(50 * ROUNDS);
@@ -88,7 +88,7 @@ test('connections that a program drives itself leave nothing behind', async () =
     const used = async rounds => {
         for (let i = 0; i < rounds; i++) {
             once();
-            // What is native of them goes between two turns of the loop.
+            // Their native parts are freed between two turns of the loop.
             if (i % 10 === 0) await new Promise(resolve => setImmediate(resolve));
         }
         gc();

@@ -17,7 +17,7 @@ class Forks:
     """The process that has imported a server: see `existing/how.py`."""
 
     def __init__(self, server: str) -> None:
-        # What a kernel says is held against what it says by itself, not against the schemas: it asks by elicitation in
+        # The output of a kernel is compared with its own, not with the schemas: it asks by elicitation in
         # revisions that have none.
         env = {name: value for name, value in os.environ.items() if name != "MCPBOLT_TRACE"}
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -57,7 +57,7 @@ class Fork:
         self._report = report
 
     async def said(self, seconds: float) -> bytes:
-        """What it tells of itself next."""
+        """Returns its next report."""
         return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(self._report, 64), seconds)
 
     async def ends_well(self) -> bool:

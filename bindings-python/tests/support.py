@@ -1,4 +1,4 @@
-"""What the tests share: servers as processes, raw lines, and tests that are coroutines."""
+"""Helpers of the tests: servers as processes, raw lines, and tests that are coroutines."""
 
 from __future__ import annotations
 

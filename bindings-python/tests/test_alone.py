@@ -1,4 +1,4 @@
-"""What runs where no other package is installed: also a program of its own, `python test_alone.py`."""
+"""Features that need no other package: also a program of its own, `python test_alone.py`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Alone(unittest.TestCase):
             "import sys, mcpbolt, mcpbolt.engine; [getattr(mcpbolt, name) for name in mcpbolt.__all__];"
             "print(*{name.split('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))"
         )
-        # What an environment begins with may be there, too.
+        # Modules that the interpreter imports at its start may be there, too.
         begins = set(python("import sys; print(*{name.split('.')[0] for name in sys.modules})").split())
         self.assertEqual(set(python(code).split()) - begins, {"mcpbolt"})
 

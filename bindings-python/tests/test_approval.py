@@ -27,7 +27,7 @@ def clean(tool, arguments, context):
 
 def approve(tool, arguments, context):
     assert isinstance(context, Context)
-    # What it changes is nobody else's.
+    # Its changes affect no other call.
     path = arguments.pop("path")
     if path == "late":
         try:

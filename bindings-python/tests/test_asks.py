@@ -1,4 +1,4 @@
-"""What servers ask and clients answer, in both eras: requests of their own up to 2025-11-25, rounds after."""
+"""Questions of servers and answers of clients, in both eras: requests of their own up to 2025-11-25, rounds after."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_the_user_fills_in_a_form(revision: str) -> None:
         assert (await client.call_tool("dictionary")).text == "{'n': 4}"
         assert (await client.call_tool("order")).text == "decline None"
         assert (await client.call_tool("order")).text == "cancel None"
-        # What does not fit the form is not sent.
+        # Content that does not fit the form is not sent.
         if revision == "2026-07-28":
             with pytest.raises(Exception, match="size|wide|integer"):
                 await client.call_tool("order")

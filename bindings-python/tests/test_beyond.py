@@ -204,7 +204,7 @@ def test_skills_are_listed_and_read(folder: Path) -> None:
             ]
             with pytest.raises(Misuse):
                 await client.read_skill_file(pdf, "skill://notes/SKILL.md")
-            # What is not what the entry says is not given to the program.
+            # A skill that differs from its entry is not given to the program.
             pdf.wire["frontmatter"]["name"] = "other"
             with pytest.raises(BadAnswer):
                 await client.read_skill(pdf)

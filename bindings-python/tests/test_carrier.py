@@ -20,7 +20,7 @@ VARIABLE = contextvars.ContextVar("variable", default=0)
 
 
 class Job:
-    """What the engine is told."""
+    """A job that records its outcome."""
 
     said: Any = None
 

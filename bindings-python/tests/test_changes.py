@@ -175,7 +175,7 @@ async def test_what_is_offered_no_longer_is_not_held() -> None:
 
 @coroutine
 async def test_offers_without_connections_are_not_held() -> None:
-    """What subscribers are told of does not keep what was offered earlier."""
+    """Notifications to subscribers do not keep earlier offers alive."""
     server = Server("weather", subscriptions=True)
     told: list[str] = []
     server.resource("weather://today")(lambda: "rain")

@@ -1,4 +1,4 @@
-"""Who asks: keys, signed tokens and certificates that a policy knows clients by, and what tools take."""
+"""Credentials: keys, signed tokens and certificates that a policy knows clients by, and the scopes of tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lists say of tools, resources and prompts, how long they are kept, and results held against schemas."""
+"""Definitions in lists of tools, resources and prompts, caching of lists, and results checked against schemas."""
 
 from __future__ import annotations
 

@@ -331,7 +331,7 @@ def part(piece: Any, era: dict[str, Any]) -> bytes:
 
 
 def sleep(request: Request) -> None:
-    """What the diagnostic tool does with its arguments, and the lists of a server that has it alone."""
+    """Does what the diagnostic tool does with its arguments, and lists it alone."""
     message = request.message
     try:
         _ = message.params

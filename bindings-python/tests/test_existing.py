@@ -68,7 +68,7 @@ def lists() -> Iterator[tuple[str, list[Message]]]:
 
 
 def common() -> Iterator[tuple[str, list[Message]]]:
-    """What every server is asked."""
+    """The requests to every server."""
     yield from lists()
     yield "ping", [{"method": "ping"}]
     yield "resource", [{"method": "resources/read", "params": {"uri": "memo://a"}}]
@@ -146,7 +146,7 @@ class Conversation:
         self.asked = 0
 
     async def hold(self, steps: list[tuple[str, list[Message]]]) -> dict[str, list[Message]]:
-        """What was said in each step."""
+        """Plays the steps, and returns the server's messages in each."""
         loop = asyncio.get_running_loop()
         stdin, writing = os.pipe()
         reading, stdout = os.pipe()
@@ -183,7 +183,7 @@ class Conversation:
         return {"jsonrpc": "2.0", "id": self.count, **message}
 
     async def step(self, messages: list[Message]) -> list[Message]:
-        """Everything that is said until all is answered. Of several the order is free."""
+        """Returns all messages until every request is answered, several in any order."""
         requests = [self.request(message) for message in messages]
         open = {request["id"] for request in requests}
         for request in requests:

@@ -39,7 +39,7 @@ class OverHttp(Conversation):
         self.place = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.place.getsockname()[1]}/mcp"
         self.session: str | None = None
-        # What belongs to no request.
+        # The messages that belong to no request.
         self.standing: list[Message] = []
 
     async def hold(self, steps: list[tuple[str, list[Message]]]) -> dict[str, list[Message]]:
@@ -121,7 +121,7 @@ class OverHttp(Conversation):
         return [one for each in said for one in each]
 
     async def listen(self) -> None:
-        """What the server says outside of requests, as long as the session lasts."""
+        """Collects the server's messages outside of requests, as long as the session lasts."""
         if self.session is None:
             return
         async with self.http.stream("GET", self.url, headers=self.headers({}), timeout=None) as answer:

@@ -1,4 +1,4 @@
-"""What of a server of the SDK's or FastMCP's the engine answers, and what happens where it cannot."""
+"""The parts of a server of the SDK or FastMCP that the engine answers, and the fallback for the others."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ async def test_a_call_that_is_given_up_cancels_its_handler() -> None:
             calling.cancel()
             await asyncio.wait_for(ended.wait(), 20)
             assert seen == ["cleaned up"]
-            # Who cancelled has no part in the next call.
+            # The cancelled call does not affect the next one.
             assert (await client.call_tool("with_context")).structured == {"result": not accelerated}
 
 

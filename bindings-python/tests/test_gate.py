@@ -48,7 +48,7 @@ async def status(address: str, method: str = "POST", path: str | None = None, bo
 
 
 async def turned_away(address: str) -> None:
-    """Whatever a page of another origin sends is refused."""
+    """Every request of a page of another origin is refused."""
     bodies = [json.dumps(ACTION).encode(), json.dumps(call(1, "write")).encode()]
     for page in FOREIGN:
         for method in ("GET", "HEAD", "DELETE", "OPTIONS"):

@@ -29,7 +29,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 class Counts:
-    """What became of calls."""
+    """The outcomes of calls."""
 
     def __init__(self) -> None:
         self.active = self.peak = self.cancelled = 0
@@ -566,7 +566,7 @@ Server("fails", lifespan=lifespan).run("http://127.0.0.1:0/mcp")
 
 @coroutine
 async def test_functions_that_block_hold_up_nobody() -> None:
-    """Whoever drives the network may be the one who has carried them out."""
+    """The thread that drives the network may have run them before."""
     server = Server("blocks")
     go_on = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What importing the package costs and offers."""
+"""The cost of importing the package, and its names."""
 
 import subprocess
 import sys

@@ -30,7 +30,7 @@ def resident_kib() -> int:
 
 
 class State:
-    """What is held at one time."""
+    """The memory held at one time."""
 
     def __init__(self, things: tuple[object, ...]) -> None:
         gc.collect()

@@ -162,7 +162,7 @@ FOLDER = Path()
 
 
 class State(NamedTuple):
-    """What there is at one time."""
+    """The objects alive at one time."""
 
     alive: int
     threads: int

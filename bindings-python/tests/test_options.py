@@ -1,4 +1,4 @@
-"""What may be said of a client's carrier, and what a server on the network tells of itself."""
+"""The options of a client's carrier, and the metrics of a server on the network."""
 
 from __future__ import annotations
 

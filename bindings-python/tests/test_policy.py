@@ -1,4 +1,4 @@
-"""What a server allows, bounds, masks and writes down, and profiles of the protocol."""
+"""Permissions, limits, masks and the audit of a server, and profiles of the protocol."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_an_audit_that_is_behind_is_waited_for_or_drops_or_has_requests_re
         await until(10)
     assert sum(one["dropped"] for one in seen) == 0
 
-    # What cannot be told is not done.
+    # A call that cannot be audited is not run.
     seen.clear()
     go.clear()
     server = offer(Server("disk", policy=Policy(audit=audit, audit_queue=1, audit_when_full="refuse")))
@@ -135,7 +135,7 @@ async def test_an_audit_that_is_behind_is_waited_for_or_drops_or_has_requests_re
 
 @coroutine
 async def test_an_audit_that_is_always_behind_holds_up_nobody_for_ever() -> None:
-    """Threads that wait for the audit hold nothing that a thread with the interpreter waits for."""
+    """Threads that wait for the audit hold no lock that a thread with the interpreter waits for."""
     told = 0
 
     def audit(event: dict[str, Any]) -> None:

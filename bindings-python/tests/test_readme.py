@@ -18,7 +18,7 @@ def programs(page: str) -> list[str]:
 
 
 def promised(program: str) -> list[str]:
-    """What its `print`s say beside them; ` | ` is between what was printed before and there."""
+    """The output that the comments beside its `print`s promise; ` | ` separates lines."""
     said = re.findall(r"print\(.*\)  # (.*)$", program, re.MULTILINE)
     return [line for one in said for line in one.split(" | ")]
 

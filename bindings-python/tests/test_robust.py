@@ -1,4 +1,4 @@
-"""What handlers and programs do to a server and a client: scopes of time, other loops, forks, the end of the process."""
+"""Handlers and programs with timeouts, other loops, forks and the end of the process."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ async def one():
 
 
 def test_a_process_may_fork_before_and_after_it_serves() -> None:
-    """What the README states: not while it serves."""
+    """As the README states; not while it serves."""
     code = FORK + (
         "assert asyncio.run(one()) == '3'\n"
         "if (pid := os.fork()) == 0:\n"
@@ -352,7 +352,7 @@ def test_signals_reach_a_server_on_uvloop(number: signal.Signals) -> None:
 
 
 def test_tools_of_an_engine_run_on_trio_by_hand() -> None:
-    """Whoever has a wire of their own drives the engine, which knows no loop."""
+    """A program with a wire of its own drives the engine, which knows no loop."""
     pytest.importorskip("trio")
     code = """
 import trio

@@ -1,4 +1,4 @@
-"""What hints become."""
+"""The schemas made from type hints."""
 
 from __future__ import annotations
 

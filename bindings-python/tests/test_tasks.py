@@ -350,7 +350,7 @@ async def test_tasks_over_a_pipe(revision: str) -> None:
         tasks = [await connected.start_tool("render", {"film": f"film {i}"}) for i in range(20)]
         texts = [result.text for result in await asyncio.gather(*tasks)]
         assert texts == [f"film {i} in 3" for i in range(20)]
-        # What never ends does not keep the server.
+        # A task that never ends does not keep the server alive.
         forever = await connected.start_tool("forever")
         assert (await forever.info()).status == "working"
     with pytest.raises((ConnectionClosed, Misuse)):

@@ -345,7 +345,7 @@ async def test_a_log_level_is_that_of_its_connection() -> None:
             assert logged == [{"level": "warning", "data": "it"}]
         async with client:
             await client.call_tool("work")
-        # Who says nothing hears all of it; from 2026-07-28 on, nothing.
+        # A client that sets no level gets all messages; from 2026-07-28 on, none.
         assert len(logged) == (2 if revision == "2025-06-18" else 1)
 
 

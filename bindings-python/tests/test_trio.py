@@ -190,7 +190,7 @@ async def said(path: Path, text: str) -> None:
 
 
 async def used(served: Any, revision: str | None = None) -> None:
-    """What a server of those tools does for a client, wherever each of them runs."""
+    """Uses a server of those tools as a client, wherever each of them runs."""
     reported: list[float] = []
     async with client(served, revision=revision) as here:
         assert (await here.call_tool("nap", {"seconds": 0.01})).text == "slept"
@@ -372,7 +372,7 @@ async def test_what_outlasts_the_grace_is_cancelled(tmp_path: Path) -> None:
 
 
 def test_the_end_of_input_answers_what_is_in_flight(tmp_path: Path) -> None:
-    """What is not done within the grace period is cancelled."""
+    """Calls that are not done within the grace period are cancelled."""
     path = tmp_path / "said"
     with Raw(STDIO, subprocess.PIPE) as server:
         server.call(1, "nap", seconds=0.2)
@@ -566,7 +566,7 @@ async def test_tasks_are_followed(revision: str) -> None:
 
 @on_trio
 async def test_changes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """What a callback raises is shown, and the run goes on."""
+    """An exception of a callback is shown, and the run goes on."""
     server, told = Server("changes", list_changes=True), trio.Event()
 
     @server.tool
@@ -645,7 +645,7 @@ def test_without_any_loop_there_is_a_clear_error() -> None:
 
 
 def test_trio_may_be_a_guest_of_asyncio() -> None:
-    """Which of the two a task belongs to is seen where both are in one thread."""
+    """The loop of a task is known even if both run in one thread."""
     import asyncio
 
     async def main() -> None:

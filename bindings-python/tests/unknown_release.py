@@ -1,4 +1,4 @@
-"""What is done beside a release of the SDK that is not known here: run in an environment that has one."""
+"""The package beside an unknown release of the SDK: run in an environment that has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client of the action dialect with nothing of ours in it, for ../mixed.py: `python mixed_actions.py ADDRESS CALLS`."""
+"""A client of the action dialect without our code, for ../mixed.py: `python mixed_actions.py ADDRESS CALLS`."""
 
 import json
 import sys

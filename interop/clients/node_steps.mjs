@@ -170,8 +170,8 @@ async function play(connect, session) {
 }
 
 /**
- * Plays sessions one after another. Where the process would end, since nothing of the last session
- * keeps it alive, `null` is printed and the next is waited for.
+ * Plays sessions one after another. When the last session no longer keeps the process alive,
+ * it prints `null` and waits for the next.
  * @param connect () => {client, version(), request(method, params), callTool(params, options), task?(params)}
  */
 export function run(connect) {

@@ -20,7 +20,7 @@ from mcp.client import advertise
 from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
 
-# What `play` was told.
+# The arguments of `play`.
 CARRIER, SERVER, MODERN = "", [""], False
 ROOT = "file:///interop"
 EXTENSIONS = [advertise("example.com/interop", {"version": 2})]
@@ -31,7 +31,7 @@ heard: list[str] = []
 
 
 class Connected(Protocol):
-    """What the steps call; the rest is on the session."""
+    """The calls of the steps; the others are on the session."""
 
     session: mcp.client.session.ClientSession
     server_capabilities: types.ServerCapabilities
@@ -134,7 +134,7 @@ async def pages(ask: Callable[..., Awaitable[Any]], of: str, name: str) -> dict:
 
 
 async def during(step: dict, options: dict | None = None) -> list[str]:
-    """What is told during a call."""
+    """Records the notifications during a call."""
     heard.clear()
     await call(step | (options or {}))
     await anyio.sleep(SETTLED)

@@ -1,4 +1,4 @@
-// What a page of another origin does with a server: every step is told to whoever served the page.
+// The steps of a page of another origin with a server; it reports every step to the server of the page.
 import { ask, messages, post } from './http.mjs';
 
 const server = new URLSearchParams(location.search).get('server');

@@ -34,7 +34,7 @@ def noise(era_name: str) -> list[bytes]:
 
 
 def result(revision: str, method: str, name: str, strays: list[str]) -> tuple[bytes, dict]:
-    """What goes before the answer, and the answer."""
+    """Returns the garbage before the answer, and the answer."""
     if method == "tools/list":
         tools = [{"name": n, "inputSchema": {"type": "object"}} for n in ("noise", "received")]
         return b"", {"tools": tools}

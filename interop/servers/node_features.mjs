@@ -1,4 +1,4 @@
-// What both TypeScript servers offer: everything that ../features.py looks at. Each brings its own
+// The tools, resources and prompts of both TypeScript servers: everything that ../features.py looks at. Each brings its own
 // way to take requests, and to ask and tell its client things.
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -185,8 +185,8 @@ export function listen(address, serve) {
         if (status) res.writeHead(status).end();
     };
     const server = createServer((req, res) => void answer(req, res).catch(error => res.destroy(error)));
-    // What a client sends while the server ends an idle connection is lost: not after the usual five
-    // seconds, which a busy machine may take between two requests.
+    // A request that arrives while the server ends an idle connection is lost. The usual five seconds are
+    // too short: a busy machine may take as long between two requests.
     server.keepAliveTimeout = 60_000;
     server.listen(port, hostname);
 }

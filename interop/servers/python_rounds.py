@@ -1,4 +1,4 @@
-"""What handlers on the Python SDK ask a client, in the form that its revision wants."""
+"""Questions of handlers on the Python SDK to a client, in the form of its revision."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Rounds:
 
 
 async def answer(tool: str, arguments: dict, rounds: Rounds) -> str:
-    """What the tools that ask come to."""
+    """The outcomes of the tools that ask."""
     match tool:
         case "ask_model":
             return await rounds.model(arguments["text"])

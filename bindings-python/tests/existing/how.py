@@ -12,7 +12,7 @@ def run(server: Any) -> None:
     """Begins with each message that comes on the socket which stdin is. It says how the server runs, `own`, `served`
     or `accelerated`, and perhaps the address; and brings the stdin and stdout of that process, and a socket on which
     it tells its number, and that it has ended well."""
-    # What a fork would import, each anew.
+    # Imported before the fork, so that no fork imports it anew.
     import uvicorn  # noqa: F401
 
     from mcpbolt.mcp import _kernel, _natives, _serve  # noqa: F401

@@ -1,5 +1,5 @@
 //! The law of HTTP servers: every request, with any head and body and in any order, soon gets a valid
-//! response that belongs to it, and nothing of it is left over. A server with a verifier answers no
+//! response that belongs to it and leaves no bytes over. A server with a verifier answers no
 //! request without the key.
 
 mod answer;

@@ -102,7 +102,7 @@ class Driven:
         return {"heard": during, "after": await self.told(step)}
 
     async def told(self, step: dict[str, Any]) -> list[str]:
-        """What is told during a call."""
+        """Records the notifications during a call."""
         await self.call(step)
         await asyncio.sleep(SETTLED)
         return sorted(set(self.taken()))

@@ -37,8 +37,8 @@ enum Place {
     At(String),
 }
 
-/// Reaches the server, and opens the connection; of a child of its own there is something to end.
-/// What it tells is written down in `heard`.
+/// Reaches the server, and opens the connection; a child process comes with a way to end it.
+/// Its notifications go to `heard`.
 fn start(
     revision: Revision,
     place: Place,
@@ -83,7 +83,7 @@ fn start(
     Ok((client, Some(running)))
 }
 
-/// What the steps want to know of a notification.
+/// The part of a notification that the steps check.
 fn tell(notice: &Notice<'_>) -> Option<String> {
     match notice {
         Notice::ToolsChanged => Some("tools/list_changed".into()),

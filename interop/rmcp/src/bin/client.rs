@@ -24,7 +24,7 @@ type Running = RunningService<RoleClient, Client>;
 
 /// After this, whatever a call made the server tell has been handled.
 const SETTLED: Duration = Duration::from_millis(100);
-/// What the handlers call when they call tools themselves.
+/// The session in which handlers call tools themselves.
 static RUNNING: Mutex<Option<Arc<Running>>> = Mutex::new(None);
 
 fn running() -> Result<Arc<Running>, Failure> {
@@ -313,7 +313,7 @@ async fn logs(running: &Running, step: &Value, modern: bool) -> Result<Value, Se
     Ok(json!({"levels": running.service().heard()}))
 }
 
-/// What is told on a stream of its own until nothing more comes.
+/// Collects the messages of a separate stream until no more come.
 async fn drain(subscription: &mut Subscription, client: &Client) -> Result<(), ServiceError> {
     while let Ok(next) = tokio::time::timeout(SETTLED, subscription.next()).await {
         match next? {

@@ -32,7 +32,7 @@ const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 const PAGE: usize = 5;
 
 type Context = RequestContext<RoleServer>;
-/// What a tool comes to: its result, what it asks of the client first, or how its arguments are wrong.
+/// The outcome of a tool: its result, a question to the client first, or the fault of its arguments.
 enum Ended {
     Result(Value),
     Asks(Value),
@@ -177,7 +177,7 @@ impl Rounds<'_> {
         self.ask("user", "elicitation/create", params).await
     }
 
-    /// What the tools that ask come to.
+    /// The outcome of a tool that asks.
     async fn run(&self, tool: &str, args: &Value) -> Outcome {
         Ok(Done(text(match tool {
             "ask_model" => answered!(self.model(&args["text"])),
