@@ -581,8 +581,9 @@ impl Core {
             && shared.outgoing.pending_count() == 0
     }
 
-    /// Prepares a blank connection for another peer.
-    pub fn reset(&mut self, now: Instant) {
+    /// Prepares a blank connection for another peer, as of its last turn.
+    pub fn reset(&mut self) {
+        let now = self.clock;
         self.incoming.load.release();
         self.incoming.load.reset_rate(now);
         self.shared().set_output_bytes(0);

@@ -419,7 +419,7 @@ impl Connection {
     /// request. Returns whether it was reset: not if anything is left of what it has served. The caller
     /// must have checked, with [`handles`](Self::handles), that only the driver and the host hold a
     /// [`Handle`].
-    pub(crate) fn reset(&mut self, framing: Framing, now: Instant) -> bool {
+    pub(crate) fn reset(&mut self, framing: Framing) -> bool {
         if !self.core.is_blank() || self.streams.are_many() {
             return false;
         }
@@ -427,7 +427,7 @@ impl Connection {
         let stream = self.streams.get_mut(StreamId::FIRST);
         let is_reset = stream.is_some_and(|stream| stream.reset(framing, config));
         if is_reset {
-            self.core.reset(now);
+            self.core.reset();
         }
         is_reset
     }

@@ -16,9 +16,11 @@
 //! No entry gives way to a source that holds more than the entry's own source.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
 
 use crate::connection::RequestSource;
 use crate::limits::may_have_more;

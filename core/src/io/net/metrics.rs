@@ -136,8 +136,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buf);
-        let read = buf.filled().len() - before;
-        self.metrics.bytes_read.fetch_add(read as u64, Relaxed);
+        if outcome.is_ready() {
+            let read = buf.filled().len() - before;
+            self.metrics.bytes_read.fetch_add(read as u64, Relaxed);
+        }
         outcome
     }
 }

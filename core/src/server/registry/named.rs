@@ -1,7 +1,7 @@
 //! Entries with a unique name and a number that is never reused.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use super::error::RegistryError;
 use crate::server::slots::Slots;

@@ -10,10 +10,12 @@
 //! ```
 
 use std::io;
+use std::mem;
 use std::sync::Arc;
 
 use http_body::Body;
-use hyper::{Request, Response};
+use hyper::Response;
+use hyper::http::request::Parts;
 
 use super::action_streams::ActionStreams;
 use super::actions::Actions;
@@ -113,27 +115,27 @@ impl Endpoint {
         self.reception.stop();
     }
 
-    /// Answers one request. The peer's address is an argument, since an extension of the request would cost an
-    /// allocation.
+    /// Answers one request, whose headers are gone then. The peer's address is an argument, since an extension of the
+    /// request would cost an allocation.
     pub async fn respond<B: Body>(
         &self,
-        request: Request<B>,
+        parts: &mut Parts,
+        body: B,
         peer: Option<PeerAddress>,
     ) -> Response<HttpBody> {
         count(&self.metrics().requests);
         #[cfg(feature = "tracing")]
-        let (method, begun) = (request.method().clone(), std::time::Instant::now());
+        let (method, begun) = (parts.method.clone(), std::time::Instant::now());
         #[cfg(feature = "compression")]
-        let compressed = gzip::is_wanted(request.headers(), &self.options);
-        let (parts, body) = request.into_parts();
+        let compressed = gzip::is_wanted(&parts.headers, &self.options);
         let (page, response) = {
-            let Passed { page, request } = self.gate.pass(&parts, peer);
+            let Passed { page, request } = self.gate.pass(parts, peer);
             match request {
                 Ok(admitted) => (page, self.serve(&admitted, body).await),
                 Err(response) => (page, *response),
             }
         };
-        let response = response::in_place_of(parts.headers, response);
+        let response = response::in_place_of(mem::take(&mut parts.headers), response);
         #[cfg(feature = "compression")]
         let response = match compressed {
             true => response::compressed(response),

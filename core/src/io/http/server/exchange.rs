@@ -158,7 +158,7 @@ impl Exchange {
     pub fn renew(&mut self) -> bool {
         // Checked first: the owner of a handle could act on the connection at any time.
         let renewed = self.connection.handles() == self.handles
-            && self.connection.reset(Framing::Whole, Instant::now())
+            && self.connection.reset(Framing::Whole)
             && self.host.renew();
         if renewed {
             self.bell.reset();

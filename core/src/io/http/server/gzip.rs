@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hyper::header::{ACCEPT_ENCODING, HeaderMap};
+use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 
 use super::media::has_weight;
 use super::options::HttpOptions;
@@ -16,11 +16,8 @@ const TURN_BYTES: usize = 64 << 10;
 
 /// Whether the answer to a request with these headers may be compressed.
 pub fn is_wanted(headers: &HeaderMap, options: &HttpOptions) -> bool {
-    let all = headers.get_all(ACCEPT_ENCODING).iter();
-    let mut codings = all
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    options.compression && codings.any(is_gzip)
+    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|all| all.split(',').any(is_gzip));
+    options.compression && headers.get_all(ACCEPT_ENCODING).iter().any(accepts)
 }
 
 /// Whether a coding is gzip, with a weight above zero (RFC 9110, 12.5.3).

@@ -35,7 +35,7 @@ pub fn check(
     let mut hosts = named
         .into_iter()
         .chain(headers.host.iter().map(|host| text(host)));
-    let own = |host: &&str| options.is_own(name_of(host));
+    let own = |host: &&str| options.is_own(host);
     let host = hosts.next().filter(own).ok_or(FOREIGN_HOST)?;
     if !hosts.all(|other| own(&other)) {
         return Err(FOREIGN_HOST);
@@ -81,24 +81,19 @@ impl HttpOptions {
         }
     }
 
-    fn is_own(&self, name: &str) -> bool {
-        self.names(name) || self.hosts.iter().any(|own| own == "*")
+    fn is_own(&self, host: &str) -> bool {
+        self.names(host) || self.hosts.iter().any(|own| own == "*")
     }
 
-    fn names(&self, name: &str) -> bool {
-        self.hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
+    fn names(&self, host: &str) -> bool {
+        self.hosts.iter().any(|own| is_at(own, host))
     }
 
     /// Whether `origins` lists the origin.
     fn lists(&self, origin: &str) -> bool {
         self.origins.iter().any(|own| match own.strip_suffix(":*") {
             None => own == "*" || own.eq_ignore_ascii_case(origin),
-            Some(own) => {
-                let split = origin.split_at_checked(own.len());
-                split.is_some_and(|(host, port)| {
-                    own.eq_ignore_ascii_case(host) && (port.is_empty() || is_port(port))
-                })
-            }
+            Some(own) => is_at(own, origin),
         })
     }
 
@@ -118,15 +113,19 @@ impl HttpOptions {
             let address = name.trim_start_matches('[').trim_end_matches(']');
             name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
         };
-        let is_sure = || self.names(name) || scheme == "https://" || cannot_move();
+        let is_sure = || self.names(host) || scheme == "https://" || cannot_move();
         without(&origin[scheme.len()..]) == without(host) && is_sure()
     }
 }
 
-/// Whether the text is a colon and digits, such as `:8000`.
-fn is_port(text: &str) -> bool {
-    let digits = text.strip_prefix(':').unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+/// Whether the text is `own`, in any case, with or without a port.
+fn is_at(own: &str, text: &str) -> bool {
+    let is_port = |port: &str| match port.strip_prefix(':') {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_digit()),
+        None => port.is_empty(),
+    };
+    let split = text.split_at_checked(own.len());
+    split.is_some_and(|(name, port)| own.eq_ignore_ascii_case(name) && is_port(port))
 }
 
 /// A host without its port. Text after a colon that is not a port, such as the host after user

@@ -91,7 +91,9 @@ pub fn in_place_of(mut map: HeaderMap, mut response: Response<HttpBody>) -> Resp
     let own = response.headers_mut();
     if map.capacity() <= KEPT_HEADERS {
         map.clear();
-        map.extend(mem::take(own));
+        if !own.is_empty() {
+            map.extend(mem::take(own));
+        }
         *own = map;
     }
     if let Some(kind) = kind {

@@ -303,20 +303,21 @@ struct Requests<S> {
 impl<S> Requests<S> {
     async fn respond(
         self: Arc<Self>,
-        mut request: Request<Incoming>,
+        request: Request<Incoming>,
     ) -> Result<Response<HttpBody>, Infallible> {
         self.has_begun.store(true, Relaxed);
-        let is_get = request.method() == Method::GET;
-        if is_get && request.headers().contains_key(UPGRADE) {
+        let (mut parts, body) = request.into_parts();
+        let is_get = parts.method == Method::GET;
+        if is_get && parts.headers.contains_key(UPGRADE) {
             // The place is held for as long as the connection lives, also as a WebSocket.
-            request.extensions_mut().insert(self.place.clone());
+            parts.extensions.insert(self.place.clone());
         }
         if let Some(certificate) = &self.certificate {
-            request.extensions_mut().insert(certificate.clone());
+            parts.extensions.insert(certificate.clone());
         }
-        let detaches = is_get && request.version() == Version::HTTP_11;
-        let has_body = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
-        let mut response = self.endpoint.respond(request, self.peer).await;
+        let detaches = is_get && parts.version == Version::HTTP_11;
+        let has_body = parts.version < Version::HTTP_2 && !body.is_end_stream();
+        let mut response = self.endpoint.respond(&mut parts, body, self.peer).await;
         if response.status().is_success() {
             self.place.establish();
         }

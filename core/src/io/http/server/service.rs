@@ -89,8 +89,9 @@ impl HttpService {
     /// Dropping the future, or the body of its response, cancels a request of 2026-07-28. A request of
     /// a session runs on, for a client that reconnects (R-CAN-06).
     pub async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
-        let peer = request.extensions().get().copied();
-        self.endpoint.respond(request, peer).await
+        let (mut parts, body) = request.into_parts();
+        let peer = parts.extensions.get().copied();
+        self.endpoint.respond(&mut parts, body, peer).await
     }
 }
 

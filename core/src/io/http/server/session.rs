@@ -194,18 +194,14 @@ impl HttpSession {
     /// [`poll_read`](Self::poll_read).
     pub fn poll_answer(&self, reader: LogReader, cx: &Context<'_>) -> Poll<PostAnswer> {
         let mut state = self.state();
-        let mut answer = state.take_answer(reader);
-        if answer.is_none() {
-            if self.bell.lead(reader.number, cx) {
-                if let Some(log) = state.logs.of(reader) {
-                    // This task is awake.
-                    log.unwatch();
-                }
-                self.turn(&mut state);
+        if self.bell.lead(reader.number, cx) {
+            if let Some(log) = state.logs.of(reader) {
+                // This task is awake.
+                log.unwatch();
             }
-            answer = state.take_answer(reader);
+            self.turn(&mut state);
         }
-        let Some(answer) = answer else {
+        let Some(answer) = state.take_answer(reader) else {
             if let Some(log) = state.logs.of(reader) {
                 log.watch(cx.waker());
             }
