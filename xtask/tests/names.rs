@@ -13,20 +13,6 @@ use std::path::{Path, PathBuf};
 
 use syn::{Attribute, Ident, Item, Visibility};
 
-/// Names that stand in more places than one, and in how many. The list may only shrink. A name that the
-/// platform decides about may stay, with a comment that says why.
-const KNOWN: &[(&str, usize)] = &[
-    ("Alarm", 2),
-    ("Answer", 2),
-    ("Batch", 2),
-    ("Exchange", 2),
-    ("InFlight", 2),
-    ("Members", 2),
-    ("Pending", 2),
-    ("Place", 2),
-    ("Wire", 2),
-];
-
 /// The modules that define each name.
 type Places = BTreeMap<String, BTreeSet<String>>;
 
@@ -100,17 +86,12 @@ fn each_public_type_of_the_engine_has_a_name_of_its_own() {
         read(&mut places, name, &parsed(&folder.join("lib.rs")), &folder);
     }
     assert!(places.len() > 100, "only {} types are found", places.len());
-    let most = |name: &str| {
-        KNOWN
-            .iter()
-            .find(|known| known.0 == name)
-            .map_or(1, |known| known.1)
-    };
-    let repeated = places.iter().filter(|(name, at)| at.len() > most(name));
-    let repeated: Vec<String> = repeated
+    let repeated: Vec<String> = places
+        .iter()
+        .filter(|(_, at)| at.len() > 1)
         .map(|(name, at)| {
             let at: Vec<&str> = at.iter().map(String::as_str).collect();
-            format!("    (\"{name}\", {}), // {}", at.len(), at.join(", "))
+            format!("{name}: {}", at.join(", "))
         })
         .collect();
     assert!(
@@ -118,13 +99,4 @@ fn each_public_type_of_the_engine_has_a_name_of_its_own() {
         "these names stand in several places; give each type its own:\n{}",
         repeated.join("\n")
     );
-    let stale = KNOWN
-        .iter()
-        .filter(|(name, most)| places.get(*name).map_or(0, BTreeSet::len) < *most);
-    for (name, most) in stale {
-        println!(
-            "{name} stands in fewer than {most} places: shorten KNOWN in {}",
-            file!()
-        );
-    }
 }

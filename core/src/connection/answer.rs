@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::batches::{Finished, MemberAnswer};
 use super::call::Disposition;
 use super::config::Config;
+use super::framer::Framer;
 use super::interceptor::Interceptor;
 use super::keys::Member;
 use super::principal::Principal;
 use super::reply::{Closing, Encoder, Frame};
 use super::result_writer::ResultWriter;
-use super::wire::Wire;
 use crate::action::encode::ActionError;
 use crate::buffer::Output;
 use crate::mcp::profile::Failure;
@@ -45,7 +45,7 @@ impl<'a> Asked<'a> {
 #[derive(Debug)]
 pub(super) struct Destination<'a> {
     pub output: &'a mut Output,
-    pub wire: &'a Wire,
+    pub framer: &'a Framer,
     /// The answers of members of batches.
     pub finished: &'a mut Vec<Finished>,
 }
@@ -86,7 +86,7 @@ impl Answer<'_> {
     /// Whether the stream carries this one exchange, as over HTTP, so that the transport can report how
     /// the request was answered (HTTP status).
     pub(crate) fn is_exchange(&self) -> bool {
-        self.to.wire.framing == crate::frame::Framing::Whole
+        self.to.framer.framing == crate::frame::Framing::Whole
     }
 
     /// Answers with a result object.
@@ -133,11 +133,11 @@ impl Answer<'_> {
         };
         let Destination {
             output,
-            wire,
+            framer,
             finished,
         } = self.to;
         match member {
-            None => wire.append(output, |out| _ = encode(&encoder, out)),
+            None => framer.append(output, |out| _ = encode(&encoder, out)),
             Some(member) => {
                 let mut json = Vec::new();
                 let is_error = encode(&encoder, &mut json);

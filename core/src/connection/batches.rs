@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A run takes what happened to its members, and returns what to do next. How members are read and how
-//! their answers are joined depends on the dialect: see [`Members`].
+//! their answers are joined depends on the dialect: see [`BatchMembers`].
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::correlate::IncomingKey;
 use crate::message::Message;
 
 /// The requests of a batch, in one dialect.
-pub(crate) trait Members: Debug + Send + Sync {
+pub(crate) trait BatchMembers: Debug + Send + Sync {
     /// Number of members.
     fn len(&self) -> usize;
 
@@ -54,7 +54,7 @@ pub(crate) struct Finished {
 /// A batch to be begun, for the request in flight that brought it.
 #[derive(Debug)]
 pub(crate) struct NewBatch {
-    pub members: Box<dyn Members>,
+    pub members: Box<dyn BatchMembers>,
     pub limit: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Run {
     outer: IncomingKey,
-    members: Box<dyn Members>,
+    members: Box<dyn BatchMembers>,
     answers: Vec<Option<MemberAnswer>>,
     /// The next member to begin.
     next: usize,
@@ -81,7 +81,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn new(outer: IncomingKey, members: Box<dyn Members>) -> Self {
+    fn new(outer: IncomingKey, members: Box<dyn BatchMembers>) -> Self {
         Self {
             outer,
             answers: vec![None; members.len()],
@@ -149,7 +149,7 @@ impl Batches {
         self.runs.is_empty()
     }
 
-    pub fn begin(&mut self, outer: IncomingKey, members: Box<dyn Members>) {
+    pub fn begin(&mut self, outer: IncomingKey, members: Box<dyn BatchMembers>) {
         self.runs.push(Run::new(outer, members));
     }
 

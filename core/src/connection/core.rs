@@ -268,8 +268,8 @@ impl Core {
             None => {
                 let closing = completion.closing(self.clock);
                 let end = |out: &mut Vec<u8>| reply::close(out, id.as_ref(), &self.config, closing);
-                let Exchange { wire, output, .. } = exchange;
-                wire.append_frame(output, frame, Some(end));
+                let Exchange { framer, output, .. } = exchange;
+                framer.append_frame(output, frame, Some(end));
             }
         }
     }

@@ -20,7 +20,7 @@ use super::response::Response;
 use super::scratch;
 use super::shared::Shared;
 use super::source::RequestSource;
-use super::submitted_frame::{Place, is_long};
+use super::submitted_frame::{FramePlace, is_long};
 use crate::correlate::{RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
@@ -286,11 +286,11 @@ impl Handle {
     }
 
     /// Submits one frame, encoded in a scratch buffer, which is given back if the frame is short.
-    fn submit_frame(&self, frame: Vec<u8>, submission: impl FnOnce(Place) -> Submission) {
+    fn submit_frame(&self, frame: Vec<u8>, submission: impl FnOnce(FramePlace) -> Submission) {
         if is_long(frame.len()) {
-            return self.submit(submission(Place::Own(frame.into())));
+            return self.submit(submission(FramePlace::Own(frame.into())));
         }
-        let add = |all: &mut Vec<_>| all.push(submission(Place::Next(frame.len())));
+        let add = |all: &mut Vec<_>| all.push(submission(FramePlace::Next(frame.len())));
         self.shared.submit_frames(&frame, add, |wake| wake.wake());
         scratch::put(frame);
     }

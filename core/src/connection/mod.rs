@@ -18,7 +18,7 @@
 //! | `pending`, `options`, `response`, `peer_error` | this side's requests: deadlines, progress, answers |
 //! | `opening`, `opening_steps`, `initialize` | how a client opens; the answer of a server |
 //! | `drain`, `liveness`, `write_stall`, `reports`, `timers` | the end of a connection, keepalive, slow peers, rates of reports |
-//! | `streams`, `stream`, `wire` | the bytes in and out of each stream |
+//! | `streams`, `stream`, `framer` | the bytes in and out of each stream |
 //! | `host`, `call`, `answer`, `operation`, `interceptor` | what an application implements and is given, on the driver's thread |
 //! | `handle`, `replies`, `queue`, `submitted_frame`, `shared` | other threads: requests, answers, and the queue to the driver |
 //! | `reply`, `result_writer`, `params` | encoding, in the dialect of a request and the form of its revision |
@@ -43,6 +43,7 @@ mod call;
 mod config;
 mod core;
 mod drain;
+mod framer;
 mod handle;
 mod host;
 mod implementation;
@@ -83,7 +84,6 @@ mod submitted_frame;
 mod timers;
 mod trace;
 mod waiting;
-mod wire;
 mod write_stall;
 
 use std::sync::Arc;
@@ -121,7 +121,7 @@ pub(crate) use self::trace::{is_secret, mask_with};
 pub use crate::frame::Framing;
 
 use self::core::Core;
-use self::queue::{Batch as Submitted, Submission};
+use self::queue::{Submission, Submitted};
 use self::stream::Stream;
 use self::streams::Streams;
 use crate::buffer::{Input, Output};

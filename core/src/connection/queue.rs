@@ -23,8 +23,8 @@ use super::batches::NewBatch;
 use super::call::Disposition;
 use super::keys::{CallKey, StreamId};
 use super::options::{PartialFn, ProgressFn};
-use super::submitted_frame::Place;
-use super::timers::Alarm;
+use super::submitted_frame::FramePlace;
+use super::timers::SleepGuard;
 use crate::correlate::RequestKey;
 use crate::limits::KEEP_BYTES;
 use crate::mcp::Revision;
@@ -35,16 +35,19 @@ use crate::sync::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub(crate) enum Submission {
     /// One encoded frame.
-    Frame { frame: Place, kind: FrameKind },
+    Frame { frame: FramePlace, kind: FrameKind },
     /// One encoded request of this side.
-    Request { frame: Place, request: Request },
+    Request { frame: FramePlace, request: Request },
     /// Tell the peer that the caller of a request has cancelled it.
     Cancelled {
         key: RequestKey,
         reason: Option<Box<str>>,
     },
     /// Wake a sleeping handler after `duration`.
-    Sleep { alarm: Alarm, duration: Duration },
+    Sleep {
+        alarm: SleepGuard,
+        duration: Duration,
+    },
     /// Serve the requests that this request of the peer brought.
     Batch { key: CallKey, batch: Box<NewBatch> },
     /// Answer a request of the peer if its handler has not done so within `limit`.
@@ -95,7 +98,7 @@ pub(crate) type LateFn = dyn FnOnce(Answer<'_>) -> Disposition + Send + Sync;
 
 /// Submissions in order, and the bytes of their short frames.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct Submitted {
     pub submissions: Vec<Submission>,
     pub bytes: Vec<u8>,
 }
@@ -109,7 +112,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    batch: Batch,
+    batch: Submitted,
     bytes: usize,
     closed: bool,
     /// How many times the driver has taken submissions.
@@ -128,7 +131,7 @@ impl Queue {
     }
 
     /// Appends what `add` adds; `frames` holds the bytes of the submissions whose frame is
-    /// [`Place::Next`]. Returns whether the queue was empty: then the driver has not been woken yet.
+    /// [`FramePlace::Next`]. Returns whether the queue was empty: then the driver has not been woken yet.
     #[inline]
     pub fn push(&self, frames: &[u8], add: impl FnOnce(&mut Vec<Submission>)) -> bool {
         let mut waiting = self.lock();
@@ -148,7 +151,7 @@ impl Queue {
 
     /// Takes everything queued, in exchange for `batch`, which the driver has processed. Returns
     /// whether there was anything.
-    pub fn take(&self, batch: &mut Batch) -> bool {
+    pub fn take(&self, batch: &mut Submitted) -> bool {
         batch.clear();
         let mut waiting = self.lock();
         self.bytes
@@ -183,7 +186,7 @@ impl Queue {
     }
 }
 
-impl Batch {
+impl Submitted {
     /// Empties the batch; keeps capacity up to a bound.
     fn clear(&mut self) {
         self.submissions.clear();

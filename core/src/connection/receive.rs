@@ -32,7 +32,7 @@ pub(super) fn receive(core: &mut Core, streams: &mut Streams, id: StreamId, host
     core.liveness.note(core.clock);
     let mut pass = Pass::new(core, host, id);
     let mut envelope = Envelope::new();
-    exchange.wire.framing = reading.deframer.framing(reading.input.filled());
+    exchange.framer.framing = reading.deframer.framing(reading.input.filled());
     while let Some(event) = reading.deframer.next(reading.input.filled()) {
         match event {
             Event::Frame(range) => {
@@ -65,7 +65,7 @@ pub(super) fn end(core: &mut Core, streams: &mut Streams, id: StreamId, host: &m
     if reading.ended {
         return;
     }
-    let framing = exchange.wire.framing;
+    let framing = exchange.framer.framing;
     if framing == Framing::Whole {
         reading.deframer.end();
         receive(core, streams, id, host);

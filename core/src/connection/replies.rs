@@ -12,7 +12,7 @@ use super::reply::{self, Encoder, Frame};
 use super::result_writer::ResultWriter;
 use super::scratch;
 use super::shared::{Shared, Wake};
-use super::submitted_frame::{Place, is_long};
+use super::submitted_frame::{FramePlace, is_long};
 use super::trace::mask;
 use crate::json::{string, writer};
 use crate::mcp::profile::{Failure, Spelt};
@@ -196,13 +196,13 @@ impl Replies {
         if is_long(self.bytes.len()) {
             let mut block = Bytes::from(std::mem::take(&mut self.bytes));
             let frames = items.map(|Item { len, kind }| Submission::Frame {
-                frame: Place::Own(block.split_to(len)),
+                frame: FramePlace::Own(block.split_to(len)),
                 kind,
             });
             shared.submit_frames(&[], |all| all.extend(frames), wake_with);
         } else {
             let frames = items.map(|Item { len, kind }| Submission::Frame {
-                frame: Place::Next(len),
+                frame: FramePlace::Next(len),
                 kind,
             });
             shared.submit_frames(&self.bytes, |all| all.extend(frames), wake_with);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::batches::{MemberAnswer, Members, NewBatch};
+use super::batches::{BatchMembers, MemberAnswer, NewBatch};
 use super::call::Call;
 use super::handle::Handle;
 use super::queue::Submission;
@@ -64,7 +64,7 @@ impl Handle {
     }
 }
 
-impl Members for Elements {
+impl BatchMembers for Elements {
     fn len(&self) -> usize {
         self.elements.len()
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::handle::Handle;
 use super::queue::Submission;
-use super::timers::Alarm;
+use super::timers::SleepGuard;
 use crate::correlate::{CancelToken, Cancelled};
 
 /// Future that completes after a while. See [`Handle::sleep`].
@@ -45,7 +45,7 @@ impl Future for Sleep {
         let end = this.end.get_or_insert_with(|| {
             let token = CancelToken::new();
             let end = token.cancelled();
-            let (alarm, duration) = (Alarm(token), this.duration);
+            let (alarm, duration) = (SleepGuard(token), this.duration);
             this.handle.submit(Submission::Sleep { alarm, duration });
             end
         });

@@ -6,12 +6,12 @@ use super::actions::DialectState;
 use super::answer::{Answer, Asked, Destination};
 use super::batches::Batches;
 use super::config::Config;
+use super::framer::Framer;
 use super::keys::Member;
 use super::queue::LateAnswer;
 use super::reply::{self, Closing};
 use super::submitted_frame::Encoded;
 use super::waiting::{Waiting, WaitingQueue};
-use super::wire::Wire;
 use crate::buffer::{Input, Output};
 use crate::correlate::{CancelToken, InFlight, IncomingKey, TimerKey};
 use crate::frame::{Deframer, Framing};
@@ -120,7 +120,7 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub output: Output,
-    pub wire: Wire,
+    pub framer: Framer,
     pub incoming: InFlight<OwnedId, Entry>,
     /// Requests that wait to begin.
     pub waiting: WaitingQueue,
@@ -162,7 +162,7 @@ impl Stream {
             reading: Reading::new(framing, config),
             exchange: Exchange {
                 output: Output::new(),
-                wire: Wire::new(framing, config.trace.clone()),
+                framer: Framer::new(framing, config.trace.clone()),
                 // Bounded elsewhere: by `max_incoming` and `waiting_cap_bytes`.
                 incoming: InFlight::new(usize::MAX),
                 waiting: WaitingQueue::default(),
@@ -183,7 +183,7 @@ impl Stream {
         if blank {
             *reading = Reading::new(framing, config);
             exchange.held.clear();
-            exchange.wire.framing = framing;
+            exchange.framer.framing = framing;
             exchange.unreadable = unreadable(config);
             exchange.dialects = DialectState::default();
         }
@@ -195,7 +195,7 @@ impl Exchange {
     /// Whether the stream carries a single message whose requests are all answered: nothing may follow
     /// then (R-HTP-08).
     pub fn is_over(&self) -> bool {
-        self.wire.framing == Framing::Whole && self.incoming.is_empty()
+        self.framer.framing == Framing::Whole && self.incoming.is_empty()
     }
 
     /// Whether requests are in flight, or output is to be written.
@@ -208,7 +208,7 @@ impl Exchange {
     pub fn answer<'a>(&'a mut self, config: &'a Config, asked: Asked<'a>) -> Answer<'a> {
         let to = Destination {
             output: &mut self.output,
-            wire: &self.wire,
+            framer: &self.framer,
             finished: &mut self.batches.finished,
         };
         Answer::new(to, asked, config)
@@ -231,12 +231,12 @@ impl Exchange {
 
     /// Appends a submitted frame.
     pub fn take_over(&mut self, frame: Encoded<'_>) {
-        self.wire
+        self.framer
             .append_frame(&mut self.output, frame, None::<fn(&mut Vec<u8>)>);
     }
 
     /// Appends one frame that `write` writes.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.wire.append(&mut self.output, write);
+        self.framer.append(&mut self.output, write);
     }
 }

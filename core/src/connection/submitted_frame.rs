@@ -6,7 +6,7 @@ use crate::limits::COPY_IN_BYTES;
 
 /// Where the bytes of a submitted frame are.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum FramePlace {
     /// In the shared buffer, after the frame before: this many bytes.
     Next(usize),
     /// In a block of its own.
@@ -19,7 +19,7 @@ pub(crate) enum Encoded<'a> {
     Own(Bytes),
 }
 
-impl Place {
+impl FramePlace {
     pub fn len(&self) -> usize {
         match self {
             Self::Next(len) => *len,

@@ -22,7 +22,7 @@ pub(crate) enum Timer {
     /// Progress that was held back may be sent.
     Report,
     /// A sleeping handler is to be woken.
-    Sleep(Alarm),
+    Sleep(SleepGuard),
     /// A request of the peer has reached its time limit.
     Overdue(CallKey),
     /// The batch that this request of the peer brought has reached its time limit.
@@ -32,9 +32,9 @@ pub(crate) enum Timer {
 /// The driver's half of a sleep. Dropping it ends the sleep, whether the timer fired or the connection
 /// was dropped.
 #[derive(Debug)]
-pub(crate) struct Alarm(pub CancelToken);
+pub(crate) struct SleepGuard(pub CancelToken);
 
-impl Drop for Alarm {
+impl Drop for SleepGuard {
     fn drop(&mut self) {
         self.0.cancel(None);
     }

@@ -67,7 +67,7 @@ pub use crate::model::{
 pub use crate::schema::{InvalidSchema, Schema};
 pub use access::Access;
 pub use arguments::{Arguments, FromArguments};
-pub use builder::{Builder, Offer, Pending, Server};
+pub use builder::{Builder, Offer, ProposedCall, Server};
 pub use cache_hint::CacheScope;
 pub use call::{Context, Pieces, StateSigner};
 pub use completion_request::CompletionRequest;

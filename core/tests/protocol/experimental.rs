@@ -404,7 +404,7 @@ fn calls_are_looked_at_only_of_tools_that_there_are() {
             .tool(Tool::new("erase"), |_: Arguments, _| async { "erased" })
     };
     let approve = |_, _| async { true };
-    let clean = |pending: mcpbolt::server::Pending, _| async move { Ok(pending.arguments) };
+    let clean = |pending: mcpbolt::server::ProposedCall, _| async move { Ok(pending.arguments) };
     let errors = [
         offer().approval(["erase", "earse"], approve).build(),
         offer().sanitise(["earse"], clean).build(),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::action::encode::{self, ActionError};
 use crate::action::{self, ErrorType};
 use crate::buffer::PADDING;
-use crate::connection::batches::{MemberAnswer, Members};
+use crate::connection::batches::{BatchMembers, MemberAnswer};
 use crate::json::{number, reader};
 use crate::limits::Limits;
 use crate::message::{Dialect, Envelope, Fault, Field, Frame, Kind, Message, MessageRef};
@@ -103,7 +103,7 @@ impl Operations {
     }
 }
 
-impl Members for Operations {
+impl BatchMembers for Operations {
     fn len(&self) -> usize {
         self.places.len()
     }

@@ -4,7 +4,7 @@
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-use super::{Batch, Queue, Submission};
+use super::{Queue, Submission, Submitted};
 use crate::wakeup::Parking;
 
 struct Shared {
@@ -35,7 +35,7 @@ fn explore(threads: usize, each: usize) {
                 })
             })
             .collect();
-        let (mut batch, mut taken) = (Batch::default(), 0);
+        let (mut batch, mut taken) = (Submitted::default(), 0);
         loop {
             shared.queue.take(&mut batch);
             taken += batch.submissions.len();

@@ -13,17 +13,17 @@ use crate::server::call::Context;
 use crate::server::executor::{Layer, Replied, Reply, Service, ToolCall, ToolSet};
 use crate::server::output::IntoToolResult;
 
-/// A call that awaits approval.
+/// A call of a tool that has not begun: to be approved, or to have its arguments replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Pending {
+pub struct ProposedCall {
     /// The tool.
     pub tool: String,
     /// Its arguments, a raw JSON object that fits the tool's schema.
     pub arguments: String,
 }
 
-impl Pending {
+impl ProposedCall {
     fn of(call: &Call) -> Self {
         let message = call.message.as_ref();
         Self {
@@ -47,8 +47,8 @@ impl Builder {
     ///
     /// let server = Server::builder("disk", "1.0.0")
     ///     .tool(Tool::new("erase"), |_: Arguments, _| async { "erased" })
-    ///     .approval(["erase"], |pending, context| async move {
-    ///         eprintln!("{:?} wants {}", context.principal(), pending.tool);
+    ///     .approval(["erase"], |call, context| async move {
+    ///         eprintln!("{:?} wants {}", context.principal(), call.tool);
     ///         false
     ///     })
     ///     .build()?;
@@ -57,13 +57,13 @@ impl Builder {
     pub fn approval<F>(
         mut self,
         tools: impl IntoIterator<Item = impl Into<String>>,
-        ask: impl Fn(Pending, Context) -> F + Send + Sync + 'static,
+        ask: impl Fn(ProposedCall, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = bool> + Send + 'static,
     {
         let run = move |tool: ToolCall, next: Service| -> Replied {
-            let approved = ask(Pending::of(&tool.call), tool.context.clone());
+            let approved = ask(ProposedCall::of(&tool.call), tool.context.clone());
             Box::pin(async move {
                 match approved.await {
                     true => next(tool.call, tool.context).await,
@@ -94,8 +94,8 @@ impl Builder {
     ///
     /// let server = Server::builder("disk", "1.0.0")
     ///     .tool(Tool::new("read"), |Arguments(json): Arguments, _| async move { json.to_string() })
-    ///     .sanitise(["read"], |pending, _| async move {
-    ///         let mut arguments: Value = serde_json::from_str(&pending.arguments)?;
+    ///     .sanitise(["read"], |call, _| async move {
+    ///         let mut arguments: Value = serde_json::from_str(&call.arguments)?;
     ///         let path = arguments["path"].as_str().unwrap_or_default().trim().to_owned();
     ///         if path.contains("..") {
     ///             return Err(HandlerError::new("the path leads out of the folder"));
@@ -109,18 +109,18 @@ impl Builder {
     pub fn sanitise<F>(
         mut self,
         tools: impl IntoIterator<Item = impl Into<String>>,
-        clean: impl Fn(Pending, Context) -> F + Send + Sync + 'static,
+        clean: impl Fn(ProposedCall, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<String, HandlerError>> + Send + 'static,
     {
         let run = move |tool: ToolCall, next: Service| -> Replied {
-            let pending = Pending::of(&tool.call);
-            let cleaned = clean(pending.clone(), tool.context.clone());
+            let call = ProposedCall::of(&tool.call);
+            let cleaned = clean(call.clone(), tool.context.clone());
             Box::pin(async move {
                 let refused = |why: HandlerError| Err::<(), _>(why).into_tool_result();
                 let cleaned = match cleaned.await {
-                    Ok(cleaned) if cleaned == pending.arguments => {
+                    Ok(cleaned) if cleaned == call.arguments => {
                         return next(tool.call, tool.context).await;
                     }
                     Ok(cleaned) => cleaned,

@@ -5,7 +5,7 @@ mod extensions;
 mod layers;
 mod offer;
 
-pub use self::layers::Pending;
+pub use self::layers::ProposedCall;
 pub use self::offer::Offer;
 
 use std::num::NonZeroUsize;

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::super::message_bytes::messages;
 use super::actions;
 use super::carrier::Carrier;
-use super::in_flight::InFlight;
+use super::driver_tasks::DriverTasks;
 use super::legacy_sse::{self, LegacyStream};
 use super::outgoing::OutgoingMessage;
 use super::renewal::{RenewalError, SessionSetup, renew};
@@ -32,7 +32,7 @@ pub struct ClientDriver {
     notifier: Arc<Notifier>,
     alarm: Alarm,
     protocol: Protocol,
-    in_flight: InFlight<u64, (), Done>,
+    tasks: DriverTasks<u64, (), Done>,
     /// Requests that wait for others to end.
     waiting: Queue,
     /// Notifications and answers that wait to be sent, and the number being sent.
@@ -110,7 +110,7 @@ impl ClientDriver {
                 true => Protocol::Actions,
                 false => Protocol::Streamable,
             },
-            in_flight: InFlight::new(),
+            tasks: DriverTasks::new(),
             waiting: Queue::default(),
             notifications: Queue::default(),
             notifying: 0,
@@ -125,7 +125,7 @@ impl ClientDriver {
     pub async fn run(mut self) {
         poll_fn(|cx| self.poll(cx)).await;
         // Requests in flight are dropped: over 2026-07-28, that is how they are cancelled (R-CAN-05).
-        self.in_flight.clear();
+        self.tasks.clear();
         // A server of 2024-11-05 notices by the end of its stream.
         if matches!(self.protocol, Protocol::Streamable) {
             let _ = timeout(SHUTDOWN_TIMEOUT, self.shut_down()).await;
@@ -151,7 +151,7 @@ impl ClientDriver {
             }
             self.take_output();
             self.start();
-            if let Poll::Ready(done) = self.in_flight.poll_next(cx) {
+            if let Poll::Ready(done) = self.tasks.poll_next(cx) {
                 self.done(done);
                 continue;
             }
@@ -203,7 +203,7 @@ impl ClientDriver {
         self.setup.note(&message);
         if message.method == Some(Method::Initialize) {
             // Only a probe that has timed out can precede it.
-            self.in_flight.abort_requests();
+            self.tasks.abort_requests();
         }
         match message.method {
             _ if message.id.is_none() => self.notifications.push(message),
@@ -230,7 +230,7 @@ impl ClientDriver {
             self.awaiting_tools.swap_remove(at);
             return;
         }
-        self.in_flight.remove(&id);
+        self.tasks.remove(&id);
         // R-CAN-05, R-CAN-07
         let revision = self.carrier.engine.handle().revision();
         if revision.is_some_and(|revision| revision.era() == Era::Handshake) {
@@ -250,7 +250,7 @@ impl ClientDriver {
             let carrier = self.carrier.clone();
             if let Protocol::LegacySse(url) = &self.protocol {
                 let posted = legacy_sse::post(carrier, url.clone(), message);
-                self.in_flight.spawn(async { Done::Notified(posted.await) });
+                self.tasks.spawn(async { Done::Notified(posted.await) });
                 continue;
             }
             self.is_beginning = message.method == Some(Method::Initialized);
@@ -258,11 +258,11 @@ impl ClientDriver {
                 true => Done::Begun,
                 false => Done::Notified,
             };
-            self.in_flight
+            self.tasks
                 .spawn(async move { done(notify(carrier, message).await) });
         }
         while !self.is_beginning
-            && self.in_flight.counted() < most
+            && self.tasks.counted() < most
             && let Some(message) = self.waiting.pop()
         {
             self.request(message, true);
@@ -274,7 +274,7 @@ impl ClientDriver {
         message.listings = self.listings;
         let carrier = self.carrier.clone();
         let protocol = self.protocol.clone();
-        self.in_flight.request((id, ()), counts, async move {
+        self.tasks.request((id, ()), counts, async move {
             let follow_up = match protocol {
                 Protocol::Streamable => request(carrier, message).await,
                 Protocol::LegacySse(url) => legacy_sse::post(carrier, url, message).await,
@@ -287,7 +287,7 @@ impl ClientDriver {
     fn done(&mut self, done: Done) {
         match done {
             Done::Request(id, follow_up) => {
-                self.in_flight.remove(&id);
+                self.tasks.remove(&id);
                 self.follow_up(follow_up);
             }
             Done::Notified(follow_up) => {
@@ -325,7 +325,7 @@ impl ClientDriver {
             Done::LegacyTried(message, _, Ok(stream)) => {
                 self.protocol = Protocol::LegacySse(stream.post.clone());
                 let carrier = self.carrier.clone();
-                self.in_flight
+                self.tasks
                     .spawn(async move { Done::LegacyEnded(stream.read(&carrier).await) });
                 self.wait(message);
             }
@@ -357,7 +357,7 @@ impl ClientDriver {
                 if generation == carrier.session().generation && !self.is_beginning {
                     self.is_beginning = true;
                     let renewed = renew(carrier, self.setup.clone());
-                    self.in_flight.spawn(async { Done::Renewed(renewed.await) });
+                    self.tasks.spawn(async { Done::Renewed(renewed.await) });
                 }
             }
             FollowUp::ListTools(mut message) => {
@@ -367,7 +367,7 @@ impl ClientDriver {
                 }
                 self.awaiting_tools.push(message);
                 if self.awaiting_tools.len() == 1 {
-                    self.in_flight.spawn(async move {
+                    self.tasks.spawn(async move {
                         // If this fails, the call fails because of its headers.
                         let _ = carrier.client.list_tools_anew().await;
                         Done::ToolsListed
@@ -375,7 +375,7 @@ impl ClientDriver {
                 }
             }
             FollowUp::TryLegacy(message, error) => {
-                self.in_flight.spawn(async move {
+                self.tasks.spawn(async move {
                     let stream = LegacyStream::open(&carrier).await.map(Box::new);
                     Done::LegacyTried(message, error, stream)
                 });
@@ -387,7 +387,7 @@ impl ClientDriver {
     fn stand(&mut self) {
         if self.carrier.transport.options.standing_stream {
             let stream = stand(self.carrier.clone());
-            self.in_flight.spawn(async { Done::Stood(stream.await) });
+            self.tasks.spawn(async { Done::Stood(stream.await) });
         }
     }
 }

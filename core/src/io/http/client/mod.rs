@@ -21,7 +21,7 @@
 //! | `engine` | the connection and its application, and the sink that feeds it |
 //! | `carrier` | the state that all tasks of a client share |
 //! | `requests`, `renewal`, `legacy_sse`, `actions` | the tasks of the drawing |
-//! | `in_flight` | the tasks of a driver, and the requests among them |
+//! | `driver_tasks` | the tasks of a driver, and the requests among them |
 //! | `driver` | polls the parts in turn |
 //! | `known_openings` | servers that are known to begin with a handshake |
 //! | `relay` | the same transport for another program's client, without an engine connection |
@@ -30,10 +30,10 @@
 mod actions;
 mod carrier;
 mod driver;
+mod driver_tasks;
 mod engine;
 mod event_reader;
 mod exchange;
-mod in_flight;
 mod known_openings;
 mod legacy_sse;
 mod message_headers;

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::body::HttpBody;
 use super::headers::ACTION_VERSION;
-use super::response::{self, Answer, challenge};
+use super::response::{self, HttpAnswer, challenge};
 use super::sse::SseEncoder;
 use crate::action::ErrorType;
 use crate::io::http::message_bytes::MessageBytes;
@@ -87,7 +87,7 @@ fn joined(message: &MessageBytes) -> String {
 }
 
 /// Adds the agreed version, which goes with every answer; a refusal is written in the dialect.
-pub fn versioned(answer: Answer, version: &str) -> Response<HttpBody> {
+pub fn versioned(answer: HttpAnswer, version: &str) -> Response<HttpBody> {
     let mut response = answer.unwrap_or_else(|refusal| response::refused(refusal, true));
     if let Ok(version) = HeaderValue::from_str(version) {
         response.headers_mut().insert(ACTION_VERSION, version);

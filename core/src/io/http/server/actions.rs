@@ -9,13 +9,13 @@ use super::action_request::{of_query, version};
 use super::action_response::{only_event, versioned, whole};
 use super::action_streams::ActionStreams;
 use super::body::HttpBody;
-use super::exchange::Exchange;
+use super::exchange::HttpExchange;
 use super::exchanges::Exchanges;
 use super::gate::Admitted;
 use super::headers::resumed_action;
 use super::media::wants_only_events;
 use super::refusal::{BAD_ACTION, NO_GET, NO_MESSAGE};
-use super::response::{self, Answer, refused};
+use super::response::{self, HttpAnswer, refused};
 use crate::buffer::Input;
 use crate::io::http::message_bytes::messages;
 
@@ -60,7 +60,7 @@ impl Actions {
         }
     }
 
-    async fn open_stream(&self, request: &Admitted<'_>) -> Answer {
+    async fn open_stream(&self, request: &Admitted<'_>) -> HttpAnswer {
         if let Some(id) = resumed_action(request.headers().all) {
             let reader = self.streams.resume(id, request.principal())?;
             return Ok(match reader {
@@ -83,11 +83,11 @@ impl Actions {
 
     async fn run(
         &self,
-        mut exchange: Box<Exchange>,
+        mut exchange: Box<HttpExchange>,
         request: &Admitted<'_>,
         body: Input,
         streamed: bool,
-    ) -> Answer {
+    ) -> HttpAnswer {
         exchange.expect_action(streamed);
         self.exchanges.begin(&mut exchange, request, body).await;
         let mut messages = messages(exchange.take());

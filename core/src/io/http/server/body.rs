@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 
 #[cfg(feature = "compression")]
 use super::gzip::Gzip;
-use super::media::BodyKind;
+use super::media::MediaType;
 use super::sse::SseEvents;
 use crate::io::http::message_bytes::MessageBytes;
 
@@ -24,7 +24,7 @@ const LEAST_BYTES: u64 = 1024;
 /// Dropping the body cancels a request that stands alone (R-CAN-06). A request of a session runs on.
 pub struct HttpBody {
     inner: Inner,
-    kind: Option<BodyKind>,
+    kind: Option<MediaType>,
 }
 
 enum Inner {
@@ -44,7 +44,7 @@ impl HttpBody {
         }
     }
 
-    pub(super) fn whole(kind: BodyKind, pieces: MessageBytes) -> Self {
+    pub(super) fn whole(kind: MediaType, pieces: MessageBytes) -> Self {
         Self {
             inner: Inner::Whole(pieces.into_iter()),
             kind: Some(kind),
@@ -54,12 +54,12 @@ impl HttpBody {
     pub(super) fn events(events: SseEvents) -> Self {
         Self {
             inner: Inner::Events(Box::new(events)),
-            kind: Some(BodyKind::Events),
+            kind: Some(MediaType::Events),
         }
     }
 
     /// The type of its content; `None` if it is empty.
-    pub(super) fn kind(&self) -> Option<BodyKind> {
+    pub(super) fn kind(&self) -> Option<MediaType> {
         self.kind
     }
 

@@ -28,7 +28,7 @@ use super::gzip;
 use super::options::HttpOptions;
 use super::peer::PeerAddress;
 use super::refusal::WRONG_METHOD;
-use super::response::{self, Answer};
+use super::response::{self, HttpAnswer};
 use super::route::{Route, Spoken};
 use super::sessions::Sessions;
 use super::websocket;
@@ -166,7 +166,7 @@ impl Endpoint {
         answer.unwrap_or_else(|refusal| response::refused(refusal, in_actions))
     }
 
-    async fn post<B: Body>(&self, request: &Admitted<'_>, body: B) -> Answer {
+    async fn post<B: Body>(&self, request: &Admitted<'_>, body: B) -> HttpAnswer {
         let by_headers = self.spoken.by_headers(request)?;
         // An unknown session is refused before the body is read.
         let session = match (by_headers, &self.sessions) {

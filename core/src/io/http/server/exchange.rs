@@ -92,7 +92,7 @@ impl Host for Checked<'_, '_> {
 }
 
 /// One request in progress.
-pub struct Exchange {
+pub struct HttpExchange {
     connection: Connection,
     stream: StreamId,
     host: ServerHost,
@@ -106,7 +106,7 @@ pub struct Exchange {
     handles: usize,
 }
 
-impl Exchange {
+impl HttpExchange {
     /// Creates an exchange that has not begun.
     pub fn new(
         hosting: &dyn Hosting,
@@ -261,7 +261,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for HttpExchange {
     fn drop(&mut self) {
         let (connection, mut host) = self.both();
         connection.close(ConnectionError::ClosedByPeer, &mut host);
@@ -270,7 +270,7 @@ impl Drop for Exchange {
 
 /// An exchange whose answer consists of several messages.
 pub struct Answering {
-    exchange: Box<Exchange>,
+    exchange: Box<HttpExchange>,
     stopping: Option<(Cancelled, Duration)>,
 }
 
@@ -283,7 +283,7 @@ pub enum Moved {
 
 impl Answering {
     /// When `stop` is cancelled, the exchange ends gracefully within `grace`.
-    pub fn new(exchange: Box<Exchange>, stop: &CancelToken, grace: Duration) -> Self {
+    pub fn new(exchange: Box<HttpExchange>, stop: &CancelToken, grace: Duration) -> Self {
         let stopping = Some((stop.cancelled(), grace));
         Self { exchange, stopping }
     }

@@ -3,14 +3,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::exchange::Exchange;
+use super::exchange::HttpExchange;
 use crate::connection::Principal;
 
 /// Maximum number kept: about as many as are answered at the same time.
 const MOST: usize = 64;
 
 /// Boxed, since an exchange moves as a whole between the pool and a request.
-type Kept = Vec<Box<Exchange>>;
+type Kept = Vec<Box<HttpExchange>>;
 
 /// Exchanges that were used last are reused first, while they are in the CPU cache.
 #[derive(Default)]
@@ -18,14 +18,14 @@ pub struct ExchangePool(Mutex<Kept>);
 
 impl ExchangePool {
     /// Takes an exchange of that principal.
-    pub fn take(&self, principal: Option<&Principal>) -> Option<Box<Exchange>> {
+    pub fn take(&self, principal: Option<&Principal>) -> Option<Box<HttpExchange>> {
         let mut kept = self.lock();
         let at = kept.iter().rposition(|one| one.is_of(principal))?;
         Some(kept.remove(at))
     }
 
     /// Keeps a finished exchange, if it can be reused and there is room.
-    pub fn put(&self, mut exchange: Box<Exchange>) {
+    pub fn put(&self, mut exchange: Box<HttpExchange>) {
         if !exchange.renew() {
             return;
         }
@@ -60,7 +60,7 @@ mod tests {
         let timers = Connection::new(config.clone(), Instant::now()).handle();
         let spare = ExchangePool::default();
         for _ in 0..10 * MOST {
-            let exchange = Exchange::new(&*hosting, config, &timers, None);
+            let exchange = HttpExchange::new(&*hosting, config, &timers, None);
             spare.put(Box::new(exchange));
         }
         let taken = std::iter::from_fn(|| spare.take(None));

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 
-use super::exchange::{Answering, Exchange};
+use super::exchange::{Answering, HttpExchange};
 use super::exchange_pool::ExchangePool;
 use super::gate::Admitted;
 use super::options::HttpOptions;
 use super::refusal::NO_MESSAGE;
-use super::response::{self, Answer};
+use super::response::{self, HttpAnswer};
 use super::sse::SseEncoder;
 use super::timekeeper::Timekeeper;
 use crate::buffer::Input;
@@ -47,11 +47,11 @@ impl Exchanges {
     }
 
     /// Creates the exchange of a request, or takes a finished one of the same principal.
-    pub fn exchange(&self, request: &Admitted<'_>) -> Box<Exchange> {
+    pub fn exchange(&self, request: &Admitted<'_>) -> Box<HttpExchange> {
         let principal = request.principal();
         let mut exchange = self.pool.take(principal).unwrap_or_else(|| {
             let timers = self.timekeeper.handle(&self.config);
-            let exchange = Exchange::new(&*self.hosting, &self.config, timers, principal);
+            let exchange = HttpExchange::new(&*self.hosting, &self.config, timers, principal);
             Box::new(exchange)
         });
         exchange.sent_from(request.source(&self.options.trusted_proxies));
@@ -59,7 +59,7 @@ impl Exchanges {
     }
 
     /// Hands a request to its exchange, and waits until the exchange is done or has something to say.
-    pub async fn begin(&self, exchange: &mut Exchange, request: &Admitted<'_>, body: Input) {
+    pub async fn begin(&self, exchange: &mut HttpExchange, request: &Admitted<'_>, body: Input) {
         let head = self.hosting.wants_heads().then(|| request.head(None));
         exchange.begin(request.headers(), body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
@@ -69,7 +69,7 @@ impl Exchanges {
     ///
     /// # Errors
     /// When the body is not a message that a server accepts.
-    pub async fn serve(&self, request: &Admitted<'_>, body: Input) -> Answer {
+    pub async fn serve(&self, request: &Admitted<'_>, body: Input) -> HttpAnswer {
         let mut exchange = self.exchange(request);
         self.begin(&mut exchange, request, body).await;
         self.answer(exchange)
@@ -77,7 +77,7 @@ impl Exchanges {
 
     /// R-HTP-17, R-HTP-18: a single message is sent as JSON; with messages before the answer, all are
     /// events.
-    fn answer(&self, mut exchange: Box<Exchange>) -> Answer {
+    fn answer(&self, mut exchange: Box<HttpExchange>) -> HttpAnswer {
         if !exchange.is_done() {
             let interval = self.options.comment_interval;
             return Ok(response::events(self.answering(exchange), interval));
@@ -103,12 +103,12 @@ impl Exchanges {
     }
 
     /// The messages of an exchange that is not done.
-    pub fn answering(&self, exchange: Box<Exchange>) -> Answering {
+    pub fn answering(&self, exchange: Box<HttpExchange>) -> Answering {
         Answering::new(exchange, &self.stop, self.options.grace)
     }
 
     /// Keeps a finished exchange for another request.
-    pub fn finish(&self, exchange: Box<Exchange>) {
+    pub fn finish(&self, exchange: Box<HttpExchange>) {
         self.pool.put(exchange);
     }
 }

@@ -9,12 +9,12 @@ pub const EVENTS: &str = "text/event-stream";
 
 /// The type of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyKind {
+pub enum MediaType {
     Json,
     Events,
 }
 
-impl BodyKind {
+impl MediaType {
     /// The value of `Content-Type`.
     pub fn content_type(self) -> HeaderValue {
         const OF_JSON: HeaderValue = HeaderValue::from_static(JSON);

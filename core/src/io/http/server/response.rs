@@ -14,7 +14,7 @@ use hyper::{Response, StatusCode};
 use smallvec::smallvec;
 
 use super::body::HttpBody;
-use super::media::BodyKind;
+use super::media::MediaType;
 use super::refusal::HttpRefusal;
 use super::sse::{SseEncoder, SseEvents, SseSource};
 use crate::action::ErrorType;
@@ -25,7 +25,7 @@ use crate::mcp::code;
 use crate::message::encode::{self, ErrorId};
 
 /// A response, or why the request is refused.
-pub type Answer = Result<Response<HttpBody>, HttpRefusal>;
+pub type HttpAnswer = Result<Response<HttpBody>, HttpRefusal>;
 
 /// Most headers that a map has room for which a connection keeps between requests: 3 KB.
 const KEPT_HEADERS: usize = 24;
@@ -115,7 +115,7 @@ fn with(status: StatusCode, body: HttpBody) -> Response<HttpBody> {
 
 /// A response of one JSON text.
 pub fn json(status: StatusCode, text: MessageBytes) -> Response<HttpBody> {
-    with(status, HttpBody::whole(BodyKind::Json, text))
+    with(status, HttpBody::whole(MediaType::Json, text))
 }
 
 /// A response of one JSON-RPC message; its retry time or required scope is repeated in a header.
@@ -151,7 +151,7 @@ pub fn events(source: impl SseSource + 'static, comment_interval: Duration) -> R
 /// A stream of events that are all written already.
 pub fn whole_events(events: SseEncoder) -> Response<HttpBody> {
     let pieces = events.finish().into_iter().collect();
-    stream(HttpBody::whole(BodyKind::Events, pieces))
+    stream(HttpBody::whole(MediaType::Events, pieces))
 }
 
 fn stream(body: HttpBody) -> Response<HttpBody> {

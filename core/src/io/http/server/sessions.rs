@@ -13,7 +13,7 @@ use super::options::HttpOptions;
 use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
 };
-use super::response::{self, Answer};
+use super::response::{self, HttpAnswer};
 use super::session::{HttpSession, PostAnswer};
 use super::session_logs::SESSION_LOG;
 use super::session_reader::{FirstEvent, SessionReader};
@@ -112,7 +112,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When all sessions are in use.
-    pub async fn begin(self: &Arc<Self>, request: &Admitted<'_>, body: Input) -> Answer {
+    pub async fn begin(self: &Arc<Self>, request: &Admitted<'_>, body: Input) -> HttpAnswer {
         let session = self.create(request)?;
         let mut response = self.post(&session, request, body).await?;
         if session.revision().is_some() {
@@ -132,7 +132,7 @@ impl Sessions {
         session: &Arc<HttpSession>,
         request: &Admitted<'_>,
         body: Input,
-    ) -> Answer {
+    ) -> HttpAnswer {
         self.advance(session);
         let head = self.hosting.wants_heads();
         let head = head.then(|| request.head(Some(session.id())));
@@ -170,7 +170,7 @@ impl Sessions {
         session: &HttpSession,
         request: &Admitted<'_>,
         body: &Input,
-    ) -> Answer {
+    ) -> HttpAnswer {
         self.advance(session);
         match session.say(body, request.principal()) {
             true => Ok(response::empty(StatusCode::ACCEPTED)),
@@ -190,7 +190,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When the session does not exist, or the events are gone.
-    pub fn open_stream(self: &Arc<Self>, request: &Admitted<'_>) -> Answer {
+    pub fn open_stream(self: &Arc<Self>, request: &Admitted<'_>) -> HttpAnswer {
         let headers = request.headers();
         let reader = match headers.names_nothing() {
             true if !self.options.sse => return Err(NO_STREAM),
@@ -220,7 +220,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn end(&self, request: &Admitted<'_>) -> Answer {
+    pub fn end(&self, request: &Admitted<'_>) -> HttpAnswer {
         let session = self.named(request)?;
         self.table.remove(session.id());
         session.close(ConnectionError::ClosedByPeer);

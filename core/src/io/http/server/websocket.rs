@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use super::forwarded::Network;
 use super::gate::Admitted;
 use super::refusal::{BAD_KEY, BAD_VERSION, NO_UPGRADE};
-use super::response::{self, Answer};
+use super::response::{self, HttpAnswer};
 use crate::connection::Framing;
 use crate::io::net::handshake::{self, ACTIONS, PROTOCOL, lists};
 use crate::io::net::places::Place;
@@ -24,7 +24,11 @@ use crate::io::net::turns;
 ///
 /// # Errors
 /// Why the upgrade is refused.
-pub fn upgrade(request: &Admitted<'_>, trusted: &[Network], reception: &Arc<Reception>) -> Answer {
+pub fn upgrade(
+    request: &Admitted<'_>,
+    trusted: &[Network],
+    reception: &Arc<Reception>,
+) -> HttpAnswer {
     let (headers, extensions) = (request.headers().all, &request.parts().extensions);
     if headers
         .get(SEC_WEBSOCKET_VERSION)

@@ -13,7 +13,7 @@ use super::state::{RelayState, Unsent, header_map};
 use super::{RelayEvent, SendOptions};
 use crate::error::CarrierError;
 use crate::io::http::client::driver::SHUTDOWN_TIMEOUT;
-use crate::io::http::client::in_flight::InFlight;
+use crate::io::http::client::driver_tasks::DriverTasks;
 use crate::io::http::client::outgoing::OutgoingMessage;
 use crate::mcp::Method;
 
@@ -42,7 +42,7 @@ pub struct Sending {
 pub struct RelayDriver {
     state: Arc<RelayState>,
     /// Requests are found by their ids as JSON text.
-    in_flight: InFlight<Box<str>, InFlightRequest, Done>,
+    tasks: DriverTasks<Box<str>, InFlightRequest, Done>,
     waiting: VecDeque<Sending>,
     notifications: VecDeque<Sending>,
     is_notifying: bool,
@@ -67,7 +67,7 @@ impl RelayDriver {
     pub fn new(state: Arc<RelayState>) -> Self {
         Self {
             state,
-            in_flight: InFlight::new(),
+            tasks: DriverTasks::new(),
             waiting: VecDeque::new(),
             notifications: VecDeque::new(),
             is_notifying: false,
@@ -85,17 +85,17 @@ impl RelayDriver {
                     Some(Command::Send(sent)) => self.queue(*sent),
                     Some(Command::EndSession(of)) => {
                         let state = self.state.clone();
-                        self.in_flight.spawn(async move {
+                        self.tasks.spawn(async move {
                             Done::SessionEnded(of, state.end_session().await)
                         });
                     }
                     Some(Command::Close) | None => break,
                 },
                 // A task that was aborted has been reported already.
-                done = poll_fn(|cx| self.in_flight.poll_next(cx)) => self.done(done),
+                done = poll_fn(|cx| self.tasks.poll_next(cx)) => self.done(done),
             }
         }
-        self.in_flight.clear();
+        self.tasks.clear();
         let _ = timeout(SHUTDOWN_TIMEOUT, self.shut_down()).await;
         self.state.tell(RelayEvent::Ended);
     }
@@ -151,7 +151,7 @@ impl RelayDriver {
             // The server has not received it.
             return Some(true);
         }
-        let request = self.in_flight.remove(id)?;
+        let request = self.tasks.remove(id)?;
         self.ended(request.of, Ok(()));
         Some(request.is_stateless)
     }
@@ -166,7 +166,7 @@ impl RelayDriver {
         }
         let most = self.state.options.http.max_concurrent.max(1);
         while self.beginnings == 0
-            && self.in_flight.counted() < most
+            && self.tasks.counted() < most
             && let Some(sending) = self.waiting.pop_front()
         {
             self.request(sending);
@@ -175,7 +175,7 @@ impl RelayDriver {
 
     fn notify(&mut self, sending: Sending) {
         let state = self.state.clone();
-        self.in_flight.spawn(async move {
+        self.tasks.spawn(async move {
             let outcome = state.notify(&sending).await;
             Done::Notified(Box::new(sending), outcome)
         });
@@ -192,7 +192,7 @@ impl RelayDriver {
             is_stateless: sending.is_stateless,
         };
         let state = self.state.clone();
-        let before = self.in_flight.request((id, request), counts, async move {
+        let before = self.tasks.request((id, request), counts, async move {
             let outcome = state.request(&sending).await;
             Done::Request(Box::new(sending), outcome)
         });
@@ -206,7 +206,7 @@ impl RelayDriver {
         match done {
             Done::Request(sending, outcome) => {
                 let id = sending.message.token().unwrap_or_default();
-                self.in_flight.remove(id);
+                self.tasks.remove(id);
                 self.over(&sending, outcome);
             }
             Done::Notified(sending, outcome) => {
@@ -241,7 +241,7 @@ impl RelayDriver {
         }
         if self.state.options.http.standing_stream {
             let state = self.state.clone();
-            self.standing = Some(self.in_flight.spawn(async move {
+            self.standing = Some(self.tasks.spawn(async move {
                 state.stand(&headers).await;
                 Done::Stood
             }));

@@ -11,7 +11,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// Tasks with results `R`, some of which are requests with keys `K`, each with a value `V`.
-pub struct InFlight<K, V, R> {
+pub struct DriverTasks<K, V, R> {
     tasks: FuturesUnordered<Abortable<Pin<Box<dyn Future<Output = R> + Send>>>>,
     requests: HashMap<K, Request<V>>,
     counted: usize,
@@ -23,7 +23,7 @@ struct Request<V> {
     counts: bool,
 }
 
-impl<K: Hash + Eq, V, R> InFlight<K, V, R> {
+impl<K: Hash + Eq, V, R> DriverTasks<K, V, R> {
     pub fn new() -> Self {
         Self {
             tasks: FuturesUnordered::new(),

@@ -9,13 +9,13 @@ use crate::frame::{Framing, length, websocket};
 
 /// The framing of one stream's output, and the callback that sees it.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct Framer {
     /// The framing that the peer uses.
     pub framing: Framing,
     trace: Option<Trace>,
 }
 
-impl Wire {
+impl Framer {
     pub fn new(framing: Framing, trace: Option<Trace>) -> Self {
         Self { framing, trace }
     }
