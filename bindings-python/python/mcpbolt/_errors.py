@@ -22,7 +22,7 @@ class McpError(Exception):
     code: int | None = None
 
     for_people: str = "Something went wrong."
-    """A sentence for people who know nothing of protocols; it is specific for failed actions only."""
+    """A sentence for people who do not know protocols; it is specific for failed actions only."""
     is_transient: bool = False
     """Whether retrying an action may help."""
     retry_after: float | None = None

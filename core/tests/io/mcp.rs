@@ -268,7 +268,7 @@ fn a_process_for_one_action_is_heard_out() {
         }
         other => panic!("{other:?}"),
     }
-    // Nothing of it is an answer, and what it says is all there is to know.
+    // None of its output is an answer; its stderr is the only explanation.
     match tool("").act("file.measure", &params) {
         Err(failure @ mcpbolt::client::ActionFailure::Silent { .. }) => {
             assert!(

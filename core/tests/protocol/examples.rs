@@ -39,7 +39,7 @@ fn the_table_of_examples_is_that_of_the_corpus() {
             );
         }
     }
-    let head = "# Examples of the documents\n\nWhat becomes of each; `README.md` says what the outcomes mean.\n\n| document | example | outcome | remark |\n|---|---|---|---|\n";
+    let head = "# Examples of the documents\n\nThe outcome of each example; `README.md` says what the outcomes mean.\n\n| document | example | outcome | remark |\n|---|---|---|---|\n";
     let table = format!("{head}{}\n", rows.join("\n"));
     let kept = read("EXAMPLES.md");
     assert!(kept == table, "corpus/EXAMPLES.md is to be:\n{table}");

@@ -60,7 +60,7 @@ fn an_extension_has_methods_of_its_own() {
             assert_eq!(ask(document).unwrap_err().code(), Some(code));
         }
     });
-    // Nobody who did not declare it: neither here nor by hand.
+    // Clients that did not declare it cannot use it, neither here nor by hand.
     let client = block_on(Client::builder("x", "1").connect(&server)).unwrap();
     let refused = block_on(client.ask_extension::<Value>(ID, "com.example/explain", &json!({})));
     assert!(matches!(refused, Err(RequestError::Unsupported(_))));

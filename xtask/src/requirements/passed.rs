@@ -111,8 +111,8 @@ fn rust(line: &str) -> Option<&str> {
 fn python(line: &str) -> Option<(&str, &str)> {
     let test = line.strip_prefix("PASSED tests/")?;
     let (file, name) = test.split_once(".py::")?;
-    let name = name.rsplit("::").next()?;
-    Some((file, name.split('[').next()?))
+    let name = name.split('[').next()?;
+    Some((file, name.rsplit("::").next()?))
 }
 
 /// The test functions of a file, with their sources.
@@ -218,7 +218,7 @@ test unit::tests::inner ... ok
 test at_the_root - should panic ... ok
 test src/lib.rs - server (line 3) ... ok
 $ python -m pytest -q
-PASSED tests/test_a.py::test_good[one - 1]
+PASSED tests/test_a.py::test_good[tcp::1 - 1]
 PASSED tests/test_a.py::TestClass::test_inner
 FAILED tests/test_a.py::test_bad - assert False
 $ npm test

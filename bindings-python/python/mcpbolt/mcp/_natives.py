@@ -40,7 +40,7 @@ def _parts(known: Known) -> Any:
 
 
 def _obstacle(known: Known) -> str | None:
-    """Why the engine answers nothing of a server; `None` if it can."""
+    """Why the engine cannot answer for a server; `None` if it can."""
     if known.middleware:
         return f"middleware sees each request: {type(known.middleware[0]).__name__}"
     if is_traced():

@@ -110,7 +110,7 @@ impl Signature {
         default: T,
     ) -> Taker<T> {
         let taker = self.takes_parameter(name, description);
-        // A default that is no JSON, such as an infinite number, is none.
+        // A default that is not JSON, such as an infinite number, counts as no default.
         let default = serde_json::to_value(default).unwrap_or_default();
         let text = default.to_string().into();
         if let Some(declared) = self.parameters.get_mut(taker.at) {

@@ -60,7 +60,7 @@ fn long_answers_are_compressed_for_who_accepts_it() {
     assert!(back == plain);
     assert_eq!(echo(&serving, "short", "gzip").0, "");
     assert_eq!(echo(&serving, &long, "gzip;q=0").0, "");
-    // Nothing of a stream waits for more.
+    // No event of a stream waits for the next one.
     let mut steps = call(1, "steps", json!({}));
     steps["params"]["_meta"]["progressToken"] = 1.into();
     let mut all = headers(&steps);
