@@ -28,8 +28,8 @@ pub struct IncomingRequest<'a> {
 pub enum Disposition {
     /// The host has written the answer.
     Answered,
-    /// The request is passed to [`Host::dispatch`] in the batch of this turn, with this operation. It is
-    /// answered later through [`Replies`](super::Replies).
+    /// The request is passed to [`Host::dispatch`](super::Host::dispatch) in the batch of this turn, with
+    /// this operation. It is answered later through [`Replies`](super::Replies).
     Deferred(Operation),
 }
 

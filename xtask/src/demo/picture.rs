@@ -1,4 +1,4 @@
-//! The picture of the README: the CPU time of a call on each server, as bars on a logarithmic scale.
+//! Draws the CPU time of a call on each server, as bars on a logarithmic scale.
 
 use std::fmt::Write;
 

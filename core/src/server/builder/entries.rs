@@ -22,7 +22,7 @@ use crate::server::template::Template;
 
 impl Builder {
     /// Adds a tool. The handler takes the arguments and a [`Context`]. The arguments are your own
-    /// type, whose JSON Schema becomes the tool's, or raw [`Arguments`](super::Arguments).
+    /// type, whose JSON Schema becomes the tool's, or raw [`Arguments`](crate::server::Arguments).
     ///
     /// The handler runs on the spawner and is dropped at its next `await` when the call is
     /// cancelled. A panic becomes an error that does not show the panic's text.
@@ -230,7 +230,7 @@ impl Builder {
     ///
     /// A `{name}` is one segment: it has no `/`, `\` or NUL, and is neither `.` nor `..`. A
     /// `{+path}` may have several segments and may be absolute; it has no segment `..`. Join it
-    /// with [`path_under`](super::path_under):
+    /// with [`path_under`](crate::server::path_under):
     ///
     /// ```
     /// use std::path::Path;
