@@ -549,8 +549,7 @@ impl Core {
         self.end.take().or_else(|| self.drained(streams))
     }
 
-    /// Whether the driver, by writing output, has made room for something that waits, so that there is
-    /// work to do before any timer fires.
+    /// Whether written output has made room for something that waits: work before any timer fires.
     pub fn has_room_for_more(&self, streams: &Streams) -> bool {
         let backed_up = self.shared().output_bytes() > self.limits().output_cap_bytes;
         let mut output = 0;
@@ -565,7 +564,7 @@ impl Core {
         backed_up && output <= self.limits().output_cap_bytes || self.drained(streams).is_some()
     }
 
-    /// Whether nothing is left of what the connection of a server has served.
+    /// Whether no state of earlier requests is left on the connection of a server.
     pub fn is_blank(&self) -> bool {
         let shared = self.shared();
         self.config.side == crate::mcp::Side::Server
