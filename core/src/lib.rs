@@ -3,7 +3,7 @@
 //!
 //! | to | look at |
 //! |---|---|
-//! | write a server | [`server`], or the ten names of [`prelude`] |
+//! | write a server | [`server`], or the names of [`prelude`] |
 //! | call a server | [`client`] |
 //! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
 //! | limit, verify and audit clients | [`policy`], [`limits`] |
@@ -13,16 +13,24 @@
 //! and gives bytes out, and any event loop can drive it.
 //!
 //! ```
-//! # #[cfg(all(feature = "server", feature = "client", feature = "stdio"))] {
+//! # #[cfg(all(feature = "macros", feature = "client", feature = "stdio"))] {
 //! use mcpbolt::client::{Client, block_on};
 //! use mcpbolt::prelude::*;
 //!
-//! let server = Server::builder("greeter", "1.0.0")
-//!     .tool(Tool::new("greet"), |_: Arguments, _| async { "hello" })
-//!     .build()?;
+//! /// Greets somebody.
+//! #[tool]
+//! fn greet(
+//!     /// Whom to greet.
+//!     name: &str,
+//! ) -> String {
+//!     format!("Hello, {name}!")
+//! }
+//!
+//! let server = Server::builder("greeter", "1.0.0").with(handlers![greet]).build()?;
 //! // In one process, as in a test; `io::serve_stdio` serves on stdin and stdout.
 //! let client = block_on(Client::builder("me", "1").connect(&server))?;
-//! assert_eq!(client.call_tool("greet", &serde_json::json!({})).wait()?.text(), "hello");
+//! let greeting = client.call_tool("greet", &serde_json::json!({"name": "Ada"})).wait()?;
+//! assert_eq!(greeting.text(), "Hello, Ada!");
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -55,13 +63,14 @@ pub mod architecture {
 pub mod requirements {
     #![doc = include_str!("../REQUIREMENTS.md")]
 }
-#[cfg(all(doc, feature = "server", feature = "client", feature = "stdio"))]
+#[cfg(all(doc, feature = "macros", feature = "client", feature = "stdio"))]
 pub mod features {
     #![doc = include_str!("../FEATURES.md")]
 }
 /// The names that an ordinary server needs.
 #[cfg(feature = "server")]
 pub mod prelude {
+    pub use crate::handlers;
     #[cfg(feature = "stdio")]
     pub use crate::io::{StdioOptions, serve_stdio};
     pub use crate::server::{

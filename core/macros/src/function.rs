@@ -1,9 +1,9 @@
-//! `#[tool]` and its like on a function: a unit struct takes its place, which is added to a server and still
-//! called like the function.
+//! `#[tool]` and its like on a function, which stays what it is. Beside it comes a type of the same name, since
+//! functions and types have names of their own; `handlers!` makes a value of it.
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Error, FnArg, ItemFn, Result, ReturnType};
+use syn::{Error, ItemFn, Result};
 
 use crate::handler::{Handler, Kind};
 
@@ -17,53 +17,20 @@ pub fn expand(kind: Kind, options: TokenStream, mut function: ItemFn) -> Result<
     }
     let handler = Handler::read(kind, options, &function.attrs, &mut function.sig)?;
     let added = handler.expand(&TokenStream::new())?;
-    let (name, visibility) = (&function.sig.ident, function.vis.clone());
-    let documentation = function
-        .attrs
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("doc"));
-    let documentation: Vec<_> = documentation.cloned().collect();
-    function.vis = syn::Visibility::Inherited;
-    let inputs = function.sig.inputs.iter().filter_map(|input| match input {
-        FnArg::Typed(input) => Some(&input.ty),
-        FnArg::Receiver(_) => None,
-    });
-    let inputs: Vec<_> = inputs.collect();
-    let output = match &function.sig.output {
-        ReturnType::Default => quote!(()),
-        ReturnType::Type(_, output) => quote!(#output),
-    };
-    // The type of an async function's future has no name.
-    let called = function.sig.asyncness.is_none().then(|| {
-        quote! {
-            impl ::core::ops::Deref for #name {
-                type Target = fn(#(#inputs),*) -> #output;
+    let (name, visibility) = (&function.sig.ident, &function.vis);
+    Ok(quote! {
+        #function
 
-                fn deref(&self) -> &Self::Target {
-                    const CALLED: fn(#(#inputs),*) -> #output = #name;
-                    &CALLED
-                }
+        #[doc(hidden)]
+        #[allow(non_camel_case_types)]
+        #visibility struct #name {}
+
+        #[automatically_derived]
+        impl ::mcpbolt::server::Offer for #name {
+            fn offer(self, __server: ::mcpbolt::server::Builder) -> ::mcpbolt::server::Builder {
+                #added
+                __server
             }
         }
-    });
-    Ok(quote! {
-        #(#documentation)*
-        #[allow(non_camel_case_types)]
-        #[derive(Clone, Copy, Debug)]
-        #visibility struct #name;
-
-        const _: () = {
-            #function
-
-            #[automatically_derived]
-            impl ::mcpbolt::server::Offer for #name {
-                fn offer(self, __server: ::mcpbolt::server::Builder) -> ::mcpbolt::server::Builder {
-                    #added
-                    __server
-                }
-            }
-
-            #called
-        };
     })
 }

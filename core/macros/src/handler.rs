@@ -48,6 +48,8 @@ pub struct Handler {
     /// For completions.
     pub target: Option<Target>,
     documentation: String,
+    /// The `#[cfg]`s of the function.
+    conditions: Vec<Attribute>,
     is_async: bool,
     own: SelfArgument,
     pub arguments: Vec<Argument>,
@@ -98,6 +100,10 @@ impl Handler {
             function,
             target,
             documentation: documentation(attributes),
+            conditions: {
+                let conditions = attributes.iter().filter(|one| one.path().is_ident("cfg"));
+                conditions.cloned().collect()
+            },
             is_async: signature.asyncness.is_some(),
             own,
             arguments,
@@ -276,7 +282,9 @@ impl Handler {
         };
         // A result of a wrong type is reported where the function declares it.
         let add = Ident::new(add, self.output);
+        let conditions = &self.conditions;
         Ok(quote! {
+            #(#conditions)*
             let __server = {
                 let mut __signature = ::mcpbolt::server::extract::Signature::new();
                 #(#declared)*

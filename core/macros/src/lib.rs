@@ -88,12 +88,14 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     finish(block::expand(&options.into(), block))
 }
 
-/// Makes a function a tool, in an `impl` block with [`#[tools]`](macro@tools) or by itself.
+/// Makes a function a tool, in an `impl` block with [`#[tools]`](macro@tools), or by itself: then `handlers!` lists
+/// it. The function stays what it is; beside it comes a hidden type of the same name.
 ///
 /// The tool has the function's name, and its documentation as the description. Each argument is a parameter
 /// with the argument's name and documentation, unless its type is taken from the call: `Context`, `State<T>`,
-/// `Principal`, `CancelToken`, and every type that implements `FromCall`. `Json<T>` takes all parameters in one
-/// type. A parameter of type `Option` is not required.
+/// `Principal`, `CancelToken`, `Option<Arc<Head>>`, and every type that implements `FromCall`. `Json<T>` takes all
+/// parameters in one type. A parameter of type `Option` is not required. `&str` and `Option<&str>` are lent from a
+/// `String`, and other references likewise.
 ///
 /// ```
 /// use mcpbolt::prelude::*;
@@ -113,7 +115,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     }
 /// }
 ///
-/// let server = Server::builder("calculator", "1.0.0").with(divide).build()?;
+/// let server = Server::builder("calculator", "1.0.0").with(handlers![divide]).build()?;
 /// assert_eq!(divide(1.0, 4.0), Ok(0.25));
 /// # use mcpbolt::client::{Client, block_on};
 /// # let client = block_on(Client::builder("me", "1").connect(&server))?;
@@ -156,7 +158,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     (id == 7).then(|| "Buy milk.".to_owned())
 /// }
 ///
-/// let server = Server::builder("memos", "1.0.0").with(memo).build()?;
+/// let server = Server::builder("memos", "1.0.0").with(handlers![memo]).build()?;
 /// # use mcpbolt::client::{Client, block_on};
 /// # let client = block_on(Client::builder("me", "1").connect(&server))?;
 /// # assert_eq!(block_on(client.read_resource("memo://7"))?[0].as_text(), Some("Buy milk."));
@@ -185,12 +187,12 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 /// fn review(
 ///     /// The code.
 ///     code: &str,
-///     language: Option<String>,
+///     language: Option<&str>,
 /// ) -> String {
-///     format!("Review this {}:\n{code}", language.as_deref().unwrap_or("code"))
+///     format!("Review this {}:\n{code}", language.unwrap_or("code"))
 /// }
 ///
-/// let server = Server::builder("reviewer", "1.0.0").with(review).build()?;
+/// let server = Server::builder("reviewer", "1.0.0").with(handlers![review]).build()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

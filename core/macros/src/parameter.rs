@@ -4,7 +4,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, FnArg, Lit, Pat, Receiver, Result, Signature, Type};
+use syn::{
+    Error, Expr, ExprLit, FnArg, GenericArgument, Lit, Pat, PathArguments, Receiver, Result,
+    Signature, Type,
+};
 
 use crate::attribute::{Options, documentation};
 
@@ -25,11 +28,22 @@ pub struct Argument {
     pub name: Option<String>,
     description: String,
     default: Option<Expr>,
-    /// The type of the value that is taken; the function gets a reference to it if `is_lent`.
+    /// The type of the value that is taken.
     taken: TokenStream,
-    is_lent: bool,
+    lends: Lends,
     span: Span,
     place: usize,
+}
+
+/// What the function gets of the value that is taken.
+#[derive(Clone, Copy)]
+enum Lends {
+    /// The value itself.
+    Nothing,
+    /// A reference: `&str`.
+    All,
+    /// A reference, if there is a value: `Option<&str>`.
+    Inner,
 }
 
 /// How the function takes the value that has the tools.
@@ -67,21 +81,20 @@ pub fn read(signature: &mut Signature) -> Result<(SelfArgument, Vec<Argument>)> 
                     })
                 });
                 options.finish("#[param]", &["name", "default"])?;
-                let (taken, is_lent) = match &*input.ty {
-                    Type::Reference(reference) if reference.mutability.is_none() => {
-                        let lent = &reference.elem;
-                        let owned =
-                            quote_spanned!(lent.span()=> <#lent as ::std::borrow::ToOwned>::Owned);
-                        (owned, true)
+                let (taken, lends) = match (shared(&input.ty), optional(&input.ty)) {
+                    (Some(lent), _) => (owned(lent), Lends::All),
+                    (None, Some(lent)) => {
+                        let owned = owned(lent);
+                        (quote!(::core::option::Option<#owned>), Lends::Inner)
                     }
-                    owned => (owned.to_token_stream(), false),
+                    (None, None) => (input.ty.to_token_stream(), Lends::Nothing),
                 };
                 arguments.push(Argument {
                     name: renamed.or_else(|| name_of(&input.pat)),
                     description,
                     default,
                     taken,
-                    is_lent,
+                    lends,
                     span: input.ty.span(),
                     place,
                 });
@@ -102,6 +115,38 @@ fn receiver_kind(receiver: &Receiver) -> Result<SelfArgument> {
             "calls run at the same time, so they share the value: take `&self`, and keep what changes in a `Mutex` or an atomic",
         )),
     }
+}
+
+/// The type that a shared reference refers to.
+fn shared(of: &Type) -> Option<&Type> {
+    match of {
+        Type::Reference(reference) if reference.mutability.is_none() => Some(&reference.elem),
+        _ => None,
+    }
+}
+
+/// The type that the reference in an `Option` refers to.
+fn optional(of: &Type) -> Option<&Type> {
+    let Type::Path(path) = of else {
+        return None;
+    };
+    let last = path
+        .path
+        .segments
+        .last()
+        .filter(|last| last.ident == "Option")?;
+    let PathArguments::AngleBracketed(list) = &last.arguments else {
+        return None;
+    };
+    match list.args.first()? {
+        GenericArgument::Type(inner) => shared(inner),
+        _ => None,
+    }
+}
+
+/// The type of the value that is lent.
+fn owned(lent: &Type) -> TokenStream {
+    quote_spanned!(lent.span()=> <#lent as ::std::borrow::ToOwned>::Owned)
 }
 
 fn name_of(pattern: &Pat) -> Option<String> {
@@ -173,9 +218,12 @@ impl Argument {
     /// The argument as it is passed to the function.
     pub fn pass(&self) -> TokenStream {
         let value = self.value();
-        match self.is_lent {
-            true => quote_spanned!(self.span=> &#value),
-            false => quote!(#value),
+        match self.lends {
+            Lends::Nothing => quote!(#value),
+            Lends::All => quote_spanned!(self.span=> &#value),
+            Lends::Inner => {
+                quote_spanned!(self.span=> #value.as_ref().map(::core::borrow::Borrow::borrow))
+            }
         }
     }
 }

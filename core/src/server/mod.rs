@@ -1,6 +1,25 @@
 //! The server API: tools, resources and prompts, with their handlers.
 //!
 //! ```
+//! # #[cfg(feature = "macros")] {
+//! use mcpbolt::prelude::*;
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! let server = Server::builder("calculator", "1.0.0").with(handlers![add]).build()?;
+//! # }
+//! # Ok::<(), mcpbolt::server::RegistryError>(())
+//! ```
+//!
+//! The attributes `#[mcpbolt::tool]`, `resource`, `prompt` and `completion` make handlers of functions, and
+//! `#[mcpbolt::tools]` of the functions of an `impl` block, which share a value. [`handlers!`](crate::handlers) lists functions. What the functions may take is
+//! listed in [`extract`]. Without the feature `macros`, handlers are closures beside their definitions:
+//!
+//! ```
 //! use mcpbolt::server::{Server, Tool, schemars, serde};
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -25,8 +25,7 @@ fn divide(
 
 pub fn server() -> Result<Server, Box<dyn std::error::Error>> {
     Ok(Server::builder("calculator", "1.0.0")
-        .with(add)
-        .with(divide)
+        .with(handlers![add, divide])
         .build()?)
 }
 

@@ -44,9 +44,43 @@ async fn price(
 }
 
 pub fn server(prices: bool) -> Result<Server, mcpbolt::server::RegistryError> {
-    let server = Server::builder("prices", "1.0.0").with(price);
+    let server = Server::builder("prices", "1.0.0").with(handlers![price]);
     match prices {
         true => server.state(Prices(7.5)).build(),
         false => server.build(),
+    }
+}
+
+/// The program's own kind of storage.
+pub trait Storage: Send + Sync + 'static {
+    fn read(&self) -> String;
+}
+
+pub struct Fixed;
+
+impl Storage for Fixed {
+    fn read(&self) -> String {
+        "fixed".to_owned()
+    }
+}
+
+pub struct Reader<S>(pub S);
+
+#[tools]
+impl<S: Storage> Reader<S> {
+    /// Reads.
+    #[tool]
+    fn read(&self, suffix: Option<&str>, _: Context) -> String {
+        self.0.read() + suffix.unwrap_or_default()
+    }
+
+    #[cfg(any())]
+    #[tool]
+    fn missing(&self) -> Nothing {}
+
+    /// Reads, from the shared value.
+    #[tool(name = "read.shared")]
+    async fn read_shared(self: std::sync::Arc<Self>, parts: &[String]) -> String {
+        self.0.read() + &parts.concat()
     }
 }

@@ -174,3 +174,21 @@ fn a_handler_takes_state_the_caller_and_all_parameters_in_one_type() {
     assert!(failed.is_error);
     assert_eq!(failed.text(), "stone is not sold");
 }
+
+#[test]
+fn a_type_with_parameters_of_its_own_has_tools() {
+    let server = Server::builder("reader", "1.0.0").with(extracts::Reader(extracts::Fixed));
+    let client = client(&server.build().unwrap());
+    let names = block_on(client.list_tools())
+        .unwrap()
+        .into_iter()
+        .map(|tool| tool.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["read", "read.shared"]);
+    let call = |name, arguments| client.call_tool(name, &arguments).wait().unwrap();
+    assert_eq!(call("read", json!({})).text(), "fixed");
+    assert_eq!(call("read", json!({"suffix": "!"})).text(), "fixed!");
+    assert_eq!(
+        call("read.shared", json!({"parts": ["?", "!"]})).text(),
+        "fixed?!"
+    );
+}

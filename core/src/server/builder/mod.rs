@@ -8,14 +8,15 @@ mod offer;
 pub use self::layers::ProposedCall;
 pub use self::offer::Offer;
 
+use std::any::TypeId;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::cache_hint::CacheScope;
 use super::call::StateSigner;
 use super::executor::{HandlerExecutor, Handlers};
-use super::extract::StateType;
 use super::host::{Hosting, ServerHost};
 use super::registry::{Registry, RegistryError};
 use super::snapshot::SharedRegistry;
@@ -35,6 +36,8 @@ pub struct Server {
     /// Signs the request state. If `None`, clients are not asked in rounds.
     signer: Option<StateSigner>,
     config: Arc<Config>,
+    /// Whether a handler takes the heads of HTTP requests.
+    wants_heads: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -146,6 +149,10 @@ impl Hosting for Hosted {
         self.server.registry().policy().cloned()
     }
 
+    fn wants_heads(&self) -> bool {
+        self.server.wants_heads.load(Ordering::Relaxed)
+    }
+
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
         self.server.host(handle, timers, self.spawner.clone())
     }
@@ -166,7 +173,7 @@ pub struct Builder {
     signer: Option<StateSigner>,
     single_use: bool,
     /// The states that handlers take, each with the handler's name.
-    needs: Vec<(String, StateType)>,
+    needs: Vec<(String, (TypeId, &'static str))>,
     failure: Option<RegistryError>,
 }
 
@@ -193,10 +200,12 @@ impl Builder {
     /// Returns the registry and its handlers, or the first registration error.
     fn into_parts(mut self) -> Result<(Registry, Handlers), RegistryError> {
         let states = self.handlers.states.clone().unwrap_or_default();
-        if let Some((handler, state)) = self.needs.iter().find(|(_, state)| !states.has(*state)) {
-            let error = RegistryError::NoState(handler.clone(), state.name());
+        let mut needs = self.needs.drain(..);
+        if let Some((handler, (_, state))) = needs.find(|(_, (state, _))| !states.has(*state)) {
+            let error = RegistryError::NoState(handler, state);
             self.failure.get_or_insert(error);
         }
+        drop(needs);
         match self.failure {
             Some(error) => Err(error),
             None => {
@@ -462,6 +471,7 @@ impl Builder {
         registry.knows_tools(layers.flat_map(|layer| layer.tools.names()))?;
         Ok(Server {
             signer,
+            wants_heads: handlers.wants_heads.clone(),
             shared: Arc::new(SharedRegistry::new(registry, handlers)),
             config: Arc::new(config),
         })

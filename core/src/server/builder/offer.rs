@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Builder;
 use crate::handler::HandlerError;
@@ -15,34 +16,83 @@ use crate::server::returned::{IntoCompletions, IntoContents, IntoPrompt};
 use crate::server::template::Template;
 
 /// Tools, resources, prompts and completions with their handlers, ready to be added to a server with
-/// [`Builder::with`]. `#[mcpbolt::tools]` implements it for a type, `#[mcpbolt::tool]` and its like for a
-/// function.
+/// [`Builder::with`]. `#[mcpbolt::tools]` implements it for a type; [`handlers!`](crate::handlers) makes one of
+/// functions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` offers no tools",
     label = "does not implement `Offer`",
-    note = "put `#[mcpbolt::tools]` on an `impl` block of `{Self}`, or `#[mcpbolt::tool]` on a function"
+    note = "put `#[mcpbolt::tools]` on an `impl` block of the type; functions with `#[mcpbolt::tool]` are added with `handlers![…]`"
 )]
 pub trait Offer: Sized + Send + Sync + 'static {
     /// Adds everything to a server.
     fn offer(self, server: Builder) -> Builder;
 }
 
+/// Lists functions that have `#[tool]`, `#[resource]`, `#[prompt]` or `#[completion]`, for
+/// [`Builder::with`](crate::server::Builder::with).
+///
+/// ```
+/// # #[cfg(feature = "macros")] {
+/// use mcpbolt::prelude::*;
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: f64, b: f64) -> f64 {
+///     a + b
+/// }
+///
+/// /// Says which numbers can be added.
+/// #[resource("about://numbers")]
+/// fn numbers() -> &'static str {
+///     "all of them"
+/// }
+///
+/// let server = Server::builder("calculator", "1.0.0").with(handlers![add, numbers]).build()?;
+/// # }
+/// # Ok::<(), mcpbolt::server::RegistryError>(())
+/// ```
+#[macro_export]
+macro_rules! handlers {
+    () => { () };
+    ($($first:ident)::+ $(, $($others:tt)*)?) => {
+        ($($first)::+ {}, $crate::handlers![$($($others)*)?])
+    };
+}
+
+/// The end of a list of handlers.
+impl Offer for () {
+    fn offer(self, server: Builder) -> Builder {
+        server
+    }
+}
+
+impl<A: Offer, B: Offer> Offer for (A, B) {
+    fn offer(self, server: Builder) -> Builder {
+        server.with(self.0).with(self.1)
+    }
+}
+
 /// What the macros generate calls of.
 impl Builder {
     /// Adds the tools, resources, prompts and completions of a value whose type has `#[mcpbolt::tools]`, or of
-    /// a function that has `#[mcpbolt::tool]` or one of its like.
+    /// functions that are listed with [`handlers!`](crate::handlers).
     ///
     /// ```
     /// # #[cfg(feature = "macros")] {
     /// use mcpbolt::prelude::*;
     ///
-    /// /// Adds two numbers.
-    /// #[tool]
-    /// fn add(a: f64, b: f64) -> f64 {
-    ///     a + b
+    /// struct Scale(f64);
+    ///
+    /// #[tools]
+    /// impl Scale {
+    ///     /// Scales a number.
+    ///     #[tool]
+    ///     fn scale(&self, number: f64) -> f64 {
+    ///         self.0 * number
+    ///     }
     /// }
     ///
-    /// let server = Server::builder("calculator", "1.0.0").with(add).build()?;
+    /// let server = Server::builder("scale", "1.0.0").with(Scale(2.0)).build()?;
     /// # }
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
@@ -266,9 +316,13 @@ impl Builder {
     }
 
     fn need(&mut self, handler: &str, signature: &Signature) {
-        let states = signature.states().iter();
+        let needs = signature.needs();
+        let states = needs.states().iter();
         self.needs
             .extend(states.map(|state| (handler.to_owned(), *state)));
+        if needs.has_head() {
+            self.handlers.wants_heads.store(true, Ordering::Relaxed);
+        }
     }
 }
 

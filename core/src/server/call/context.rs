@@ -7,6 +7,7 @@ use super::round_trips::RoundTrips;
 use super::state_signer::StateSigner;
 use crate::connection::{Call, Handle, Principal, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
+use crate::handler::Head;
 use crate::json::reader;
 use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
@@ -43,6 +44,8 @@ struct Inner {
     task: Option<Arc<TaskCall>>,
     /// The values that the server was built with, if there are any.
     states: Option<Arc<States>>,
+    /// The HTTP request, if a handler takes it.
+    head: Option<Arc<Head>>,
 }
 
 impl Context {
@@ -80,6 +83,7 @@ impl Context {
             trace: OnceLock::new(),
             task: None,
             states: None,
+            head: None,
         };
         Self {
             call: Arc::new(inner),
@@ -102,12 +106,24 @@ impl Context {
         self
     }
 
-    /// Gives the handler the values that its server was built with.
-    pub(in crate::server) fn with_states(mut self, states: &Option<Arc<States>>) -> Self {
-        if states.is_some() {
-            Arc::make_mut(&mut self.call).states.clone_from(states);
+    /// Gives the handler the values that its server was built with, and the head of its HTTP request.
+    pub(in crate::server) fn equipped(
+        mut self,
+        states: &Option<Arc<States>>,
+        head: Option<&Arc<Head>>,
+    ) -> Self {
+        if states.is_some() || head.is_some() {
+            let inner = Arc::make_mut(&mut self.call);
+            inner.states.clone_from(states);
+            inner.head = head.cloned();
         }
         self
+    }
+
+    /// The head of the HTTP request that carried the call. Only for calls of a server with a handler that takes
+    /// an `Option<Arc<Head>>`, since it costs a copy of the headers.
+    pub fn head(&self) -> Option<&Arc<Head>> {
+        self.call.head.as_ref()
     }
 
     /// The value of type `T` that the server was built with: see

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::layers::Layer;
 use super::reply::{Reply, Service};
@@ -80,6 +81,8 @@ pub(in crate::server) struct Handlers {
     pub completions: Vec<Completing>,
     /// The values that handlers share, if there are any.
     pub states: Option<Arc<States>>,
+    /// Whether one of the handlers takes the heads of HTTP requests.
+    pub wants_heads: Arc<AtomicBool>,
     /// Methods of extensions.
     pub methods: Slots<Service>,
     pub notices: BTreeMap<String, Notice>,

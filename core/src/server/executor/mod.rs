@@ -5,6 +5,7 @@ mod layers;
 mod reply;
 mod reply_guard;
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use self::reply_guard::ReplyGuard;
 use super::call::{Attended, Context, StateSigner};
 use super::snapshot::{SharedRegistry, Snapshot, SnapshotCache};
 use crate::connection::{
-    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestSource,
+    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestSource, StreamId,
 };
 use crate::handler::guarded::guarded;
-use crate::handler::{Executor, Job, Spawner};
+use crate::handler::{Executor, Head, Job, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
 
@@ -31,6 +32,8 @@ pub(super) struct HandlerExecutor {
     timers: Option<Handle>,
     spawner: Arc<dyn Spawner>,
     source: RequestSource,
+    /// The heads of HTTP requests by stream, if a handler takes them.
+    heads: Arc<HashMap<StreamId, Arc<Head>>>,
 }
 
 impl HandlerExecutor {
@@ -50,6 +53,7 @@ impl HandlerExecutor {
             timers,
             spawner,
             source: RequestSource::Unknown,
+            heads: Arc::default(),
         }
     }
 }
@@ -57,6 +61,14 @@ impl HandlerExecutor {
 impl Executor for HandlerExecutor {
     fn sent_from(&mut self, source: &RequestSource) {
         self.source.clone_from(source);
+    }
+
+    fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
+        let heads = Arc::make_mut(&mut self.heads);
+        match head {
+            Some(head) => heads.insert(stream, head),
+            None => heads.remove(&stream),
+        };
     }
 
     fn inline<'a>(
@@ -123,18 +135,23 @@ impl Executor for HandlerExecutor {
     }
 
     fn renew(&mut self) -> bool {
+        if !self.heads.is_empty() {
+            self.heads = Arc::default();
+        }
         self.snapshots.get().handlers.closed.is_none()
     }
 
     fn run(&mut self, batch: Batch) {
         let (snapshot, handle) = (self.snapshots.get().clone(), self.handle.clone());
         let (signer, timers) = (self.signer.clone(), self.timers.clone());
+        let heads = self.heads.clone();
         let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
             match Context::new(handle.clone(), &call, signer.as_ref()) {
                 Ok(context) => {
                     // The timers of an HTTP exchange stop while its client does not read.
                     let context = context.sleeping_by(timers.clone());
-                    let context = context.with_states(&snapshot.handlers.states);
+                    let head = heads.get(&call.reply.key().stream());
+                    let context = context.equipped(&snapshot.handlers.states, head);
                     let context = match call.operation {
                         Operation::CallTool(number) if snapshot.registry.has_tasks() => {
                             context.with_task(&snapshot.registry, number, &call)

@@ -52,7 +52,7 @@ pub struct Together;
 
 impl<T: FromCall> Argument<OfCall> for T {
     fn declare(signature: &mut Signature, _: &'static str, _: &str) -> usize {
-        signature.need(T::state());
+        T::declare(signature.needs_mut());
         0
     }
 

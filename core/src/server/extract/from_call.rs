@@ -1,9 +1,12 @@
 //! Values that handlers take from the call itself.
 
-use super::state::{State, StateType};
+use std::sync::Arc;
+
+use super::needs::Needs;
+use super::state::State;
 use crate::connection::Principal;
 use crate::correlate::CancelToken;
-use crate::handler::HandlerError;
+use crate::handler::{HandlerError, Head};
 use crate::server::arguments::Arguments;
 use crate::server::call::Context;
 
@@ -45,9 +48,10 @@ pub trait FromCall: Sized {
     /// An error with which the call is answered.
     fn from_call(context: &Context) -> Result<Self, HandlerError>;
 
-    /// The type of [`State`] that the server has to be built with. `None` by default.
-    fn state() -> Option<StateType> {
-        None
+    /// Declares what the value needs of the server, such as the needs of other values that it is made of.
+    /// Nothing by default.
+    fn declare(needs: &mut Needs) {
+        let _ = needs;
     }
 }
 
@@ -63,8 +67,8 @@ impl<T: Send + Sync + 'static> FromCall for State<T> {
         context.state().map(State).ok_or_else(missing)
     }
 
-    fn state() -> Option<StateType> {
-        Some(StateType::of::<T>())
+    fn declare(needs: &mut Needs) {
+        needs.state::<T>();
     }
 }
 
@@ -80,6 +84,17 @@ impl FromCall for Principal {
 impl FromCall for Option<Principal> {
     fn from_call(context: &Context) -> Result<Self, HandlerError> {
         Ok(context.verified().cloned())
+    }
+}
+
+/// The head of the HTTP request that carried the call; `None` if another transport did.
+impl FromCall for Option<Arc<Head>> {
+    fn from_call(context: &Context) -> Result<Self, HandlerError> {
+        Ok(context.head().cloned())
+    }
+
+    fn declare(needs: &mut Needs) {
+        needs.head();
     }
 }
 

@@ -267,3 +267,71 @@ impl<'de> Deserializer<'de> for Absent {
         seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Binding {
+        Paperback,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Number(Option<u8>);
+
+    fn text<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+        Given::Text(text.into()).parse()
+    }
+
+    #[test]
+    fn a_text_is_of_the_type_that_is_asked_for() {
+        assert_eq!(text("7"), Ok(7u8));
+        assert_eq!(text("-0.5"), Ok(-0.5));
+        assert_eq!(text("true"), Ok(true));
+        assert_eq!(text("7"), Ok("7".to_owned()));
+        assert_eq!(text("é"), Ok('é'));
+        assert_eq!(text("7"), Ok(Some(7)));
+        assert_eq!(text("7"), Ok(Number(Some(7))));
+        assert_eq!(text("paperback"), Ok(Binding::Paperback));
+        assert_eq!(text("[1, 2]"), Ok(vec![1, 2]));
+        assert_eq!(
+            text(r#"{"a": 1}"#),
+            Ok(BTreeMap::from([("a".to_owned(), 1)]))
+        );
+        let error = text::<u8>("300").unwrap_err();
+        assert_eq!(
+            error,
+            "invalid value: string \"300\", expected a whole number from 0 to 255"
+        );
+        assert!(text::<Vec<u8>>("1, 2").is_err());
+    }
+
+    #[test]
+    fn only_an_option_may_be_missing() {
+        assert!(may_be_missing::<Option<String>>());
+        assert!(may_be_missing::<Number>());
+        assert!(!may_be_missing::<String>());
+        assert!(!may_be_missing::<Vec<String>>());
+        assert_eq!(Given::Missing.parse(), Ok(None::<u8>));
+        assert_eq!(Given::Missing.parse::<u8>(), Err("missing".to_owned()));
+    }
+
+    #[test]
+    fn the_last_of_several_members_counts_and_an_error_names_its_parameter() {
+        let names = ["a", "b"];
+        let received = Received::json(&names, r#"{"\u0061":1,"c":[],"a":2,"b":"x"}"#, None);
+        assert_eq!(received.parameter::<u8>(0, None), Ok(2));
+        let error = received.parameter::<u8>(1, None).unwrap_err().to_string();
+        let expected =
+            "invalid arguments: parameter \"b\": invalid type: string \"x\", expected u8";
+        assert_eq!(error, expected);
+        let received = Received::json(&names, "{}", None);
+        assert_eq!(received.parameter::<u8>(1, Some("7")), Ok(7));
+    }
+}

@@ -3,22 +3,33 @@
 //!
 //! | the type of an argument | where its value comes from |
 //! |---|---|
-//! | implements [`FromCall`], as [`Context`](super::Context), [`State`] and [`Principal`](crate::connection::Principal) do | the call |
+//! | implements [`FromCall`], as those below do | the call |
 //! | [`Json<T>`](super::Json) | all parameters together, in one type |
 //! | any other type that derives `Deserialize` and `JsonSchema` | the parameter with the argument's name |
 //!
-//! An `Option` is not required.
+//! | value of the call | |
+//! |---|---|
+//! | [`Context`](super::Context) | progress, logs, questions to the client, and everything else about the call |
+//! | [`State<T>`](State) | a value that the server was built with |
+//! | [`Principal`](crate::connection::Principal), `Option<Principal>` | the verified caller |
+//! | `Option<Arc<`[`Head`](crate::handler::Head)`>>` | the HTTP request: headers, session, peer |
+//! | [`CancelToken`](crate::correlate::CancelToken) | ends with the call |
+//! | [`Arguments`](super::Arguments) | the arguments of a tool, raw |
+//!
+//! A parameter of type `Option` is not required.
 //! An argument may be a reference: `&str` takes a `String` and lends it.
 
 mod argument;
 mod from_call;
 mod given;
+mod needs;
 mod signature;
 mod state;
 
 pub use self::argument::{Argument, InlineArgument, Parameter};
 pub use self::from_call::FromCall;
 pub use self::given::Received;
+pub use self::needs::Needs;
 pub use self::signature::{Signature, Taker};
+pub use self::state::State;
 pub(in crate::server) use self::state::States;
-pub use self::state::{State, StateType};

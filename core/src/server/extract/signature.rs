@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::argument::{Argument, InlineArgument, OfClient, Parameter};
 use super::from_call::FromCall;
 use super::given::{self, Received};
-use super::state::StateType;
+use super::needs::Needs;
 use crate::handler::HandlerError;
 use crate::model::PromptArgument;
 
@@ -24,7 +24,7 @@ pub struct Signature {
     parameters: Vec<Declared>,
     /// The schema of the type that takes all parameters together.
     all: Map<String, Value>,
-    states: Vec<StateType>,
+    needs: Needs,
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Signature {
             schemas: SchemaSettings::draft2020_12().into_generator(),
             parameters: Vec::new(),
             all: Map::new(),
-            states: Vec::new(),
+            needs: Needs::default(),
         }
     }
 
@@ -147,8 +147,8 @@ impl Signature {
         self.all = std::mem::take(schema.ensure_object());
     }
 
-    pub(super) fn need(&mut self, state: Option<StateType>) {
-        self.states.extend(state);
+    pub(super) fn needs_mut(&mut self) -> &mut Needs {
+        &mut self.needs
     }
 
     /// The names of the parameters, by position.
@@ -156,9 +156,9 @@ impl Signature {
         self.parameters.iter().map(|one| one.name).collect()
     }
 
-    /// The states that the server has to be built with.
-    pub(in crate::server) fn states(&self) -> &[StateType] {
-        &self.states
+    /// What the arguments need of the server.
+    pub(in crate::server) fn needs(&self) -> &Needs {
+        &self.needs
     }
 
     /// The parameters, those of a type that takes all of them first.

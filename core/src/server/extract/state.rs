@@ -1,6 +1,6 @@
 //! Values that a server shares with its handlers, by type.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 ///
 /// /// Returns the price of some copies.
 /// #[tool]
-/// fn price(copies: f64, prices: State<Prices>) -> f64 {
+/// fn price(copies: f64, State(prices): State<Prices>) -> f64 {
 ///     prices.0 * copies
 /// }
 ///
-/// let server = Server::builder("shop", "1.0.0").state(Prices(7.5)).with(price).build()?;
+/// let server = Server::builder("shop", "1.0.0").state(Prices(7.5)).with(handlers![price]).build()?;
 /// # }
 /// # Ok::<(), mcpbolt::server::RegistryError>(())
 /// ```
@@ -41,28 +41,6 @@ impl<T> Deref for State<T> {
     }
 }
 
-/// The type of a [`State`] that a handler needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StateType {
-    id: TypeId,
-    name: &'static str,
-}
-
-impl StateType {
-    /// The type `T`.
-    pub fn of<T: 'static>() -> Self {
-        Self {
-            id: TypeId::of::<T>(),
-            name: type_name::<T>(),
-        }
-    }
-
-    /// The type's name, for messages.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
 /// The values of a server, one of each type.
 #[derive(Clone, Default)]
 pub(in crate::server) struct States(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
@@ -77,8 +55,8 @@ impl States {
         self.0.get(&TypeId::of::<T>())?.clone().downcast().ok()
     }
 
-    pub fn has(&self, state: StateType) -> bool {
-        self.0.contains_key(&state.id)
+    pub fn has(&self, state: TypeId) -> bool {
+        self.0.contains_key(&state)
     }
 }
 

@@ -12,6 +12,7 @@ mod broken_off;
 mod compression;
 mod credentials;
 mod gate;
+mod heads;
 mod hostile;
 mod metrics;
 mod sessions;
