@@ -53,13 +53,14 @@ pub trait Offer: Sized + Send + Sync + 'static {
 /// ```
 #[macro_export]
 macro_rules! handlers {
-    () => { () };
-    ($($first:ident)::+ $(, $($others:tt)*)?) => {
-        ($($first)::+ {}, $crate::handlers![$($($others)*)?])
-    };
+    ($($($name:ident)::+),* $(,)?) => {{
+        let all = ();
+        $(let all = (all, $($name)::+ {});)*
+        all
+    }};
 }
 
-/// The end of a list of handlers.
+/// The beginning of a list of handlers.
 impl Offer for () {
     fn offer(self, server: Builder) -> Builder {
         server
