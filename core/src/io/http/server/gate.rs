@@ -144,19 +144,27 @@ impl Gate {
     pub fn pass<'a>(&self, parts: &'a Parts, peer: Option<PeerAddress>) -> Passed<'a> {
         let headers = RequestHeaders::of(&parts.headers);
         let in_actions = self.actions && headers.names_action_version;
-        let mut page = None;
-        let request = match origin::check(&parts.uri, &headers, &self.options) {
-            Err(refusal) => Err(refusal),
-            Ok(()) => {
-                page = Page::of(&headers, &self.options);
-                if let Some(answer) = page.as_ref().and_then(|page| page.preflight(parts)) {
-                    let request = Err(Box::new(answer));
-                    return Passed { page, request };
-                }
-                self.identified(parts, headers, peer, in_actions)
-            }
+        let refused = |refusal| Err(Box::new(refused(refusal, in_actions)));
+        if let Err(refusal) = origin::check(&parts.uri, &headers, &self.options) {
+            let (page, request) = (None, refused(refusal));
+            return Passed { page, request };
+        }
+        let page = Page::of(&headers, &self.options);
+        if let Some(answer) = page.as_ref().and_then(|page| page.preflight(parts)) {
+            let request = Err(Box::new(answer));
+            return Passed { page, request };
+        }
+        let request = match self.identified(parts, &headers, peer, in_actions) {
+            Ok((kind, principal)) => Ok(Admitted {
+                parts,
+                headers,
+                kind,
+                in_actions,
+                peer,
+                principal,
+            }),
+            Err(refusal) => refused(refusal),
         };
-        let request = request.map_err(|refusal| Box::new(refused(refusal, in_actions)));
         Passed { page, request }
     }
 
@@ -186,14 +194,15 @@ impl Gate {
         }
     }
 
-    fn identified<'a>(
+    /// The kind of a request and, if it is known, who sent it.
+    fn identified(
         &self,
-        parts: &'a Parts,
-        headers: RequestHeaders<'a>,
+        parts: &Parts,
+        headers: &RequestHeaders<'_>,
         peer: Option<PeerAddress>,
         in_actions: bool,
-    ) -> Result<Admitted<'a>, HttpRefusal> {
-        let kind = self.kind(parts, &headers)?;
+    ) -> Result<(RequestKind, Option<Principal>), HttpRefusal> {
+        let kind = self.kind(parts, headers)?;
         let known = parts.extensions.get::<Principal>().cloned();
         let principal = match &self.policy {
             Some(policy) if known.is_none() => {
@@ -202,14 +211,7 @@ impl Gate {
             }
             _ => known,
         };
-        Ok(Admitted {
-            parts,
-            headers,
-            kind,
-            in_actions,
-            peer,
-            principal,
-        })
+        Ok((kind, principal))
     }
 }
 

@@ -205,11 +205,12 @@ fn http(options: &HttpOptions) -> auto::Builder<FairExecutor> {
 
 /// Runs `work` until it completes or `end` does, whichever is first.
 async fn until(end: impl Future<Output = ()>, work: impl Future<Output = ()>) {
-    tokio::select! {
-        biased;
-        () = work => {}
-        () = end => {}
-    }
+    let (mut end, mut work) = (pin!(end), pin!(work));
+    poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => end.as_mut().poll(cx),
+    })
+    .await;
 }
 
 /// One accepted connection.
