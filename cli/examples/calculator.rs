@@ -1,6 +1,5 @@
 //! A small server to try the command with: `mcpbolt inspect -- target/debug/examples/calculator`.
 
-use mcpbolt::io::{StdioOptions, serve_stdio};
 use mcpbolt::server::{Server, Tool, schemars, serde};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -18,6 +17,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             |pair: Pair, _| async move { (pair.a + pair.b).to_string() },
         )
         .build()?;
-    serve_stdio(&server, StdioOptions::default())?;
+    server.serve_stdio().wait()?;
     Ok(())
 }

@@ -127,7 +127,10 @@ impl Serve {
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn serve(args: &Serve) -> Result<u8> {
     let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
-    let serving = server.serve(&args.address, args.options())?;
+    let serving = server
+        .serve(&args.address)
+        .options(args.options())
+        .start()?;
     if !matches!(args.address, Address::Stdio(_)) {
         shown::print(&format!("{}\n", serving.address()))?;
         watch(&serving)?;

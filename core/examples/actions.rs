@@ -18,7 +18,7 @@ use std::error::Error;
 
 use mcpbolt::client::{ActionCallError, ActionFailure, Client, block_on};
 use mcpbolt::connection::OpeningMode;
-use mcpbolt::io::{ConnectOptions, ServeOptions, StdioOptions, serve_stdio};
+use mcpbolt::io::ConnectOptions;
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
 use mcpbolt::server::{Context, HandlerError, Json, Server, Tool};
@@ -172,13 +172,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     match &*words {
         [word, address] if word == "call" => block_on(call(address)),
         [address] => {
-            let serving = server()?.serve(&address.parse()?, ServeOptions::default())?;
+            let serving = server()?.serve(address).start()?;
             eprintln!("actions listens on {}", serving.address());
             serving.wait();
             Ok(())
         }
         _ => {
-            serve_stdio(&server()?, StdioOptions::default())?;
+            server()?.serve_stdio().wait()?;
             Ok(())
         }
     }

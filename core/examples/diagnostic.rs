@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use mcpbolt::io::{StdioOptions, serve_stdio};
 use mcpbolt::limits::Quota;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{
@@ -162,7 +161,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match arguments.next() {
         Some(address) if address != "stdio:" => on(&server, &address)?,
         _ => {
-            serve_stdio(&server, StdioOptions::default())?;
+            server.serve_stdio().wait()?;
         }
     }
     // A wedged handler ends with the process.
@@ -265,7 +264,7 @@ fn on(server: &Server, address: &str) -> Result<(), Box<dyn std::error::Error>> 
             key: key.into(),
             clients: None,
         });
-    let serving = server.serve(&address.parse()?, options)?;
+    let serving = server.serve(address).options(options).start()?;
     eprintln!("diagnostic listens on {}", serving.address());
     serving.wait();
     Ok(())

@@ -27,7 +27,7 @@
 //! }
 //!
 //! let server = Server::builder("greeter", "1.0.0").with(handlers![greet]).build()?;
-//! // In one process, as in a test; `io::serve_stdio` serves on stdin and stdout.
+//! // In one process, as in a test; `Server::serve_stdio` serves on stdin and stdout.
 //! let client = block_on(Client::builder("me", "1").connect(&server))?;
 //! let greeting = client.call_tool("greet", &serde_json::json!({"name": "Ada"})).wait()?;
 //! assert_eq!(greeting.text(), "Hello, Ada!");
@@ -71,8 +71,6 @@ pub mod features {
 #[cfg(feature = "server")]
 pub mod prelude {
     pub use crate::handlers;
-    #[cfg(feature = "stdio")]
-    pub use crate::io::{StdioOptions, serve_stdio};
     pub use crate::server::{
         Arguments, Content, Context, FromCall, HandlerError, Json, Prompt, Resource, Server, State,
         Tool, ToolResult,

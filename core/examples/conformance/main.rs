@@ -6,12 +6,10 @@
 
 mod server;
 
-use mcpbolt::io::ServeOptions;
-
 fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let address = std::env::args().nth(1);
     let address = address.unwrap_or_else(|| "http://127.0.0.1:8000/mcp".into());
-    let serving = server::server(false)?.serve(&address.parse()?, ServeOptions::default())?;
+    let serving = server::server(false)?.serve(address).start()?;
     eprintln!("{}", serving.address());
     serving.wait();
     Ok(())

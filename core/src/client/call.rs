@@ -1,10 +1,9 @@
 //! Tool calls, and waiting for them without a runtime.
 
 use std::future::{Future, IntoFuture};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -17,6 +16,7 @@ use crate::connection::{Progress, RequestOptions};
 use crate::error::RequestError;
 use crate::json::string;
 use crate::mcp::{Method, TaskSupport};
+use crate::sync::block_on;
 
 /// A tool call, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
@@ -182,23 +182,4 @@ fn params(name: &str, arguments: &impl Serialize) -> Result<String, RequestError
     }
     out.push(b'}');
     String::from_utf8(out).map_err(|_| misuse)
-}
-
-/// Blocks this thread until a future completes, for programs without a runtime.
-pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future.into_future());
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
 }

@@ -50,7 +50,7 @@ pub use self::actions::{
 };
 pub use self::batch::{BatchError, BatchRequest, BatchResponse};
 pub use self::builder::{ClientBuilder, Prepared};
-pub use self::call::{CallTool, PendingCall, block_on};
+pub use self::call::{CallTool, PendingCall};
 pub use self::client::Client;
 pub use self::context::ClientContext;
 pub use self::host::ClientHost;
@@ -63,3 +63,4 @@ pub use self::results::{CallToolResult, GetPromptResult, PromptMessage};
 pub use self::skills::{SkillFile, SkillFiles, SkillInfo};
 pub use self::tasks::{Started, Task, TaskInfo};
 pub use self::tool_hints::{ToolHints, Trust};
+pub use crate::sync::block_on;

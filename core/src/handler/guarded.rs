@@ -28,6 +28,19 @@ pub(crate) fn guarded<T>(cancelled: Cancelled, make: impl FnOnce() -> Made<T>) -
     }
 }
 
+/// Logs a panic, whose text callers do not see. The panic hook has written it to stderr, with the
+/// backtrace that `RUST_BACKTRACE` asks for.
+fn panicked<T>(panic: &(dyn Any + Send)) -> Outcome<T> {
+    #[cfg(feature = "tracing")]
+    {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        tracing::error!(panic = text.unwrap_or("not a text"), "a handler panicked");
+    }
+    let _ = panic;
+    Outcome::Panicked
+}
+
 pub(crate) struct Guarded<T> {
     cancelled: Cancelled,
     made: Option<Result<Made<T>, Box<dyn Any + Send>>>,
@@ -39,13 +52,15 @@ impl<T> Future for Guarded<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<T>> {
         let this = &mut *self;
         if !this.cancelled.is_over() {
-            let Some(Ok(made)) = &mut this.made else {
-                return Poll::Ready(Outcome::Panicked);
+            let made = match &mut this.made {
+                Some(Ok(made)) => made,
+                Some(Err(panic)) => return Poll::Ready(panicked(&**panic)),
+                None => return Poll::Ready(Outcome::Cancelled),
             };
             match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
                 Ok(Poll::Ready(made)) => return Poll::Ready(Outcome::Made(made)),
                 Ok(Poll::Pending) => {}
-                Err(_) => return Poll::Ready(Outcome::Panicked),
+                Err(panic) => return Poll::Ready(panicked(&*panic)),
             }
         }
         // A handler that completes at once never registers for cancellation, which takes a slot.

@@ -132,6 +132,11 @@ pub trait Spawner: Send + Sync {
     /// Runs a job to completion on another thread or task, soon.
     fn spawn(&self, job: Job);
 
+    /// Runs a job that blocks its thread. By default as [`spawn`](Self::spawn).
+    fn spawn_blocking(&self, job: Job) {
+        self.spawn(job);
+    }
+
     /// Spawns the jobs of one turn, passed as one iterator. Take each job from the iterator only
     /// when it is about to run: the memory of the previous job is then still in the cache.
     fn spawn_batch(&self, jobs: Jobs) {

@@ -1,6 +1,7 @@
 //! The addresses of servers, in one syntax for every transport, in every language and on the command
 //! line.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
@@ -90,6 +91,42 @@ impl std::error::Error for AddressError {}
 impl From<AddressError> for std::io::Error {
     fn from(error: AddressError) -> Self {
         Self::new(std::io::ErrorKind::InvalidInput, error)
+    }
+}
+
+impl From<Infallible> for AddressError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl TryFrom<&str> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: &str) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<&String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: &String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<&Self> for Address {
+    fn from(address: &Self) -> Self {
+        address.clone()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::machine::Machine;
-#[cfg(feature = "net")]
+#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
 use super::machine::SocketMachine;
 use crate::buffer::{Input, Output};
 use crate::connection::{Connection, Framing, Host, StreamId};
@@ -43,7 +43,7 @@ impl<H: Host> Hosted<H> {
     /// Closes the connection if its first byte cannot begin a message, since the peer speaks another
     /// protocol. A web page can make a browser send HTTP or TLS to any port, with lines of its own
     /// choice.
-    #[cfg(feature = "http")]
+    #[cfg(all(feature = "server", feature = "tokio"))]
     pub(super) fn checking_the_first_byte(mut self) -> Self {
         self.checks_first = true;
         self
@@ -124,7 +124,7 @@ impl<H: Host> Machine for Hosted<H> {
     }
 }
 
-#[cfg(feature = "net")]
+#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
 impl<H: Host> SocketMachine for Hosted<H> {
     fn recount(&mut self) {
         self.connection.recount();

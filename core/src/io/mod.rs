@@ -13,11 +13,13 @@
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `stderr`, `lines`, `environment` | a server as a child process, from start to end |
 //! | `open` | connects a client to a server at any kind of address |
-//! | `serve`, `spawn`, `pair` | servers and clients that run their own loop; both in one process |
+//! | `serve` | `Server::serve`, `serve_stdio`, `serve_on`, `serve_transport`, `run` |
+//! | `spawn`, `running`, `pair` | clients of a child process; a client and a server in one process |
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
-//! | `runtime`, `wait`, `trust` | the tokio runtime of clients; waiting in tasks; trusted roots |
+//! | `task`, `wait` | the loop around one connection on one byte stream, as a tokio task; waiting in tasks |
 //! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
+//! | `runtime`, `trust` | the tokio runtime of clients; trusted roots |
 //! | `wire` | a pipe beneath a protocol that the program implements itself |
 //! | `shares` | bounded tables that many sources share, and which entry is evicted when one is full |
 //! | `faults` | errors of the caller |
@@ -56,8 +58,10 @@ mod pair;
 mod portable;
 #[cfg(feature = "client")]
 mod reconnect;
+mod running;
 #[cfg(feature = "net")]
 mod runtime;
+#[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "http")]
 mod shares;
@@ -66,14 +70,16 @@ mod shutdown;
 mod spawn;
 mod stderr;
 mod stdio;
-#[cfg(feature = "net")]
+#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
+mod task;
+#[cfg(feature = "tokio")]
 mod tokio_spawner;
 mod trace;
 #[cfg(any(feature = "http-client", feature = "tls"))]
 mod trust;
 #[cfg(unix)]
 mod unix;
-#[cfg(feature = "net")]
+#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
 mod wait;
 mod wake;
 mod wire;
@@ -105,11 +111,17 @@ pub use pair::connect_pair;
 pub use pair::join;
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
+pub use running::Running;
 #[cfg(feature = "net")]
 pub use runtime::wait_for_clients;
-pub use serve::Running;
+#[cfg(feature = "http")]
+pub use serve::OnAddress;
+#[cfg(all(feature = "server", feature = "tokio"))]
+pub use serve::OnStream;
+#[cfg(feature = "codec")]
+pub use serve::OnTransport;
 #[cfg(feature = "server")]
-pub use serve::serve_stdio;
+pub use serve::{OnStdio, Serve};
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
 pub use trace::{TRACE_VARIABLE, trace_to, traced};

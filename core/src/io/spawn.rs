@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::child::ChildCommand;
 use super::faults::invalid;
-use super::serve::Running;
+use super::running::Running;
 use super::workers::{Workers, WorkersConfig};
 use crate::client::{Client, ClientBuilder};
 

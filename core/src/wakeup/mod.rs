@@ -6,9 +6,17 @@
 #[cfg(all(test, loom))]
 mod models;
 mod parking;
-#[cfg(any(feature = "net", all(test, loom)))]
+#[cfg(any(
+    feature = "net",
+    all(feature = "server", feature = "tokio"),
+    all(test, loom)
+))]
 mod ring;
 
 pub(crate) use parking::Parking;
-#[cfg(any(feature = "net", all(test, loom)))]
+#[cfg(any(
+    feature = "net",
+    all(feature = "server", feature = "tokio"),
+    all(test, loom)
+))]
 pub(crate) use ring::Ring;

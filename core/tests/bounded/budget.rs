@@ -69,8 +69,11 @@ impl Served {
             .build()
             .unwrap();
         let serve = |address: &str| {
-            let address = address.parse().unwrap();
-            server.serve(&address, options.clone()).unwrap()
+            server
+                .serve(address)
+                .options(options.clone())
+                .start()
+                .unwrap()
         };
         Self {
             budget: server.config().budget.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mcpbolt::client::{Client, ClientHost, block_on};
-use mcpbolt::io::{ChildCommand, Stderr, StdioOptions, serve_stdio};
+use mcpbolt::io::{ChildCommand, Stderr};
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::server::{Context, Server, Tool, schemars, serde};
 use serde_json::json;
@@ -71,7 +71,7 @@ fn peer() {
         })
         .build()
         .unwrap();
-    serve_stdio(&server, StdioOptions::default()).unwrap();
+    server.serve_stdio().wait().unwrap();
     std::process::exit(0);
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest};
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::io::{ChildCommand, Running, Stderr, StdioOptions, serve_stdio};
+use mcpbolt::io::{ChildCommand, Running, Stderr, StdioOptions};
 use mcpbolt::mcp::{ErrorKind, Side};
 use mcpbolt::server::{Arguments, Server, Tool, schemars, serde};
 use serde_json::json;
@@ -48,7 +48,7 @@ pub fn serve(grace: Duration, once: bool) {
         once,
         ..StdioOptions::default()
     };
-    let report = serve_stdio(&server, options).unwrap();
+    let report = server.serve_stdio().options(options).wait().unwrap();
     eprintln!("REPORT {report:?}");
 }
 

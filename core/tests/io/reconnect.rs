@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, Interests, Notice, block_on};
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::io::{Backoff, Reconnecting, Stderr, StdioOptions, serve_stdio};
+use mcpbolt::io::{Backoff, Reconnecting, Stderr};
 use mcpbolt::mcp::{Era, Revision, Revisions};
 use mcpbolt::server::{Arguments, Context, HandlerError, Resource, ResourceContents, Server, Tool};
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,7 +61,7 @@ pub fn serve() {
         );
     let server = server.build().unwrap();
     own.set(server.clone()).unwrap();
-    serve_stdio(&server, StdioOptions::default()).unwrap();
+    server.serve_stdio().wait().unwrap();
 }
 
 /// A server that comes back, and what its clients are told.

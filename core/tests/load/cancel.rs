@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use mcpbolt::io::{Address, ServeOptions, Serving};
+use mcpbolt::io::{Address, Serving};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use serde_json::json;
 use tungstenite::Message;
@@ -45,8 +45,7 @@ fn begin() -> (Serving, SocketAddr, Receiver<Instant>) {
         })
         .build()
         .unwrap();
-    let address = "http://127.0.0.1:0/mcp".parse().unwrap();
-    let serving = server.serve(&address, ServeOptions::default()).unwrap();
+    let serving = server.serve("http://127.0.0.1:0/mcp").start().unwrap();
     let Address::Http(url) = serving.address() else {
         panic!("no HTTP");
     };

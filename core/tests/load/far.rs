@@ -48,8 +48,11 @@ fn far() {
     let Ok(text) = std::env::var(ROLE) else {
         return;
     };
-    let address = "http://127.0.0.1:0/mcp".parse().unwrap();
-    let serving = server().serve(&address, Setup::options(&text)).unwrap();
+    let serving = server()
+        .serve("http://127.0.0.1:0/mcp")
+        .options(Setup::options(&text))
+        .start()
+        .unwrap();
     let Address::Http(url) = serving.address() else {
         panic!("no HTTP");
     };

@@ -8,3 +8,4 @@ mod ending;
 mod http;
 mod http_client;
 mod net;
+mod runtimes;

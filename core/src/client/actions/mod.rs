@@ -28,7 +28,6 @@ pub use self::breaker::BreakerPolicy;
 pub use self::failure::{ActionCallError, ActionFailure};
 pub use self::retry::RetryPolicy;
 pub(super) use self::state::ActionState;
-use super::call::block_on;
 use super::client::Client;
 use super::core::ClientCore;
 use super::cursor::MAX_PAGES;
@@ -37,6 +36,7 @@ use crate::connection::{ActOptions, PartialFn};
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::message::{Envelope, Field, Kind, Message, MessageRef};
+use crate::sync::block_on;
 
 /// The successful answer of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::drive::drive;
 use super::upgrade::{self, UpgradeRequest};
 use super::websocket::WebSocket;
 use crate::client::{Client, ClientBuilder};
@@ -22,6 +21,7 @@ use crate::io::hosted::Hosted;
 use crate::io::open::ConnectOptions;
 use crate::io::runtime::{drive_client, runtime};
 use crate::io::spawn::workers;
+use crate::io::task::drive;
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
 use crate::limits::Limits;

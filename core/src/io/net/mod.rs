@@ -10,7 +10,6 @@
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `drive` | the loop around one connection on one socket |
 //! | `websocket` | a connection on WebSocket frames: pings, heartbeats, close codes |
 //! | `handshake` | the opening handshake of WebSocket on HTTP |
 //! | `places` | how many connections there may be, and which give way |
@@ -24,7 +23,6 @@
 //! | `socket`, `tls` | options of TCP sockets; TLS |
 
 pub(super) mod connect;
-pub(super) mod drive;
 pub(super) mod handshake;
 #[cfg(feature = "http")]
 mod least_used;

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::drive::{Terms, drive};
 use super::metrics::{Metrics, count};
 use super::places::Place;
 use super::websocket::WebSocket;
@@ -14,6 +13,7 @@ use crate::connection::{Config, Connection, Framing, RequestSource};
 use crate::correlate::CancelToken;
 use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, Principal};
+use crate::io::task::{Terms, drive};
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
 use crate::server::Hosting;

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -14,7 +15,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::drive::FAREWELL;
 use super::listen::{Reach, SocketListener, fill, listen};
 use super::metrics::{Counted, Metrics};
 use super::places::{Place, Places};
@@ -27,9 +27,10 @@ use crate::io::faults::unsupported;
 use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, HttpServer, HttpService};
 use crate::io::stdio::{Stdio, StdioOptions};
+use crate::io::task::FAREWELL;
 use crate::io::trace::traced;
 use crate::io::workers::{Workers, WorkersConfig};
-use crate::server::{Hosting, Server};
+use crate::server::Hosting;
 use crate::sync::lock;
 
 /// Options of a server at an address.
@@ -113,7 +114,8 @@ enum Stop {
 }
 
 /// Serves a hosted server, in whichever language, at an address. It runs on threads of its own until it
-/// is stopped; on `stdio:` also until the client ends. For a Rust server, see [`Server::serve`].
+/// is stopped; on `stdio:` also until the client ends. For a Rust server, see
+/// [`Server::serve`](crate::server::Server::serve).
 ///
 /// # Errors
 /// - When the address cannot be listened on, a file of the options cannot be read, the trace that the
@@ -153,30 +155,7 @@ pub fn serve_with(
     })
 }
 
-impl Server {
-    /// Serves at an address until it is stopped, on threads of its own, which also run the handlers; on
-    /// `stdio:` also until the client ends.
-    ///
-    /// ```no_run
-    /// use mcpbolt::io::ServeOptions;
-    /// use mcpbolt::server::Server;
-    ///
-    /// let server = Server::builder("hello", "1.0.0").build()?;
-    /// let address = "http://127.0.0.1:8000/mcp".parse()?;
-    /// let serving = server.serve(&address, ServeOptions::default())?;
-    /// eprintln!("{}", serving.address());
-    /// serving.wait();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`serve`].
-    pub fn serve(&self, address: &Address, options: ServeOptions) -> io::Result<Serving> {
-        serve_with(|spawner| self.hosting(spawner), address, options)
-    }
-}
-
-fn is_stdio(address: &Address) -> io::Result<bool> {
+pub(crate) fn is_stdio(address: &Address) -> io::Result<bool> {
     match address {
         Address::Stdio(words) if words.is_empty() => Ok(true),
         Address::Stdio(_) => Err(unsupported("a server's own stdin and stdout are stdio:")),
@@ -222,51 +201,97 @@ fn on_sockets(
 ) -> io::Result<Serving> {
     let stop = watch::Sender::new(false);
     let stopped = asked_to(stop.subscribe());
+    let bound = threads.block_on(bind(hosting, address, options, stopped))?;
+    let over = threads.run(bound.serves)?;
+    Ok(Serving {
+        address: bound.address,
+        stop: Stopper(Stop::Sockets(stop)),
+        metrics: bound.metrics,
+        over: Mutex::new(over),
+    })
+}
+
+/// A server that listens.
+pub(crate) struct Bound {
+    pub address: Address,
+    metrics: Arc<Metrics>,
+    /// Serves until the server is asked to stop.
+    pub serves: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// Listens at an address other than `stdio:`, in the tokio runtime of the caller.
+///
+/// # Errors
+/// As [`serve`].
+pub(crate) async fn bind(
+    hosting: Arc<dyn Hosting>,
+    address: &Address,
+    options: ServeOptions,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<Bound> {
     let verifies = hosting.policy().is_some_and(|policy| policy.has_verifier());
     let reach = Reach::of(
         verifies || asks_for_certificates(address, &options),
         &options.http,
     );
-    let (address, metrics, over) = match address {
+    let bound = match address {
         Address::Tcp {
             host,
             port,
             framing,
         } => {
-            let listener = threads.block_on(listen((host.as_str(), *port), reach))?;
+            let listener = listen((host.as_str(), *port), reach).await?;
             let address = Address::Tcp {
                 host: host.clone(),
                 port: listener.local_addr()?.port(),
                 framing: *framing,
             };
             let reception = Arc::new(Reception::new(hosting, &options.http));
-            let metrics = reception.metrics().clone();
-            let served = on_streams(listener, (), stopped, (reception, *framing), options);
-            (address, metrics, threads.run(served)?)
+            Bound {
+                address,
+                metrics: reception.metrics().clone(),
+                serves: Box::pin(on_streams(
+                    listener,
+                    (),
+                    stopped,
+                    (reception, *framing),
+                    options,
+                )),
+            }
         }
         #[cfg(unix)]
         Address::Unix { path, framing } => {
-            let (listener, file) = threads.block_on(async { super::unix::listen(path) })?;
+            let (listener, file) = super::unix::listen(path)?;
             let reception = Arc::new(Reception::new(hosting, &options.http));
-            let metrics = reception.metrics().clone();
-            let served = on_streams(listener, file, stopped, (reception, *framing), options);
-            (address.clone(), metrics, threads.run(served)?)
+            Bound {
+                address: address.clone(),
+                metrics: reception.metrics().clone(),
+                serves: Box::pin(on_streams(
+                    listener,
+                    file,
+                    stopped,
+                    (reception, *framing),
+                    options,
+                )),
+            }
         }
         #[cfg(not(unix))]
         Address::Unix { .. } => return Err(unsupported("this system has no Unix sockets")),
         Address::Http(url) | Address::WebSocket(url) => {
-            let listener = threads.block_on(listen((url.host.as_str(), url.port), reach))?;
+            let listener = listen((url.host.as_str(), url.port), reach).await?;
             let url = Url {
                 port: listener.local_addr()?.port(),
                 ..url.clone()
             };
             let server = on_http(hosting, listener, &url, options)?;
-            let metrics = server.service().metrics().clone();
-            let address = match address {
-                Address::WebSocket(_) => Address::WebSocket(url),
-                _ => Address::Http(url),
-            };
-            (address, metrics, threads.run(server.run(stopped))?)
+            Bound {
+                address: match address {
+                    Address::WebSocket(_) => Address::WebSocket(url),
+                    _ => Address::Http(url),
+                },
+                metrics: server.service().metrics().clone(),
+                serves: Box::pin(server.run(stopped)),
+            }
         }
         Address::Stdio(_) => {
             return Err(unsupported(
@@ -274,13 +299,8 @@ fn on_sockets(
             ));
         }
     };
-    event!(info, %address, "listening");
-    Ok(Serving {
-        address,
-        stop: Stopper(Stop::Sockets(stop)),
-        metrics,
-        over: Mutex::new(over),
-    })
+    event!(info, address = %bound.address, "listening");
+    Ok(bound)
 }
 
 /// Serves connections that are byte streams; `kept` is dropped at the end.

@@ -42,6 +42,7 @@ use async_task::Runnable;
 use hashbrown::DefaultHashBuilder;
 
 use self::lead::Lead;
+#[cfg(feature = "http")]
 pub(super) use self::lead::Mailbox;
 use self::queue::{JobQueue, NOBODY, Tag, Taken, Work};
 use self::watch::Watch;
@@ -99,7 +100,7 @@ struct Pool {
     /// Hashes sources to tags.
     tags: DefaultHashBuilder,
     /// The runtime in whose context jobs run.
-    #[cfg(feature = "net")]
+    #[cfg(feature = "tokio")]
     runtime: Option<tokio::runtime::Handle>,
 }
 
@@ -183,7 +184,7 @@ impl Workers {
                 lead: OnceLock::new(),
                 watch: Condvar::new(),
                 tags: DefaultHashBuilder::default(),
-                #[cfg(feature = "net")]
+                #[cfg(feature = "tokio")]
                 runtime: tokio::runtime::Handle::try_current().ok(),
             }),
         }
@@ -292,7 +293,7 @@ impl Pool {
         for _ in 0..calls.new_workers {
             let pool = self.clone();
             let worker = move || {
-                #[cfg(feature = "net")]
+                #[cfg(feature = "tokio")]
                 let _context = pool.runtime.as_ref().map(tokio::runtime::Handle::enter);
                 pool.work();
             };

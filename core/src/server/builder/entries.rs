@@ -1,7 +1,7 @@
 //! Adds tools, resources, prompts and completion, each with its handler.
 
 use std::collections::HashMap;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 
 use super::Builder;
@@ -20,6 +20,28 @@ use crate::server::result_cache::{KeptCall, Results};
 use crate::server::rollback::{Attempt, Steps};
 use crate::server::template::Template;
 
+/// A handler of a tool as the executor calls it.
+fn service<A, F, R>(handler: impl Fn(A, Context) -> F + Send + Sync + 'static) -> Service
+where
+    A: FromArguments,
+    F: Future<Output = R> + Send + 'static,
+    R: IntoToolResult,
+{
+    let handler = Arc::new(handler);
+    Arc::new(move |call, context| {
+        let handler = handler.clone();
+        Box::pin(async move {
+            let arguments = A::from_arguments(call.message.as_ref().arguments().unwrap_or("{}"));
+            drop(call);
+            let result = match arguments {
+                Ok(arguments) => handler(arguments, context).await.into_tool_result()?,
+                Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
+            };
+            Ok(Reply::Tool(result))
+        })
+    })
+}
+
 impl Builder {
     /// Adds a tool. The handler takes the arguments and a [`Context`]. The arguments are your own
     /// type, whose JSON Schema becomes the tool's, or raw [`Arguments`](crate::server::Arguments).
@@ -36,21 +58,33 @@ impl Builder {
         F: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
-        let handler = Arc::new(handler);
-        let made: Service = Arc::new(move |call, context| {
-            let handler = handler.clone();
-            Box::pin(async move {
-                let arguments =
-                    A::from_arguments(call.message.as_ref().arguments().unwrap_or("{}"));
-                drop(call);
-                let result = match arguments {
-                    Ok(arguments) => handler(arguments, context).await.into_tool_result()?,
-                    Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
-                };
-                Ok(Reply::Tool(result))
-            })
-        });
-        self.taking::<A, R>(tool, ToolHandler::Spawned(made))
+        self.taking::<A, R>(tool, ToolHandler::Spawned(service(handler)))
+    }
+
+    /// Adds a tool that blocks its thread, by files, a database or long computations. On a tokio
+    /// runtime it runs on a thread for blocking work; on the engine's own threads every tool may block.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    ///
+    /// let server = Server::builder("files", "1.0.0")
+    ///     .blocking_tool(Tool::new("count"), |_: Arguments, _| {
+    ///         std::fs::read_dir(".").map_or(0, Iterator::count).to_string()
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn blocking_tool<A, R>(
+        self,
+        tool: Tool,
+        handler: impl Fn(A, Context) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: FromArguments,
+        R: IntoToolResult + Send + 'static,
+    {
+        let handler = service(move |arguments, context| ready(handler(arguments, context)));
+        self.taking::<A, R>(tool, ToolHandler::Blocking(handler))
     }
 
     /// Adds a tool that runs on the driver's thread, before the next message is read. For handlers
@@ -90,7 +124,7 @@ impl Builder {
         let output = tool.output_schema.take();
         tool.output_schema = output.or_else(|| R::output_schema().map(Into::into));
         match self.registry.add_tool(tool) {
-            Ok(number) => self.handlers.tools.insert(number, handler),
+            Ok(number) => self.handlers.insert_tool(number, handler),
             Err(error) => self.fail(error),
         }
         self

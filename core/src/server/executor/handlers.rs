@@ -25,6 +25,8 @@ pub(in crate::server) type InlineTool =
 pub(in crate::server) enum ToolHandler {
     /// Runs on the spawner.
     Spawned(Service),
+    /// Runs on the spawner, and blocks its thread.
+    Blocking(Service),
     /// Runs on the driver's thread; as a service where a layer runs around it.
     Inline(InlineTool, Service),
 }
@@ -72,6 +74,8 @@ pub(in crate::server) struct Handlers {
     /// The layers around the handlers of tools, the outermost first.
     pub layers: Vec<Layer>,
     pub tools: Slots<ToolHandler>,
+    /// The numbers of the tools that block their thread.
+    pub blocking: Vec<u32>,
     pub resources: Slots<Service>,
     pub templates: Slots<Service>,
     pub prompts: Slots<Service>,
@@ -93,7 +97,9 @@ impl Handlers {
     pub fn service(&self, operation: Operation, message: &MessageRef<'_>) -> Option<&Service> {
         match operation {
             Operation::CallTool(number) => match self.tools.get(number)? {
-                ToolHandler::Spawned(service) | ToolHandler::Inline(_, service) => Some(service),
+                ToolHandler::Spawned(service)
+                | ToolHandler::Blocking(service)
+                | ToolHandler::Inline(_, service) => Some(service),
             },
             Operation::ReadResource(number) => self.resources.get(number),
             Operation::ReadTemplate(number) => self.templates.get(number),
@@ -117,9 +123,19 @@ impl Handlers {
         self.layers.iter().any(|layer| layer.tools.covers(message))
     }
 
+    /// Sets the handler of a tool.
+    pub fn insert_tool(&mut self, number: u32, handler: ToolHandler) {
+        if matches!(handler, ToolHandler::Blocking(_)) {
+            self.blocking.push(number);
+        }
+        self.tools.insert(number, handler);
+    }
+
     /// Drops the handlers of everything that `registry` no longer offers.
     pub fn retain(&mut self, registry: &Registry) {
         self.tools.retain(|n| registry.has(Operation::CallTool(n)));
+        self.blocking
+            .retain(|n| registry.has(Operation::CallTool(*n)));
         self.resources
             .retain(|n| registry.has(Operation::ReadResource(n)));
         self.templates

@@ -107,7 +107,7 @@ impl Executor for HandlerExecutor {
             return false;
         };
         let handler = self.snapshots.get().handlers.tools.get(number);
-        matches!(handler, Some(ToolHandler::Spawned(_)))
+        !matches!(handler, None | Some(ToolHandler::Inline(..)))
     }
 
     fn initialized(&mut self) {
@@ -141,11 +141,14 @@ impl Executor for HandlerExecutor {
         self.snapshots.get().handlers.closed.is_none()
     }
 
-    fn run(&mut self, batch: Batch) {
+    fn run(&mut self, mut batch: Batch) {
         let (snapshot, handle) = (self.snapshots.get().clone(), self.handle.clone());
         let (signer, timers) = (self.signer.clone(), self.timers.clone());
         let heads = self.heads.clone();
-        let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
+        let blocking = snapshot.handlers.blocking.iter();
+        let blocking = blocking.flat_map(|number| batch.take(Operation::CallTool(*number)));
+        let blocking: Vec<_> = blocking.collect();
+        let job = move |call: Call| -> Option<Job> {
             match Context::new(handle.clone(), &call, signer.as_ref()) {
                 Ok(context) => {
                     // The timers of an HTTP exchange stop while its client does not read.
@@ -166,8 +169,14 @@ impl Executor for HandlerExecutor {
                     None
                 }
             }
-        });
-        self.spawner.spawn_batch_of(&self.source, Box::new(jobs));
+        };
+        for job in blocking.into_iter().filter_map(&job) {
+            self.spawner.spawn_blocking(job);
+        }
+        if !batch.is_empty() {
+            let jobs = batch.into_calls().filter_map(job);
+            self.spawner.spawn_batch_of(&self.source, Box::new(jobs));
+        }
     }
 }
 
@@ -182,8 +191,35 @@ fn carry_out(
     call: Call,
     context: Context,
 ) -> impl Future<Output = ()> + Send {
+    #[cfg(feature = "tracing")]
+    let span = span(&call);
     // Created here, so that an answer is sent even if the future is never polled.
-    run(snapshot, call, ReplyGuard::new(context))
+    let handled = run(snapshot, call, ReplyGuard::new(context));
+    #[cfg(feature = "tracing")]
+    let handled = tracing::Instrument::instrument(handled, span);
+    handled
+}
+
+/// The span around a handler: the method, the name of the tool or prompt or the URI, and the id of the
+/// request.
+#[cfg(feature = "tracing")]
+fn span(call: &Call) -> tracing::Span {
+    let span = tracing::info_span!(
+        "handler",
+        method = tracing::field::Empty,
+        name = tracing::field::Empty,
+        id = tracing::field::Empty
+    );
+    if !span.is_disabled() {
+        let message = call.message.as_ref();
+        span.record("method", &*message.method().unwrap_or_default());
+        let name = message.name().or_else(|| message.uri());
+        span.record("name", &*name.unwrap_or_default());
+        if let Some(id) = message.id() {
+            span.record("id", tracing::field::display(id));
+        }
+    }
+    span
 }
 
 async fn run(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyGuard) {

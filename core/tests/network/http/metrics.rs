@@ -1,7 +1,7 @@
 //! The counters of a server can be read from outside.
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::io::{ConnectOptions, ServeOptions};
+use mcpbolt::io::ConnectOptions;
 use mcpbolt::mcp::Revision;
 use serde_json::json;
 
@@ -10,9 +10,9 @@ use crate::http::{server, until};
 #[test]
 fn calls_and_sessions_are_counted() {
     let sleepers = Default::default();
-    let address = "http://127.0.0.1:0/mcp".parse().unwrap();
     let serving = server(&sleepers)
-        .serve(&address, ServeOptions::default())
+        .serve("http://127.0.0.1:0/mcp")
+        .start()
         .unwrap();
     let counts = || serving.metrics().counts();
     let address = serving.address().to_string().replacen("http", "ws", 1);

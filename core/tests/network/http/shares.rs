@@ -81,8 +81,11 @@ fn bare_streams_lock_nobody_out() {
     options.http.max_sessions = 400;
     options.http.limits.handshake_timeout = Duration::from_secs(2);
     let server = super::server(&std::sync::Arc::default());
-    let address = "http://127.0.0.1:0/mcp".parse().unwrap();
-    let serving = server.serve(&address, options).unwrap();
+    let serving = server
+        .serve("http://127.0.0.1:0/mcp")
+        .options(options)
+        .start()
+        .unwrap();
     let mcpbolt::io::Address::Http(url) = serving.address() else {
         panic!("no HTTP");
     };

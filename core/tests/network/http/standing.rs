@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
-use mcpbolt::io::ServeOptions;
 use mcpbolt::io::http::HttpOptions;
 use serde_json::{Value, json};
 
@@ -108,9 +107,9 @@ const LONG: usize = 12 << 20;
 /// talking is sent away.
 #[test]
 fn who_leaves_a_standing_stream_is_missed() {
-    let address = "http://127.0.0.1:0/mcp".parse().unwrap();
     let serving = crate::http::server(&Default::default())
-        .serve(&address, ServeOptions::default())
+        .serve("http://127.0.0.1:0/mcp")
+        .start()
         .unwrap();
     let at = serving.address().to_string();
     let at = at["http://".len()..].trim_end_matches("/mcp").parse();

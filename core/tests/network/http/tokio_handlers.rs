@@ -59,8 +59,11 @@ async fn a_server_with_threads_of_its_own_gives_its_handlers_a_runtime() {
             threads,
             ..ServeOptions::default()
         };
-        let address = "http://127.0.0.1:0/mcp".parse().unwrap();
-        let serving = server().serve(&address, options).unwrap();
+        let serving = server()
+            .serve("http://127.0.0.1:0/mcp")
+            .options(options)
+            .start()
+            .unwrap();
         check(&serving.address().to_string()).await;
         serving.stop();
     }

@@ -94,7 +94,7 @@ fn a_server_that_anybody_may_use_stays_on_its_machine() {
         "ws://0.0.0.0:0/mcp",
         "http://[::ffff:0.0.0.0]:0/mcp",
     ] {
-        let told = open.serve(&address.parse().unwrap(), ServeOptions::default());
+        let told = open.serve(address).start();
         let error = told.unwrap_err();
         assert_eq!(
             error.kind(),
@@ -112,7 +112,7 @@ fn a_server_that_anybody_may_use_stays_on_its_machine() {
     }
     let mut wrong = ServeOptions::default();
     wrong.http.origins.push("app.example".into());
-    let told = open.serve(&"http://127.0.0.1:0/mcp".parse().unwrap(), wrong);
+    let told = open.serve("http://127.0.0.1:0/mcp").options(wrong).start();
     let error = told.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert!(

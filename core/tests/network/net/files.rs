@@ -30,10 +30,7 @@ fn a_file_left_behind_is_replaced_and_a_live_one_is_not() {
     assert!(path.exists(), "the file stays behind its socket");
     let served = Served::begin(&folder.address("s"), ServeOptions::default());
     let another = server(&Default::default());
-    let address = folder.address("s").parse().unwrap();
-    let error = another
-        .serve(&address, ServeOptions::default())
-        .unwrap_err();
+    let error = another.serve(folder.address("s")).start().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
     let client = served.client(Client::builder("test", "1"));
     let echo = client.call_tool("echo", &json!({"text": "x"})).wait();
@@ -45,9 +42,9 @@ fn what_is_no_socket_stays() {
     let folder = Folder::new();
     let path = folder.join("s");
     fs::write(&path, "precious").unwrap();
-    let address = folder.address("s").parse().unwrap();
     let error = server(&Default::default())
-        .serve(&address, ServeOptions::default())
+        .serve(folder.address("s"))
+        .start()
         .unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
@@ -142,8 +139,13 @@ fn a_client_is_known_by_its_certificate() {
         tls: Some(tls),
         ..ServeOptions::default()
     };
-    let address = "https://localhost:0/mcp".parse().unwrap();
-    let serving = server.build().unwrap().serve(&address, options).unwrap();
+    let serving = server
+        .build()
+        .unwrap()
+        .serve("https://localhost:0/mcp")
+        .options(options)
+        .start()
+        .unwrap();
     let port: u16 = serving
         .address()
         .to_string()
@@ -266,9 +268,9 @@ fn a_client_shows_its_certificate() {
 
 #[test]
 fn https_needs_a_certificate_and_says_so() {
-    let address = "https://localhost:0/mcp".parse().unwrap();
     let error = server(&Default::default())
-        .serve(&address, ServeOptions::default())
+        .serve("https://localhost:0/mcp")
+        .start()
         .unwrap_err();
     assert!(error.to_string().contains("certificate"), "{error}");
 }

@@ -38,7 +38,7 @@ impl Served {
     fn begin(address: &str, options: ServeOptions) -> Self {
         let sleepers = Arc::default();
         let server = server(&sleepers);
-        let serving = server.serve(&address.parse().unwrap(), options).unwrap();
+        let serving = server.serve(address).options(options).start().unwrap();
         Self { serving, sleepers }
     }
 

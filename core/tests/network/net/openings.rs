@@ -58,7 +58,11 @@ async fn a_server_begins_within_a_runtime() {
         };
         let served = Served::begin("tcp:127.0.0.1:0", options.clone());
         let another = server(&Default::default());
-        let error = another.serve(served.address(), options).unwrap_err();
+        let error = another
+            .serve(served.address())
+            .options(options)
+            .start()
+            .unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
     }
 }

@@ -209,8 +209,7 @@ fn wrong_credentials_in_lines_are_counted() {
         .tool(Tool::new("echo"), |_: Arguments, _| async { "said" })
         .build()
         .unwrap();
-    let address = "tcp:127.0.0.1:0".parse().unwrap();
-    let serving = server.serve(&address, ServeOptions::default()).unwrap();
+    let serving = server.serve("tcp:127.0.0.1:0").start().unwrap();
     let Address::Tcp { port, .. } = *serving.address() else {
         panic!("no TCP")
     };

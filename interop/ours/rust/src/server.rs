@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use mcpbolt::io::{ServeOptions, StdioOptions, serve_stdio};
+use mcpbolt::io::ServeOptions;
 use mcpbolt::mcp::{LogLevel, TaskSupport};
 use mcpbolt::model::{Elicitation, Elicited, Sampling};
 use mcpbolt::server::schemars::JsonSchema;
@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     })?;
     match std::env::args().nth(1) {
-        None => serve_stdio(&server, StdioOptions::default()).map(drop)?,
+        None => server.serve_stdio().wait().map(drop)?,
         Some(address) => serve(&server, &address)?,
     }
     Ok(())
@@ -102,7 +102,7 @@ fn serve(server: &Server, address: &str) -> Result<(), Box<dyn std::error::Error
     let mut options = ServeOptions::default();
     options.http.cors = true;
     let mut signals = Signals::new([SIGTERM])?;
-    let serving = server.serve(&address.parse()?, options)?;
+    let serving = server.serve(address).options(options).start()?;
     signals.forever().next();
     serving.stop();
     serving.wait();

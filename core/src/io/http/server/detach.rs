@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::body::HttpBody;
 use super::chunked_events::ChunkedEvents;
 use super::sse::SseEvents;
-use crate::io::net::drive::{LINGER, LINGER_BYTES, poll_discard};
+use crate::io::task::{LINGER, LINGER_BYTES, poll_discard};
 use crate::io::wait::Alarm;
 
 /// Shared by hyper's side, the responses, and the writer that takes over. On HTTP/1.1 all run in one task.

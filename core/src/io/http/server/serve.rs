@@ -28,7 +28,6 @@ use super::options::HttpOptions;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::service::HttpService;
 use crate::correlate::CancelToken;
-use crate::io::net::drive::{ABRUPT, FAREWELL};
 use crate::io::net::listen::{Reach, fill, listen};
 use crate::io::net::metrics::Counted;
 use crate::io::net::places::{Place, Places};
@@ -36,6 +35,7 @@ use crate::io::net::serve::{ServeOptions, TlsOptions};
 #[cfg(feature = "tls")]
 use crate::io::net::tls::Acceptor;
 use crate::io::net::turns::{self, FairExecutor};
+use crate::io::task::{ABRUPT, FAREWELL};
 use crate::server::Server;
 
 /// Maximum number of concurrent streams on one HTTP/2 connection.

@@ -14,7 +14,7 @@ use super::body::HttpBody;
 use super::endpoint::Endpoint;
 use super::options::HttpOptions;
 use crate::io::net::metrics::Metrics;
-use crate::io::workers::{Workers, WorkersConfig};
+use crate::io::serve::spawner;
 use crate::server::{Hosting, Server};
 
 /// A server behind one HTTP endpoint. Cheap to clone; a `tower` service, which hyper can use as well.
@@ -43,17 +43,16 @@ impl std::fmt::Debug for HttpService {
 }
 
 impl HttpService {
-    /// Serves `server`. Its handlers run on threads that this service starts, in the context of the tokio
-    /// runtime in which the service is created: they may use its timers and sockets. To run them as tasks
-    /// of the runtime, pass its handle to [`Server::hosting`], and the result to
-    /// [`hosting`](Self::hosting).
+    /// Serves `server`. If the service is created within a tokio runtime, handlers are tasks of the runtime,
+    /// else they run on threads of the engine. To choose, pass a spawner to [`Server::hosting`], and
+    /// the result to [`hosting`](Self::hosting): [`Workers`](crate::io::Workers) that are created within
+    /// a runtime have threads of their own for handlers, which may still use the runtime.
     ///
     /// # Errors
     /// When an entry of `hosts` or `origins` is not a valid host or origin, or when the trace that
     /// [`TRACE_VARIABLE`](crate::io::TRACE_VARIABLE) asks for cannot be written.
     pub fn new(server: &Server, options: HttpOptions) -> io::Result<Self> {
-        let workers = Workers::new(WorkersConfig::default());
-        Self::hosting(server.hosting(Arc::new(workers)), options)
+        Self::hosting(server.hosting(spawner()), options)
     }
 
     /// Serves a server that is hosted elsewhere: in another language or on other threads.

@@ -1,4 +1,4 @@
-//! Runs connections on their wires, for programs that have no loop of their own.
+//! Child processes whose connections are driven by threads of their own.
 
 use std::io;
 use std::sync::Arc;
@@ -8,42 +8,8 @@ use std::time::Instant;
 use super::child::{Child, Exit};
 use super::driver::Stop;
 use super::hosted::Hosted;
-#[cfg(feature = "server")]
-use super::stdio::{Report, Stdio, StdioOptions};
 use super::trace::traced;
-#[cfg(feature = "server")]
-use super::workers::{Workers, WorkersConfig};
 use crate::connection::{Config, Connection, Framing, Handle, Host};
-#[cfg(feature = "server")]
-use crate::server::{Server, ServerHost};
-
-/// Serves on this process's stdin and stdout until the client ends; handlers run on threads of the
-/// engine.
-///
-/// The caller should return from `main` soon after: a handler that hangs is abandoned, and ends with
-/// the process.
-///
-/// # Errors
-/// When stdin or stdout is not open, the process has no descriptors left, or the trace that
-/// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written. The [`Report`] says how the
-/// wire ended.
-#[cfg(feature = "server")]
-pub fn serve_stdio(server: &Server, options: StdioOptions) -> io::Result<Report> {
-    let workers = Arc::new(Workers::new(WorkersConfig::default()));
-    let (connection, host) = server_side(server, workers.clone())?;
-    Stdio::take(options)?.drive_by(&workers, connection, host)
-}
-
-/// The server's side of a connection whose handlers run on `workers`.
-#[cfg(feature = "server")]
-pub(super) fn server_side(
-    server: &Server,
-    workers: Arc<Workers>,
-) -> io::Result<(Connection, ServerHost)> {
-    let connection = Connection::new(traced(server.config().clone())?, Instant::now());
-    let host = server.host(connection.handle(), None, workers);
-    Ok((connection, host))
-}
 
 /// A child process whose connection is driven by a thread of its own.
 ///
