@@ -31,6 +31,7 @@ impl Server {
     /// - [`Unsupported`](io::ErrorKind::Unsupported) for an address other than `stdio:` without the feature
     ///   `http`.
     /// - As [`Serve::wait`](crate::io::Serve::wait).
+    #[expect(clippy::print_stdout, reason = "usage is what stdout is for")]
     pub fn run(&self) -> io::Result<()> {
         let argument = env::args().nth(1);
         if matches!(argument.as_deref(), Some("-h" | "--help")) {
