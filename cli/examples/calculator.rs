@@ -17,6 +17,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             |pair: Pair, _| async move { (pair.a + pair.b).to_string() },
         )
         .build()?;
-    server.serve_stdio().wait()?;
-    Ok(())
+    Ok(server.run()?)
 }

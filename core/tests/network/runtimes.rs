@@ -211,7 +211,6 @@ fn on_stdio_handlers_find_a_runtime() {
         ("many", "program"),
         ("one", "runtimes::process"),
         ("none", "mcpbolt-worker"),
-        ("run", "mcpbolt-worker"),
     ];
     for (role, thread) in roles {
         let command = ChildCommand::new(std::env::current_exe().unwrap())
@@ -223,7 +222,6 @@ fn on_stdio_handlers_find_a_runtime() {
                 "--test-threads=1",
             ])
             .env(ROLE, role)
-            .env("MCPBOLT_ADDRESS", "stdio:")
             .stderr(Stderr::Discard);
         let client = block_on(Client::spawn(command)).unwrap();
         assert_eq!(block_on(check(&client)), thread, "{role}");
@@ -244,7 +242,6 @@ fn process() {
         }
         "one" => drop(one.block_on(server.serve_stdio().into_future())),
         "none" => drop(server.serve_stdio().wait()),
-        "run" => drop(server.run()),
         other => panic!("no such role: {other}"),
     }
     std::process::exit(0);
