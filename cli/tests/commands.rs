@@ -155,6 +155,15 @@ fn what_is_no_address_is_told_what_would_be() {
     );
 }
 
+/// Kills its process when a test fails.
+struct Kill(std::process::Child);
+
+impl Drop for Kill {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
 /// `Server::run` serves at the address of its argument until SIGTERM, and refuses what is not one.
 #[cfg(unix)]
 #[test]
@@ -164,29 +173,31 @@ fn a_program_serves_at_the_address_of_its_argument() {
 
     let command = std::path::Path::new(env!("CARGO_BIN_EXE_mcpbolt"));
     let calculator = command.with_file_name("examples").join("calculator");
-    let mut server = Command::new(&calculator)
-        .arg("tcp:127.0.0.1:0")
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut server = Kill(
+        Command::new(&calculator)
+            .arg("tcp:127.0.0.1:0")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
     let mut line = String::new();
-    let mut stderr = BufReader::new(server.stderr.take().unwrap());
+    let mut stderr = BufReader::new(server.0.stderr.take().unwrap());
     stderr.read_line(&mut line).unwrap();
     let address = line.strip_prefix("listening on ").unwrap().trim();
     let inspected = Command::new(command)
-        .args(["inspect", address])
+        .args(["inspect", "--at", address])
         .output()
         .unwrap();
     assert!(
         String::from_utf8_lossy(&inspected.stdout).contains("Adds two numbers."),
         "{inspected:?}"
     );
-    let pid = server.id().to_string();
+    let pid = server.0.id().to_string();
     assert!(Command::new("kill").arg(pid).status().unwrap().success());
-    assert!(server.wait().unwrap().success());
+    assert!(server.0.wait().unwrap().success());
 
     let refused = Command::new(calculator).arg("--exact").output().unwrap();
     assert!(!refused.status.success());
     let text = String::from_utf8_lossy(&refused.stderr);
-    assert!(text.contains("not an address"), "{text}");
+    assert!(text.contains("it begins with stdio:"), "{text}");
 }
