@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcpbolt::client::Client;
 use mcpbolt::handler::Head;
 use mcpbolt::handlers;
-use mcpbolt::io::{ConnectOptions, ServeOptions};
+use mcpbolt::io::ConnectOptions;
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::server::Server;
 use serde_json::json;
@@ -27,8 +27,7 @@ async fn a_handler_takes_the_head_of_its_request() {
         .with(handlers![head])
         .build()
         .unwrap();
-    let address = "http://127.0.0.1:0/mcp".parse().unwrap();
-    let serving = server.serve(&address, ServeOptions::default()).unwrap();
+    let serving = server.serve("http://127.0.0.1:0/mcp").start().unwrap();
     let address = serving.address().to_string().parse().unwrap();
     for revision in [Revision::NEWEST, Revision::NEWEST_HANDSHAKE] {
         let client = Client::builder("test", "1").revisions(Revisions::only(revision));
