@@ -18,7 +18,7 @@ use crate::schema::Schema;
     message = "`{Self}` cannot be the result of a tool",
     label = "does not implement `IntoToolResult`",
     note = "a tool returns text, a number, `bool`, `()`, `Content`, `ToolResult`, `Json<T>`, or a `Result` of one of these",
-    note = "to return `{Self}` as structured content, put `#[mcpbolt::data]` on it and return `Json<{Self}>`"
+    note = "for `Json<T>`, the type `T` derives `Serialize` and `JsonSchema`: put `#[mcpbolt::data]` on it"
 )]
 pub trait IntoToolResult {
     /// Converts into a tool result. Failures for the model to read are results, too.
@@ -103,6 +103,7 @@ impl IntoToolResult for Vec<Content> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
     fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
         let unwritable = |_| ToolResult::error("the tool's result cannot be written as JSON");

@@ -4,7 +4,7 @@ use mcpbolt::prelude::*;
 
 /// Adds two numbers.
 #[tool(read_only, open_world = false)]
-fn add(a: f64, b: f64) -> f64 {
+pub fn add(a: f64, b: f64) -> f64 {
     a + b
 }
 

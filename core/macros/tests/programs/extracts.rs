@@ -4,10 +4,10 @@ use mcpbolt::connection::Principal;
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::prelude::*;
 
-struct Prices(f64);
+pub struct Prices(f64);
 
 /// The revision of the call, as a type of the program's own.
-struct Revision(String);
+pub struct Revision(String);
 
 impl FromCall for Revision {
     fn from_call(context: &Context) -> Result<Self, HandlerError> {
@@ -16,7 +16,7 @@ impl FromCall for Revision {
 }
 
 #[data]
-struct Purchase {
+pub struct Purchase {
     /// The book's title.
     title: String,
     #[serde(default)]
@@ -25,7 +25,7 @@ struct Purchase {
 
 /// Returns the price of a purchase.
 #[tool]
-async fn price(
+pub async fn price(
     Json(purchase): Json<Purchase>,
     #[param(name = "type", default = "paperback")] binding: String,
     State(prices): State<Prices>,

@@ -13,7 +13,7 @@ mod shop;
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::model::CompletionTarget;
-use mcpbolt::server::Server;
+use mcpbolt::server::{Builder, Server};
 use serde_json::{Value, json};
 
 fn client(server: &Server) -> Client {
@@ -191,4 +191,26 @@ fn a_type_with_parameters_of_its_own_has_tools() {
         call("read.shared", json!({"parts": ["?", "!"]})).text(),
         "fixed?!"
     );
+}
+
+#[test]
+fn handlers_come_and_go_while_clients_are_connected() {
+    let server = Server::builder("prices", "1.0.0").list_changes();
+    let server = server.with(reviewer::Reviewer).build().unwrap();
+    let client = client(&server);
+    let added = server.change(|offer| offer.with(mcpbolt::handlers![extracts::price]));
+    assert!(added.unwrap_err().to_string().contains("State<"));
+    let add = |offer: Builder| offer.with(mcpbolt::handlers![calculator::add]);
+    server.change(add).unwrap();
+    let sum = client
+        .call_tool("add", &json!({"a": 1, "b": 2}))
+        .wait()
+        .unwrap();
+    assert_eq!(sum.text(), "3");
+
+    let again = |offer: Builder| offer.remove_prompt("review").with(reviewer::Reviewer);
+    server.change(again).unwrap();
+    let target = CompletionTarget::prompt("review");
+    let completed = block_on(client.complete(&target, ("language", "p"), &[])).unwrap();
+    assert_eq!(completed.values, ["python"]);
 }

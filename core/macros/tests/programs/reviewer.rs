@@ -3,7 +3,7 @@
 use mcpbolt::prelude::*;
 use mcpbolt::server::Role;
 
-struct Reviewer;
+pub struct Reviewer;
 
 #[tools]
 impl Reviewer {

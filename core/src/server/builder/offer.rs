@@ -301,7 +301,9 @@ impl Builder {
             })
         });
         self.registry.offer_completion();
-        self.handlers.completions.push(Completing {
+        let completions = &mut self.handlers.completions;
+        completions.retain(|own| *own.target != *target || own.argument != argument);
+        completions.push(Completing {
             target: target.into(),
             argument,
             service,

@@ -18,6 +18,8 @@ use crate::server::output::Json;
 )]
 pub trait Parameter: DeserializeOwned + JsonSchema + Send + 'static {}
 
+// A type that lacks both is one error, about this trait.
+#[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Parameter for T {}
 
 /// A type of a handler's argument. Every type that implements [`FromCall`] is one, every [`Parameter`], and
@@ -91,6 +93,7 @@ impl<T: Parameter> Argument<Together> for Json<T> {
 )]
 pub trait InlineArgument<Kind>: Argument<Kind> {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Parameter> InlineArgument<OfClient> for T {}
 
 impl<T: Parameter> InlineArgument<Together> for Json<T> {}

@@ -28,8 +28,10 @@ mod state;
 
 pub use self::argument::{Argument, InlineArgument, Parameter};
 pub use self::from_call::FromCall;
+#[doc(hidden)]
 pub use self::given::Received;
 pub use self::needs::Needs;
+#[doc(hidden)]
 pub use self::signature::{Signature, Taker};
 pub use self::state::State;
 pub(in crate::server) use self::state::States;

@@ -1,0 +1,10 @@
+use mcpbolt::prelude::*;
+
+struct Closed;
+
+#[tool]
+fn order() -> Result<String, Closed> {
+    Err(Closed)
+}
+
+fn main() {}
