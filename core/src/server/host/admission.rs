@@ -44,6 +44,7 @@ impl Admission {
 
     /// Applies the policy to a request. Returns the answer if the request is admitted; otherwise
     /// the refusal is already written.
+    #[inline]
     pub fn admit<'a>(
         &mut self,
         registry: &Registry,
@@ -53,6 +54,15 @@ impl Admission {
         if registry.policy().is_none() && !self.speaks_profile() {
             return Ok(answer);
         }
+        self.check(registry, request, answer)
+    }
+
+    fn check<'a>(
+        &mut self,
+        registry: &Registry,
+        request: &IncomingRequest<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Answer<'a>, Disposition> {
         let who = self.identify(registry, request);
         let Some(interceptor) = self.interceptor(
             registry,
