@@ -5,23 +5,26 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::{Error, Expr, ExprLit, Lit, LitStr, Result, Token};
 
-/// The options of an attribute.
+/// The options of an attribute. Those that are asked for are those that it knows.
 #[derive(Default)]
-pub struct Options(Vec<(Ident, Option<Expr>)>);
+pub struct Options {
+    given: Vec<(Ident, Option<Expr>)>,
+    known: Vec<&'static str>,
+}
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut options = Self::default();
         while !input.is_empty() {
             let name = input.call(Ident::parse_any)?;
-            if options.0.iter().any(|(own, _)| *own == name) {
+            if options.given.iter().any(|(own, _)| *own == name) {
                 return Err(Error::new(name.span(), format!("`{name}` is given twice")));
             }
             let value = input.peek(Token![=]).then(|| {
                 input.parse::<Token![=]>()?;
                 input.parse::<Expr>()
             });
-            options.0.push((name, value.transpose()?));
+            options.given.push((name, value.transpose()?));
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
@@ -32,7 +35,7 @@ impl Parse for Options {
 
 impl Options {
     /// Takes an option with a value.
-    pub fn value(&mut self, name: &str) -> Result<Option<Expr>> {
+    pub fn value(&mut self, name: &'static str) -> Result<Option<Expr>> {
         match self.take(name) {
             None => Ok(None),
             Some((_, Some(value))) => Ok(Some(value)),
@@ -44,7 +47,7 @@ impl Options {
     }
 
     /// Takes an option whose value is a string literal.
-    pub fn text(&mut self, name: &str) -> Result<Option<LitStr>> {
+    pub fn text(&mut self, name: &'static str) -> Result<Option<LitStr>> {
         let text = |value| match value {
             Expr::Lit(ExprLit {
                 lit: Lit::Str(text),
@@ -59,7 +62,7 @@ impl Options {
     }
 
     /// Takes an option that is given alone, or with `true` or `false`.
-    pub fn flag(&mut self, name: &str) -> Result<Option<bool>> {
+    pub fn flag(&mut self, name: &'static str) -> Result<Option<bool>> {
         match self.take(name) {
             None => Ok(None),
             Some((_, None)) => Ok(Some(true)),
@@ -78,19 +81,23 @@ impl Options {
     }
 
     /// Takes an option, with its value if there is one.
-    pub fn take(&mut self, name: &str) -> Option<(Ident, Option<Expr>)> {
-        let at = self.0.iter().position(|(own, _)| own == name)?;
-        Some(self.0.remove(at))
+    pub fn take(&mut self, name: &'static str) -> Option<(Ident, Option<Expr>)> {
+        self.known.push(name);
+        let at = self.given.iter().position(|(own, _)| own == name)?;
+        Some(self.given.remove(at))
     }
 
-    /// Checks that all options were taken.
-    pub fn finish(self, attribute: &str, known: &[&str]) -> Result<()> {
-        let Some((name, _)) = self.0.first() else {
+    /// Checks that every option was one that the attribute knows.
+    pub fn finish(self, attribute: &str) -> Result<()> {
+        let Some((name, _)) = self.given.first() else {
             return Ok(());
         };
-        let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
-        let known = known.join(", ");
-        let text = format!("`{attribute}` has no option `{name}`; its options are {known}");
+        let known = self.known.iter().map(|name| format!("`{name}`"));
+        let known = known.collect::<Vec<_>>().join(", ");
+        let text = match known.is_empty() {
+            true => format!("`{attribute}` has no further options"),
+            false => format!("`{attribute}` has no option `{name}`; its options are {known}"),
+        };
         Err(Error::new(name.span(), text))
     }
 }

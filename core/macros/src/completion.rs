@@ -51,11 +51,7 @@ impl Target {
             return Err(Error::new_spanned(&self.of, error));
         };
         let argument = self.argument_name();
-        let mut names = prompt
-            .arguments
-            .iter()
-            .filter_map(|argument| argument.name.as_ref());
-        if !names.any(|name| *name == argument) {
+        if !prompt.takes(&argument) {
             let error = format!("the prompt `{of}` has no argument `{argument}`");
             return Err(Error::new(self.argument.span(), error));
         }

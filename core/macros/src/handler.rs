@@ -43,7 +43,7 @@ pub struct Handler {
     pub kind: Kind,
     /// The function's name.
     pub function: Ident,
-    /// The name under which it is registered, if it has one.
+    /// The name under which it is registered; completions have none.
     pub name: LitStr,
     /// For completions.
     pub target: Option<Target>,
@@ -52,10 +52,11 @@ pub struct Handler {
     conditions: Vec<Attribute>,
     is_async: bool,
     own: SelfArgument,
-    pub arguments: Vec<Argument>,
-    /// The variables of a resource's URI.
+    arguments: Vec<Argument>,
+    /// The URI of a resource.
     uri: Option<LitStr>,
     options: Options,
+    /// Where the function declares what it returns.
     output: Span,
 }
 
@@ -128,21 +129,6 @@ impl Handler {
     }
 
     fn tool(&self, mut options: Options, path: &TokenStream) -> Result<TokenStream> {
-        const OPTIONS: [&str; 13] = [
-            "name",
-            "title",
-            "description",
-            "read_only",
-            "destructive",
-            "idempotent",
-            "open_world",
-            "inline",
-            "icons",
-            "meta",
-            "output_schema",
-            "task_support",
-            "action",
-        ];
         let is_inline = options.flag("inline")?.unwrap_or_default();
         let mut hints = Vec::new();
         for (name, hint) in [
@@ -165,7 +151,7 @@ impl Handler {
             &["icons", "meta", "output_schema", "task_support", "action"],
             &mut options,
         )?);
-        options.finish("#[tool]", &OPTIONS)?;
+        options.finish("#[tool]")?;
         if !is_inline {
             return self.adding("declared_tool", &definition, Named::Any, path);
         }
@@ -177,26 +163,9 @@ impl Handler {
     }
 
     fn resource(&self, mut options: Options, path: &TokenStream) -> Result<TokenStream> {
-        const OPTIONS: [&str; 8] = [
-            "name",
-            "title",
-            "description",
-            "mime_type",
-            "size",
-            "annotations",
-            "icons",
-            "meta",
-        ];
         let uri = self.uri.as_ref().map(LitStr::value).unwrap_or_default();
         let variables = template::variables(&uri);
-        let taken = |variable: &&String| {
-            let mut names = self
-                .arguments
-                .iter()
-                .filter_map(|argument| argument.name.as_ref());
-            !names.any(|name| name == *variable)
-        };
-        if let Some(unused) = variables.iter().find(taken) {
+        if let Some(unused) = variables.iter().find(|name| !self.takes(name)) {
             let error =
                 format!("no argument takes the variable `{unused}`: add `{unused}: String`");
             return Err(Error::new_spanned(&self.uri, error));
@@ -206,7 +175,7 @@ impl Handler {
         let mut definition = self.described(new, &mut options)?;
         let more = ["mime_type", "size", "annotations", "icons", "meta"];
         definition.extend(set(&more, &mut options)?);
-        options.finish("#[resource]", &OPTIONS)?;
+        options.finish("#[resource]")?;
         self.adding(
             "declared_resource",
             &definition,
@@ -216,28 +185,29 @@ impl Handler {
     }
 
     fn prompt(&self, mut options: Options, path: &TokenStream) -> Result<TokenStream> {
-        const OPTIONS: [&str; 5] = ["name", "title", "description", "icons", "meta"];
         let name = &self.name;
         let new = quote!(::mcpbolt::server::Prompt::new(#name));
         let mut definition = self.described(new, &mut options)?;
         definition.extend(set(&["icons", "meta"], &mut options)?);
-        options.finish("#[prompt]", &OPTIONS)?;
+        options.finish("#[prompt]")?;
         self.adding("declared_prompt", &definition, Named::Any, path)
     }
 
     fn completion(&self, options: Options, path: &TokenStream) -> Result<TokenStream> {
-        options.finish("#[completion]", &[])?;
+        options.finish("#[completion]")?;
         let Some(target) = &self.target else {
             return Ok(TokenStream::new());
         };
         let (of, argument) = (&target.of, target.argument_name());
-        let mut names = self
-            .arguments
-            .iter()
-            .filter_map(|argument| argument.name.as_ref());
-        let sees_value = names.any(|name| name == "value");
+        let sees_value = self.takes("value");
         let target = quote!(#of, #argument, #sees_value);
         self.adding("declared_completion", &target, Named::Any, path)
+    }
+
+    /// Returns whether an argument has this name.
+    pub fn takes(&self, name: &str) -> bool {
+        let mut arguments = self.arguments.iter();
+        arguments.any(|argument| argument.name.as_deref() == Some(name))
     }
 
     /// A definition with its title and its description, which is the function's documentation if no other is
@@ -304,7 +274,7 @@ impl Handler {
 }
 
 /// Calls the definition's method of each option that is given.
-fn set(names: &[&str], options: &mut Options) -> Result<TokenStream> {
+fn set(names: &[&'static str], options: &mut Options) -> Result<TokenStream> {
     let mut calls = TokenStream::new();
     for name in names {
         if let Some(value) = options.value(name)? {

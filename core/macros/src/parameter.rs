@@ -80,7 +80,7 @@ pub fn read(signature: &mut Signature) -> Result<(SelfArgument, Vec<Argument>)> 
                         syn::parse_quote_spanned!(span=> ::core::default::Default::default())
                     })
                 });
-                options.finish("#[param]", &["name", "default"])?;
+                options.finish("#[param]")?;
                 let (taken, lends) = match (shared(&input.ty), optional(&input.ty)) {
                     (Some(lent), _) => (owned(lent), Lends::All),
                     (None, Some(lent)) => {
