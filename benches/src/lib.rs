@@ -12,6 +12,7 @@ pub mod corpus;
 pub mod count;
 pub mod echo;
 pub mod harness;
+pub mod http;
 #[cfg(feature = "peers")]
 pub mod peers;
 pub mod report;

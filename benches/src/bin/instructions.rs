@@ -1,4 +1,4 @@
-//! Counts instructions per decoded message, and per call through two complete connections, under
+//! Counts instructions per decoded message, per call through two complete connections, and per call over HTTP, under
 //! callgrind. Fails if a count exceeds its guard.
 //!
 //! Wall-clock times depend on the load of the machine; these counts do not.
@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use mcpbolt::mcp::Revision;
 use mcpbolt::message::Envelope;
 use mcpbolt_benches::echo::{Language, Pair, Way};
+use mcpbolt_benches::http::HttpCaller;
 use mcpbolt_benches::{contenders, corpus, count};
 
 /// The most instructions for decoding one message of a class.
@@ -32,6 +33,12 @@ const CALLS: [(&str, Way, u64, u64); 3] = [
     ("deferred 64", Way::Deferred, 64, 7_895),
 ];
 
+/// The most instructions for one call over HTTP, answered by an inline tool, without sockets.
+const HTTP: [(&str, Revision, u64); 2] = [
+    ("http 2025", Revision::V2025_11_25, 16_200),
+    ("http 2026", Revision::V2026_07_28, 16_700),
+];
+
 /// The dialects of calls, with the prefix of their class names.
 const LANGUAGES: [(&str, Language); 2] = [
     ("echo", Language::Mcp(Revision::V2025_11_25)),
@@ -42,8 +49,10 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [class, runs] = &args[..] {
         let runs = runs.parse().expect("a number");
+        let http = HTTP.iter().find(|(name, ..)| name == class);
         match call_of(class) {
             Some((language, way, at_once)) => call((language, way), at_once, runs),
+            None if let Some((_, revision, _)) = http => call_http(*revision, runs),
             None if class == corpus::action().class => decode_action(runs),
             None => decode(class, runs),
         }
@@ -51,7 +60,8 @@ fn main() -> ExitCode {
     }
     let decoded = guard_decoding();
     let called = guard_calls();
-    ExitCode::from(u8::from(!(decoded && called)))
+    let posted = guard_http();
+    ExitCode::from(u8::from(!(decoded && called && posted)))
 }
 
 /// Whether decoding stays below its guards.
@@ -94,6 +104,18 @@ fn guard_calls() -> bool {
     good
 }
 
+/// Whether calls over HTTP stay below their guards.
+fn guard_http() -> bool {
+    let mut good = true;
+    for (class, _, most) in HTTP {
+        let count = count::instructions(class).expect("valgrind counts");
+        good &= count <= most;
+        let above = if count > most { "above the " } else { "" };
+        println!("{class:<18}{count:>9} instructions  {above}guard {most}");
+    }
+    good
+}
+
 /// Parses a class name: the dialect, where it is answered, and the number of calls in flight.
 fn call_of(class: &str) -> Option<(Language, Way, u64)> {
     let (language, way) = class.split_once(' ')?;
@@ -112,6 +134,13 @@ fn call((language, way): (Language, Way), at_once: u64, runs: u64) {
     for _ in 0..runs {
         pair.round(at_once as usize);
     }
+}
+
+/// Makes `runs` calls over HTTP.
+fn call_http(revision: Revision, runs: u64) {
+    let caller = HttpCaller::open(revision);
+    // Buffers have grown to their final size after this.
+    (0..100 + runs).for_each(|_| caller.call());
 }
 
 fn decode(class: &str, runs: u64) {
