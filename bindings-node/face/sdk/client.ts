@@ -115,7 +115,7 @@ export class StreamableHTTPClientTransport implements SdkTransport {
             session: (name: string) => void (this.#sessionId = name || undefined),
             done: (why: string, of: number) => this.#done(of, why),
             ended: () => {
-                for (const { reject } of this.#sent.values()) reject(new McpError('ERR_MCP_CLOSED', 'it was closed'));
+                for (const { reject } of this.#sent.values()) reject(new McpError('ERR_MCP_CLOSED', 'the transport was closed'));
                 this.#sent.clear();
                 end();
                 this.onclose?.();
@@ -168,7 +168,7 @@ export class StreamableHTTPClientTransport implements SdkTransport {
 
     async #await(message: Message | undefined, options: SendOptions, begin: (link: Link) => number): Promise<void> {
         const link = this.#link;
-        if (link === undefined) throw new McpError('ERR_MCP_CLOSED', 'it is not connected');
+        if (link === undefined) throw new McpError('ERR_MCP_CLOSED', 'the transport is not connected');
         const number = guarded(() => begin(link));
         return new Promise((resolve, reject) => this.#sent.set(number, { message, options, resolve, reject }));
     }

@@ -148,7 +148,7 @@ abstract class HttpServerTransport implements SdkTransport {
 
     /** @internal The endpoint of the session; `undefined` without a session. */
     protected get endpoint(): Endpoint | undefined {
-        if (this.#bridge === undefined) throw new McpError('ERR_MCP_MISUSE', 'no server is connected to it');
+        if (this.#bridge === undefined) throw new McpError('ERR_MCP_MISUSE', 'no server is connected to this transport');
         return this.#endpoint;
     }
 

@@ -66,7 +66,7 @@ abstract class Pipes implements SdkTransport {
     /** Sends a message; waits only while too much output is buffered. */
     async send(message: Message): Promise<void> {
         const { native } = this;
-        if (native === undefined) throw new McpError('ERR_MCP_CLOSED', 'it is not connected');
+        if (native === undefined) throw new McpError('ERR_MCP_CLOSED', 'the transport is not connected');
         const settles = message.method === undefined && this.#pending.delete(message.id!);
         if (!native.say(JSON.stringify(message), settles)) await new Promise<void>(resolve => this.#waiting.push(resolve));
     }

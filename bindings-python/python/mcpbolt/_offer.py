@@ -234,7 +234,7 @@ class Offer:
         signature = Signature(function)
         entry = Entry("completion", signature)
         if len(signature.parameters) != 1:
-            raise TypeError(f"{entry.name}: takes the request, and perhaps a context")
+            raise TypeError(f"{entry.name}: the function must take the request, and optionally a context")
         (name,) = signature.parameters
         from ._completion import CompletionRequest
 

@@ -29,7 +29,7 @@ class Known:
         elif is_fastmcp(server):
             self.lowlevel = server._mcp_server
         else:
-            raise TypeError(f"a Server, MCPServer or FastMCP, not {type(server).__name__}")
+            raise TypeError(f"expected a Server, MCPServer or FastMCP, not {type(server).__name__}")
 
     def check_network(self) -> None:
         """Refuses a server with authorization or routes of its own, which the engine's HTTP server would leave out.
