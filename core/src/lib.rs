@@ -20,7 +20,7 @@
 //! /// Greets somebody.
 //! #[tool]
 //! fn greet(
-//!     /// Whom to greet.
+//!     /// The name to greet.
 //!     name: &str,
 //! ) -> String {
 //!     format!("Hello, {name}!")

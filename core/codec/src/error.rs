@@ -1,4 +1,4 @@
-//! What every error tells: how much it ends, and who caused it.
+//! The properties of every error: how much it ends, and its cause.
 
 /// How much an error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,7 +11,7 @@ pub enum Scope {
     Connection,
 }
 
-/// Who caused an error.
+/// The cause of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The program that uses the engine.

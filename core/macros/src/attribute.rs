@@ -1,4 +1,4 @@
-//! What stands in the parentheses of an attribute: `"memo://{id}", title = "Memo", read_only`.
+//! The parentheses of an attribute: `"memo://{id}", title = "Memo", read_only`.
 
 use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;

@@ -1,4 +1,4 @@
-//! What is generated for one handler: its definition, and a closure that calls the function.
+//! The generated code of one handler: its definition, and a closure that calls the function.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -11,7 +11,7 @@ use crate::completion::Target;
 use crate::parameter::{self, Argument, Named, SelfArgument};
 use crate::template;
 
-/// What a function becomes.
+/// The kind of handler that a function becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Tool,

@@ -103,9 +103,9 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// /// Divides two numbers.
 /// #[tool(read_only, open_world = false)]
 /// fn divide(
-///     /// What is divided.
+///     /// The dividend.
 ///     a: f64,
-///     /// By what. Not zero.
+///     /// The divisor, not zero.
 ///     #[param(default = 1.0)]
 ///     b: f64,
 /// ) -> Result<f64, &'static str> {

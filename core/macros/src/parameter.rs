@@ -11,7 +11,7 @@ use syn::{
 
 use crate::attribute::{Options, documentation};
 
-/// What a function may take besides values of the call.
+/// The arguments that are parameters rather than values of the call.
 #[derive(Clone, Copy)]
 pub enum Named<'a> {
     /// Every argument that is no value of the call is a parameter.
@@ -35,7 +35,7 @@ pub struct Argument {
     place: usize,
 }
 
-/// What the function gets of the value that is taken.
+/// The form in which the function gets the value.
 #[derive(Clone, Copy)]
 enum Lends {
     /// The value itself.

@@ -78,7 +78,7 @@ impl Answer<'_> {
         self
     }
 
-    /// Who sent the request, if the request itself carried proof of it.
+    /// The sender of the request, if the request itself carried proof of it.
     pub(crate) fn principal(&self) -> Option<&Principal> {
         self.interceptor.as_ref()?.principal()
     }

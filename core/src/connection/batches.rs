@@ -111,7 +111,7 @@ impl Run {
             })
     }
 
-    /// What to do next.
+    /// Returns the next step.
     pub fn step(&mut self) -> Step {
         while self.goes_on() && !self.is_overdue {
             let index = self.next;

@@ -37,7 +37,7 @@ pub struct Budget {
     pub(super) source_counts: SourceCounts,
 }
 
-/// What one holder counts in a [`Budget`].
+/// The counts of one holder in a [`Budget`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Requests of the peer in flight.

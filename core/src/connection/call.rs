@@ -69,7 +69,7 @@ impl ReplyTo {
         self.dialect
     }
 
-    /// Who sent the request, if the request itself carried proof of it.
+    /// The sender of the request, if the request itself carried proof of it.
     pub fn principal(&self) -> Option<&Principal> {
         self.interceptor.as_ref()?.principal()
     }
@@ -213,7 +213,7 @@ pub struct Call {
     pub reply: ReplyTo,
     /// The method, if a revision defines it.
     pub method: Option<Method>,
-    /// What remains to be done: the host chose it in [`Disposition::Deferred`].
+    /// The remaining work, which the host chose in [`Disposition::Deferred`].
     pub operation: Operation,
     /// Cancelled when the peer cancels the request, its time is up or the connection ends.
     pub cancel: CancelToken,

@@ -41,7 +41,7 @@ impl OpeningMode {
 /// The configuration of one side. All connections made from it share it.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which side this is.
+    /// The side of the connection: client or server.
     pub side: Side,
     /// Name, version and other details of this program.
     pub implementation: Implementation,
@@ -67,7 +67,7 @@ pub struct Config {
     /// Stores data of action answers that are too long to send at once; none by default.
     #[cfg(feature = "server")]
     pub(crate) references: Option<Arc<References>>,
-    /// Whose interpretation of the protocol this side follows, in revisions up to 2025-11-25.
+    /// The variant of the protocol that this side follows, in revisions up to 2025-11-25.
     pub profile: Profile,
     /// Receives every frame, with secrets masked; none by default.
     pub trace: Option<Trace>,

@@ -43,7 +43,7 @@ impl Handle {
     }
 
     /// The verified peer, as text; `None` if nobody verified it. See
-    /// [`Connection::set_principal`](super::Connection::set_principal). What the peer declares about
+    /// [`Connection::set_principal`](super::Connection::set_principal). The peer's description of
     /// itself proves nothing (R-MET-07).
     pub fn principal(&self) -> Option<&str> {
         self.verified().map(Principal::as_str)
@@ -76,7 +76,7 @@ impl Handle {
         self.shared.revision()
     }
 
-    /// What the peer declared about itself, once the connection is open.
+    /// The peer's description of itself, once the connection is open.
     pub fn peer(&self) -> Option<&PeerInfo> {
         self.shared.peer.get()
     }

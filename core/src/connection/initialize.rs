@@ -103,8 +103,8 @@ pub(super) fn discovered(config: &Config, revision: Revision, result: &mut Resul
     result.raw("cacheScope", "\"private\"");
 }
 
-/// What is kept of `capabilities` or `clientInfo`, a JSON object. Of an object that is too long, keeps
-/// the members that fit, in their order.
+/// Returns the part of `capabilities` or `clientInfo`, a JSON object, that is kept: of a long object the
+/// members that fit, in their order.
 fn what_fits(object: &str) -> Box<str> {
     if object.len() <= MAX_INTRODUCTION_BYTES {
         return object.into();

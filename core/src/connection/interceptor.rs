@@ -10,10 +10,10 @@ use crate::mcp::profile::{Failure, Spelt};
 /// Inspects the answer to one request, on the thread that writes it. Dropped when the request is over,
 /// whether it was answered or not.
 pub trait Interceptor: Send + Sync + fmt::Debug {
-    /// What the request names: a tool, a prompt or a URI; empty if it names nothing.
+    /// The name in the request: of a tool or a prompt, or a URI; empty if there is none.
     fn about(&self) -> &str;
 
-    /// Who sent the request, if the request itself carried proof of it.
+    /// The sender of the request, if the request itself carried proof of it.
     fn principal(&self) -> Option<&Principal> {
         None
     }
@@ -28,7 +28,7 @@ pub trait Interceptor: Send + Sync + fmt::Debug {
     fn coded<'a>(&'a self, error: Spelt<'a>) -> Spelt<'a>;
 }
 
-/// What to do with a result.
+/// The decision about a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Write it unchanged.

@@ -20,7 +20,7 @@ pub(super) struct Load {
     calls: usize,
     /// Bytes kept of how the peer described itself in `initialize`.
     introduced: usize,
-    /// What this connection currently counts in the configuration's budget.
+    /// The current counts of this connection in the configuration's budget.
     share: Share,
     /// This connection's part in its source's count of requests; `None` for an unknown source.
     source: Option<SourceCount>,

@@ -436,7 +436,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        // Whatever is left of it has no use.
+        // The remaining requests of the batch are of no use.
         let of_batch = |entry: &Entry| entry.member().is_some_and(|it| it.outer == outer);
         let (core, to) = (&mut *self.core, (self.stream, &mut *exchange));
         core.incoming

@@ -47,7 +47,7 @@ pub(super) struct Ask {
     pub again: bool,
 }
 
-/// What to do next.
+/// The next step of the opening.
 pub(super) enum Move {
     /// Send `server/discover`, and wait this long for the answer.
     Probe(Ask, Duration),

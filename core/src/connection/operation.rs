@@ -1,6 +1,6 @@
-//! What a deferred request waits for.
+//! The work that a deferred request waits for.
 
-/// What remains to be done for a request that was not answered at once.
+/// The remaining work for a request that was not answered at once.
 ///
 /// The number of an entry of a server's registry counts the entries of its kind in the order of
 /// registration; numbers are never reused.
@@ -24,7 +24,7 @@ pub enum Operation {
     AwaitTask,
     /// Serve the requests of a `batch/execute`.
     ServeBatch,
-    /// What the host itself took, under a number of its own.
+    /// A request of the host itself, under a number of its own.
     Own(u32),
 }
 

@@ -103,7 +103,7 @@ impl fmt::Debug for RequestOptions {
     }
 }
 
-/// What the peer declared about itself when the connection opened. For display only: nothing in it is
+/// The peer's description of itself when the connection opened. For display only: it is not
 /// verified (R-MET-07).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PeerInfo {

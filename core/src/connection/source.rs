@@ -1,4 +1,4 @@
-//! Who limits, rates and quotas are counted against: the principal if known, else the network address.
+//! The party that limits, rates and quotas count against: the principal if known, else the network address.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;

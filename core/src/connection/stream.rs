@@ -58,7 +58,7 @@ impl Completion {
         })
     }
 
-    /// What the end of the answer says if it is written `now`.
+    /// The end of the answer if it is written `now`.
     pub fn closing(&self, now: Instant) -> Closing {
         let elapsed = now.saturating_duration_since(self.begun);
         Closing {
@@ -85,7 +85,7 @@ impl Entry {
         self.completion.as_ref()?.member
     }
 
-    /// What an immediate answer to this request depends on.
+    /// The parts of the request that an immediate answer depends on.
     pub fn asked<'a>(
         &self,
         id: RequestId<'a>,

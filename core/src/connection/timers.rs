@@ -11,7 +11,7 @@ pub(super) type Timers = TimerQueue<Timer>;
 pub(crate) enum Timer {
     /// The current step of the opening takes too long.
     Opening(RequestKey),
-    /// The peer may have taken nothing of a long output since the timer was set.
+    /// The peer may have read no byte of a long output since the timer was set.
     WriteStall,
     /// A drain's grace period is over.
     Drain,

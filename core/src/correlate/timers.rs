@@ -29,7 +29,7 @@ impl<K: Ord> Default for Deadlines<K> {
 }
 
 impl<K: Ord> Deadlines<K> {
-    /// Adds a deadline. Of those added before, at most `live` are live, whose keys `is_live` recognises.
+    /// Adds a deadline. At most `live` of the earlier ones are live; `is_live` recognises their keys.
     #[inline]
     pub fn insert(&mut self, deadline: Instant, key: K, live: usize, is_live: impl Fn(&K) -> bool) {
         if live == 0 {

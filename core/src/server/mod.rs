@@ -16,8 +16,8 @@
 //! ```
 //!
 //! The attributes `#[mcpbolt::tool]`, `resource`, `prompt` and `completion` make handlers of functions, and
-//! `#[mcpbolt::tools]` of the functions of an `impl` block, which share a value. [`handlers!`](crate::handlers) lists functions. What the functions may take is
-//! listed in [`extract`]. Without the feature `macros`, handlers are closures beside their definitions:
+//! `#[mcpbolt::tools]` of the functions of an `impl` block, which share a value. [`handlers!`](crate::handlers) lists functions.
+//! [`extract`] lists the arguments that functions may take. Without the feature `macros`, handlers are closures beside their definitions:
 //!
 //! ```
 //! use mcpbolt::server::{Server, Tool, schemars, serde};

@@ -7,7 +7,7 @@ use crate::error::{Origin, Scope};
 /// Why bytes are not a JSON text, and the offset at which it was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What is wrong.
+    /// The fault.
     pub kind: DecodeErrorKind,
     /// Offset into the text, in bytes; the length of the text when it ended too early.
     pub offset: u32,
@@ -45,7 +45,7 @@ impl DecodeError {
         Scope::Message
     }
 
-    /// Who caused the error: the peer that wrote the text.
+    /// The cause of the error: the peer that wrote the text.
     pub fn origin(self) -> Origin {
         Origin::Peer
     }

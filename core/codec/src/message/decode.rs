@@ -189,7 +189,7 @@ fn other_version(pass: &mut Pass<'_, '_, JsonRpc>, start: usize, end: usize) {
     }
 }
 
-/// Walks the id. Of repeated ids, the first counts.
+/// Walks the id. If ids are repeated, the first counts.
 #[inline(always)]
 fn id(pass: &mut Pass<'_, '_, JsonRpc>, value: Value, depth: usize) -> Option<usize> {
     let is_first = !pass.has(Field::Id);

@@ -11,7 +11,7 @@ use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 pub(crate) trait Protocol: Default {
     /// The top-level object.
     type Top: Level<Self>;
-    /// What a decoded record says about its protocol.
+    /// The dialect that a decoded record names.
     const DIALECT: Dialect;
     /// Whether an array is a batch of messages.
     const HAS_BATCHES: bool;

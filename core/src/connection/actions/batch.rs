@@ -36,7 +36,7 @@ pub(in crate::connection) fn is_one(message: &MessageRef<'_>) -> bool {
 
 impl Operations {
     /// # Errors
-    /// Which parameter is wrong, and why.
+    /// Says which parameter is wrong, and why.
     pub fn read(message: &MessageRef<'_>, limits: &Limits) -> Result<Self, Refusal> {
         let wrong = |parameter: &str, why: String| {
             Err(Refusal {

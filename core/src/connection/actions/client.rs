@@ -63,7 +63,7 @@ pub(in crate::connection) fn request(
 pub(in crate::connection) enum ClientReading {
     /// A part of the answer to a pending request, which was reported.
     Part,
-    /// The answer to a pending request, or why it is none.
+    /// The answer to a pending request, or why it is not one.
     Answer(RequestKey, Result<(), &'static str>),
     /// An answer that no pending request has.
     Stray,
@@ -100,8 +100,8 @@ pub(in crate::connection) fn read(
             return ClientReading::Part;
         }
         (Ok(()), Kind::Response | Kind::Error) => Ok(()),
-        (Ok(()), _) => Err("it is no answer to an action"),
-        (Err(_), _) => Err("it is not JSON"),
+        (Ok(()), _) => Err("not an answer to an action"),
+        (Err(_), _) => Err("not JSON"),
     };
     ClientReading::Answer(key, is_answer)
 }

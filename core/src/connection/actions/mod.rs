@@ -27,7 +27,7 @@ use crate::message::{Dialect, Envelope, Fault, Field, Frame, Kind, MessageRef};
 /// The revision under which handlers see an action. In that revision, too, each request stands alone.
 pub(super) const REVISION: Revision = Revision::NEWEST;
 
-/// Which dialects a stream uses.
+/// The dialects that a stream uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DialectState {
     /// The dialect of its answers, if the transport says that the stream carries only actions.
@@ -81,13 +81,13 @@ pub(super) fn are_served(config: &Config) -> bool {
     config.actions && config.side == Side::Server
 }
 
-/// Whether a frame that was decoded as JSON-RPC in vain has a member of it.
+/// Whether a frame that is not valid JSON-RPC has a member of it all the same.
 pub(super) fn has_rpc_member(envelope: &Envelope) -> bool {
     let has = |field| envelope.span(field).is_some();
     has(Field::Version) || has(Field::Method) || has(Field::Result) || envelope.has_id_member()
 }
 
-/// The dialect in which a frame is answered, read as an action into `envelope`; `None` if it is no action.
+/// The dialect in which a frame is answered, read as an action into `envelope`; `None` if it is not an action.
 #[inline]
 pub(super) fn dialect_of(
     state: DialectState,

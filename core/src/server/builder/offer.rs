@@ -73,7 +73,7 @@ impl<A: Offer, B: Offer> Offer for (A, B) {
     }
 }
 
-/// What the macros generate calls of.
+/// The functions that the generated code of the macros calls.
 impl Builder {
     /// Adds the tools, resources, prompts and completions of a value whose type has `#[mcpbolt::tools]`, or of
     /// functions that are listed with [`handlers!`](crate::handlers).

@@ -1,4 +1,4 @@
-//! What an argument of a handler may be.
+//! The types that an argument of a handler may have.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -48,7 +48,7 @@ pub(super) fn may_be_missing<T: DeserializeOwned>() -> bool {
     T::deserialize(Absent).is_ok()
 }
 
-/// What a call brings: its parameters and its [`Context`].
+/// The parts of a call: its parameters and its [`Context`].
 #[derive(Debug)]
 pub struct Received<'a> {
     names: &'a [&'static str],

@@ -1,8 +1,8 @@
-//! What handlers need of their server.
+//! The features of a server that handlers need.
 
 use std::any::{TypeId, type_name};
 
-/// What a [`FromCall`](super::FromCall) needs of the server.
+/// The features of the server that a [`FromCall`](super::FromCall) needs: states, the head of the request.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     states: Vec<(TypeId, &'static str)>,

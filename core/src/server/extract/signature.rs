@@ -156,7 +156,7 @@ impl Signature {
         self.parameters.iter().map(|one| one.name).collect()
     }
 
-    /// What the arguments need of the server.
+    /// The features of the server that the arguments need.
     pub(in crate::server) fn needs(&self) -> &Needs {
         &self.needs
     }

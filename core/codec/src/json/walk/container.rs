@@ -102,7 +102,7 @@ impl Walker<'_> {
     }
 }
 
-/// What follows a closing bracket.
+/// The next step after a closing bracket.
 enum Next {
     /// Nothing: the outermost container was closed.
     End(usize),

@@ -90,7 +90,7 @@ impl Carrier {
     /// Posts a message (R-HTP-02, R-HTP-03).
     ///
     /// # Errors
-    /// What failed before there was a response.
+    /// Returns what failed before there was a response.
     pub async fn post(
         &self,
         url: &Url,

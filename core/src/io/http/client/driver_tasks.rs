@@ -37,7 +37,7 @@ impl<K: Hash + Eq, V, R> DriverTasks<K, V, R> {
         self.counted
     }
 
-    /// Starts a task that is no request.
+    /// Starts a task that is not a request.
     pub fn spawn(&mut self, task: impl Future<Output = R> + Send + 'static) -> AbortHandle {
         let (abort, registration) = AbortHandle::new_pair();
         let task = Abortable::new(Box::pin(task) as Pin<Box<_>>, registration);

@@ -17,7 +17,7 @@ const KNOWN_FOR: Duration = Duration::from_secs(3600);
 /// When each endpoint that clients of this program have opened was found to need a handshake.
 static HANDSHAKES: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
-/// What is known of one endpoint, identified by its URL without parts that may be secret.
+/// The known opening of one endpoint, identified by its URL without parts that may be secret.
 pub struct KnownOpening {
     endpoint: String,
     /// Whether the server is probed, so that there is something to learn.

@@ -64,7 +64,7 @@ impl HttpClientOptions {
     }
 }
 
-/// Which proxy requests are sent through.
+/// The proxy that requests are sent through.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Proxy {

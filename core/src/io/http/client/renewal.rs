@@ -53,7 +53,7 @@ impl SessionSetup {
 pub enum RenewalError {
     /// It may be tried again.
     Failed(CarrierError),
-    /// The server now speaks another revision, so nothing that was negotiated holds.
+    /// The server now speaks another revision, so the negotiated state no longer holds.
     Changed,
 }
 

@@ -113,7 +113,7 @@ impl HttpTransport {
     /// more: a server that closes a connection may not have seen the request that was just sent on it.
     ///
     /// # Errors
-    /// What failed before there was a response.
+    /// Returns what failed before there was a response.
     pub async fn post(
         &self,
         url: &Url,
@@ -141,7 +141,7 @@ impl HttpTransport {
     /// Requests a stream of events, from `position` on if there is one (R-SSE-04, R-HTP-11).
     ///
     /// # Errors
-    /// What failed before there was a response.
+    /// Returns what failed before there was a response.
     pub async fn get(
         &self,
         url: &Url,
@@ -160,7 +160,7 @@ impl HttpTransport {
     /// in `redirect_origins`; without one, to any origin, but without credentials.
     ///
     /// # Errors
-    /// What failed before there was a response.
+    /// Returns what failed before there was a response.
     pub async fn send(
         &self,
         method: Method,

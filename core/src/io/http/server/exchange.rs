@@ -27,12 +27,12 @@ use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
 use crate::server::{Hosting, ServerHost};
 
-/// What became of a request, as far as its status depends on it.
+/// The outcome of a request, as far as its status depends on it.
 #[derive(Clone, Copy, Default)]
 struct Fate {
     /// A valid request was handed to the server.
     reached: bool,
-    /// The body was no message that a server accepts.
+    /// The body was not a message that a server accepts.
     stray: bool,
 }
 
@@ -219,7 +219,7 @@ impl HttpExchange {
         self.fate.reached
     }
 
-    /// Whether the body was no message that a server accepts.
+    /// Whether the body was not a message that a server accepts.
     pub fn is_stray(&self) -> bool {
         self.fate.stray
     }

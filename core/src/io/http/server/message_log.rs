@@ -29,7 +29,7 @@ pub struct MessageLog {
     bytes: usize,
 }
 
-/// Which messages of a log may be forgotten.
+/// The messages of a log that may be forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Messages that were read.

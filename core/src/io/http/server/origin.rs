@@ -57,7 +57,7 @@ impl HttpOptions {
     /// [`HttpService::new`](crate::io::http::HttpService::new) does.
     ///
     /// # Errors
-    /// Which entry is invalid, and what it should look like.
+    /// Says which entry is invalid, and what it should look like.
     pub fn check(&self) -> Result<(), String> {
         let has_port = |host: &str| match host.strip_prefix('[') {
             None => host.contains(':'),

@@ -30,7 +30,7 @@ use crate::json::DecodeError;
 use crate::limits::Limits;
 use crate::message::Message;
 
-/// Carries the messages of a client that is none of this crate's: for other implementations of the
+/// Carries the messages of a client that is not of this crate: for other implementations of the
 /// protocol that want this one's HTTP.
 ///
 /// Dropped, it is [closed](Self::close).

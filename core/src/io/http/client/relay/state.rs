@@ -314,7 +314,7 @@ impl MessageSink for ToHost<'_> {
         match Message::parse(&joined(message), MAX_DEPTH) {
             Ok(message) => self.is_answered |= self.relay.hand_over(self.of, message),
             Err(error) if self.of.is_none() => self.relay.tell(RelayEvent::Bad(error)),
-            Err(error) => return Err(no_answer(format!("what came is no message: {error}"))),
+            Err(error) => return Err(no_answer(format!("the answer is not a message: {error}"))),
         }
         Ok(())
     }
