@@ -6,9 +6,9 @@ use std::process::{Command, Output};
 
 fn mcpbolt(args: &[&str]) -> Output {
     let command = PathBuf::from(env!("CARGO_BIN_EXE_mcpbolt"));
-    let calculator = command.with_file_name("examples").join("calculator");
+    let adder = command.with_file_name("examples").join("adder");
     let mut run = Command::new(command);
-    run.args(args).arg("--").arg(calculator).output().unwrap()
+    run.args(args).arg("--").arg(adder).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -172,9 +172,9 @@ fn a_program_serves_at_the_address_of_its_argument() {
     use std::process::{Command, Stdio};
 
     let command = std::path::Path::new(env!("CARGO_BIN_EXE_mcpbolt"));
-    let calculator = command.with_file_name("examples").join("calculator");
+    let adder = command.with_file_name("examples").join("adder");
     let mut server = Kill(
-        Command::new(&calculator)
+        Command::new(&adder)
             .arg("tcp:127.0.0.1:0")
             .stderr(Stdio::piped())
             .spawn()
@@ -196,7 +196,7 @@ fn a_program_serves_at_the_address_of_its_argument() {
     assert!(Command::new("kill").arg(pid).status().unwrap().success());
     assert!(server.0.wait().unwrap().success());
 
-    let refused = Command::new(calculator).arg("--exact").output().unwrap();
+    let refused = Command::new(adder).arg("--exact").output().unwrap();
     assert!(!refused.status.success());
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("it begins with stdio:"), "{text}");

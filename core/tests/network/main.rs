@@ -4,6 +4,7 @@
 #[path = "../shared/actions.rs"]
 mod actions_server;
 mod ending;
+mod examples;
 
 mod http;
 mod http_client;

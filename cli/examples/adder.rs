@@ -1,4 +1,4 @@
-//! A small server to try the command with: `mcpbolt inspect -- target/debug/examples/calculator`.
+//! A small server to try the command with: `mcpbolt inspect -- target/debug/examples/adder`.
 
 use mcpbolt::server::{Server, Tool, schemars, serde};
 
