@@ -1,5 +1,6 @@
 //! A client at a terminal that answers the questions of a server: forms by what is typed, and requests for
 //! the model by a fixed text. `cargo run --example chat_client -- target/debug/examples/bookings`.
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::io::{self, BufRead, Write};
 

@@ -41,5 +41,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::builder("stock", "1.0.0")
         .subscriptions()
         .with(Stock { copies });
-    Ok(SERVER.get_or_init(|| server.build().unwrap()).run()?)
+    let server = server.build()?;
+    Ok(SERVER.get_or_init(|| server).run()?)
 }

@@ -1,5 +1,6 @@
 //! One client of several servers: lists the tools of all, and calls one by its name.
 //! `cargo run --example three_servers -- SERVER SERVER SERVER TOOL ARGUMENTS`, each server a command or an address.
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::io::{Address, ChildCommand, ConnectOptions};
