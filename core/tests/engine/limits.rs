@@ -424,7 +424,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "an_endless_line_comes_in_pieces_and_is_not_kept",
     ),
     (
-        "io::net::drive::LINGER_BYTES",
+        "io::task::LINGER_BYTES",
         "no_more_is_discarded_than_may_be",
     ),
     (
@@ -521,6 +521,10 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "a turn, after which others have theirs",
     ),
     (
+        "io::http::server::response::KEPT_HEADERS",
+        "a map with more room is freed",
+    ),
+    (
         "io::http::server::response::ERROR_BYTES",
         "a shortcut: longer answers are not searched",
     ),
@@ -544,13 +548,13 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "io::http::server::chunked_events::SLICES",
         "the length of an array",
     ),
-    ("io::net::drive::MAX_SLICES", "the length of an array"),
+    ("io::task::MAX_SLICES", "the length of an array"),
     (
-        "io::net::drive::READ_BUDGET_BYTES",
+        "io::task::READ_BUDGET_BYTES",
         "a turn, after which others have theirs",
     ),
     (
-        "io::net::drive::WRITE_BUDGET_BYTES",
+        "io::task::WRITE_BUDGET_BYTES",
         "a turn, after which others have theirs",
     ),
     ("io::net::listen::BACKLOG", "passed to the system"),
