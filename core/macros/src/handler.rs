@@ -130,6 +130,7 @@ impl Handler {
 
     fn tool(&self, mut options: Options, path: &TokenStream) -> Result<TokenStream> {
         let is_inline = options.flag("inline")?.unwrap_or_default();
+        let is_blocking = options.flag("blocking")?.unwrap_or_default();
         let mut hints = Vec::new();
         for (name, hint) in [
             ("read_only", "readOnlyHint"),
@@ -152,14 +153,25 @@ impl Handler {
             &mut options,
         )?);
         options.finish("#[tool]")?;
-        if !is_inline {
-            return self.adding("declared_tool", &definition, Named::Any, path);
-        }
-        if self.is_async {
-            let error = "an inline tool answers before the next message is read, so it cannot wait: remove `async`, or `inline`";
-            return Err(Error::new_spanned(&self.function, error));
-        }
-        self.adding("declared_inline_tool", &definition, Named::Only, path)
+        let error = match (is_inline, is_blocking) {
+            (false, false) => return self.adding("declared_tool", &definition, Named::Any, path),
+            (true, true) => {
+                "an inline tool takes microseconds, so it cannot block: remove `inline`, or `blocking`"
+            }
+            (true, false) if self.is_async => {
+                "an inline tool answers before the next message is read, so it cannot wait: remove `async`, or `inline`"
+            }
+            (true, false) => {
+                return self.adding("declared_inline_tool", &definition, Named::Only, path);
+            }
+            (false, true) if self.is_async => {
+                "an `async` function does not block its thread: remove `async`, or `blocking`"
+            }
+            (false, true) => {
+                return self.adding("declared_blocking_tool", &definition, Named::Any, path);
+            }
+        };
+        Err(Error::new_spanned(&self.function, error))
     }
 
     fn resource(&self, mut options: Options, path: &TokenStream) -> Result<TokenStream> {

@@ -128,6 +128,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `name = "…"`, `title = "…"`, `description = "…"` | instead of the function's name and documentation |
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | hints for the client; each may be `= false` |
+/// | `blocking` | may block its thread, by files or a database: on a tokio runtime it runs on a thread for blocking work |
 /// | `inline` | runs on the thread that reads messages, before the next one: for synchronous functions of microseconds, whose arguments are all parameters |
 /// | `output_schema`, `icons`, `meta`, `task_support`, `action` | passed to the method of `Tool` with that name |
 ///

@@ -423,10 +423,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "io::lines::MAX_LINE_BYTES",
         "an_endless_line_comes_in_pieces_and_is_not_kept",
     ),
-    (
-        "io::task::LINGER_BYTES",
-        "no_more_is_discarded_than_may_be",
-    ),
+    ("io::task::LINGER_BYTES", "no_more_is_discarded_than_may_be"),
     (
         "io::net::websocket::PONG_MARK_BYTES",
         "a_peer_that_reads_nothing_is_owed_few_pongs",

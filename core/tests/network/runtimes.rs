@@ -27,6 +27,11 @@ use tokio::runtime::{Builder, Handle, Runtime};
 const ROLE: &str = "MCPBOLT_TEST_RUNTIME";
 const PATIENCE: Duration = Duration::from_secs(30);
 
+#[mcpbolt::tool(blocking)]
+fn attributed() -> &'static str {
+    Handle::current().block_on(async { "attributed" })
+}
+
 /// Tools that need tokio.
 fn server(dropped: &Arc<AtomicUsize>) -> Server {
     let dropped = dropped.clone();
@@ -76,6 +81,7 @@ fn server(dropped: &Arc<AtomicUsize>) -> Server {
                 }
             },
         )
+        .with(mcpbolt::handlers![attributed])
         .blocking_tool(Tool::new("blocking"), |_: Arguments, _| {
             thread::sleep(Duration::from_millis(1));
             Handle::current().block_on(async { "blocking" })
@@ -110,6 +116,7 @@ async fn check(client: &Client) -> String {
         ("process", "run\n"),
         ("socket", "over a socket\n"),
         ("blocking", "blocking"),
+        ("attributed", "attributed"),
     ];
     for (tool, expected) in answers {
         let result = client.call_tool(tool, &json!({})).await.unwrap();

@@ -113,10 +113,39 @@ impl Builder {
     /// Adds a tool.
     #[doc(hidden)]
     pub fn declared_tool<F, R>(
+        self,
+        tool: Tool,
+        signature: Signature,
+        start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.spawned_tool(tool, signature, start, ToolHandler::Spawned)
+    }
+
+    /// Adds a tool that blocks its thread.
+    #[doc(hidden)]
+    pub fn declared_blocking_tool<F, R>(
+        self,
+        tool: Tool,
+        signature: Signature,
+        start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.spawned_tool(tool, signature, start, ToolHandler::Blocking)
+    }
+
+    fn spawned_tool<F, R>(
         mut self,
         tool: Tool,
         mut signature: Signature,
         start: impl Fn(&Received<'_>) -> Result<F, HandlerError> + Send + Sync + 'static,
+        handler: fn(Service) -> ToolHandler,
     ) -> Self
     where
         F: Future<Output = R> + Send + 'static,
@@ -141,7 +170,7 @@ impl Builder {
                 result.map(Reply::Tool)
             })
         });
-        self.add_tool::<R>(tool, ToolHandler::Spawned(made))
+        self.add_tool::<R>(tool, handler(made))
     }
 
     /// Adds a tool that runs on the driver's thread.
