@@ -281,9 +281,9 @@ impl<'a> Pass<'a> {
         };
         let core = &mut *self.core;
         let records = &mut self.started.records;
-        let dispatched = records.len();
+        let before = records.len();
         records.retain(|record| record.key != key);
-        if records.len() < dispatched {
+        if records.len() < before {
             // The request arrived in this very turn: the host has not received it yet.
             core.incoming.end(exchange, &mut core.timers, incoming);
         } else {

@@ -194,7 +194,7 @@ fn carry_out(
     #[cfg(feature = "tracing")]
     let span = span(&call);
     // Created here, so that an answer is sent even if the future is never polled.
-    let handled = run(snapshot, call, ReplyGuard::new(context));
+    let handled = handle_call(snapshot, call, ReplyGuard::new(context));
     #[cfg(feature = "tracing")]
     let handled = tracing::Instrument::instrument(handled, span);
     handled
@@ -222,7 +222,7 @@ fn span(call: &Call) -> tracing::Span {
     span
 }
 
-async fn run(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyGuard) {
+async fn handle_call(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyGuard) {
     let Snapshot { registry, handlers } = &snapshot;
     let operation = call.operation;
     let Some(service) = handlers.service(operation, &call.message.as_ref()) else {
