@@ -133,7 +133,7 @@ async def test_a_get_runs_what_its_author_allows() -> None:
     @server.tool(on_get=True)
     def write() -> None: ...
 
-    with pytest.raises(ValueError, match="read-only: add readOnlyHint"):
+    with pytest.raises(ValueError, match="read-only tools; add readOnlyHint"):
         server._catalog()
 
 
