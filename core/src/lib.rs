@@ -5,6 +5,7 @@
 //! |---|---|
 //! | write a server | [`server`], or the names of [`prelude`] |
 //! | call a server | [`client`] |
+//! | test a server | [`testing`] |
 //! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
 //! | limit, verify and audit clients | [`policy`], [`limits`] |
 //! | drive a connection on an event loop of your own | [`connection`], [`handler`] |
@@ -103,6 +104,8 @@ pub mod server;
 #[cfg(feature = "settings")]
 pub mod settings;
 mod sync;
+#[cfg(all(feature = "server", feature = "client", feature = "stdio"))]
+pub mod testing;
 #[cfg(any(feature = "server", feature = "stdio"))]
 mod unguessable;
 #[cfg(any(feature = "stdio", all(test, loom)))]

@@ -368,7 +368,7 @@ fn arguments_are_cleaned_before_a_tool_sees_them() {
             for (text, why) in [
                 ("evil", "no evil"),
                 ("gone", "text"),
-                ("broken", "the arguments could not be cleaned"),
+                ("broken", "the new arguments are not a JSON object"),
             ] {
                 let refused = ask(name, text);
                 assert_eq!(refused["isError"], true, "{refused}");
@@ -413,7 +413,7 @@ fn calls_are_looked_at_only_of_tools_that_there_are() {
         let error = built.unwrap_err().to_string();
         assert_eq!(
             error,
-            "no tool is called \"earse\", but its calls are to be approved or sanitised"
+            "no tool is called \"earse\", but a layer, an approval or a sanitiser is for it"
         );
     }
     assert!(offer().approval(["*", "erase"], approve).build().is_ok());

@@ -22,6 +22,7 @@ mod examples;
 mod experimental;
 mod extend;
 mod flow;
+mod layers;
 mod measure;
 mod own_handshake;
 mod owners;

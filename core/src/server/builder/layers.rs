@@ -1,16 +1,13 @@
-//! Adds layers around the handlers of tools: approval, and sanitising of arguments.
+//! Adds layers around the handlers of tools: the program's own, approval, and sanitising of arguments.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use super::Builder;
-use crate::connection::Call;
 use crate::handler::HandlerError;
-use crate::json;
-use crate::limits::Limits;
 use crate::model::ToolResult;
 use crate::server::call::Context;
-use crate::server::executor::{Layer, Replied, Reply, Service, ToolCall, ToolSet};
+use crate::server::executor::{Layer, Next, Place, Replied, Reply, ToolCall, ToolSet};
 use crate::server::output::IntoToolResult;
 
 /// A call of a tool that has not begun: to be approved, or to have its arguments replaced.
@@ -24,16 +21,103 @@ pub struct ProposedCall {
 }
 
 impl ProposedCall {
-    fn of(call: &Call) -> Self {
-        let message = call.message.as_ref();
+    fn of(call: &ToolCall) -> Self {
         Self {
-            tool: message.name().unwrap_or_default().into_owned(),
-            arguments: message.arguments().unwrap_or("{}").to_owned(),
+            tool: call.tool().to_owned(),
+            arguments: call.arguments().to_owned(),
         }
     }
 }
 
 impl Builder {
+    /// Runs `layer` around each call of a tool: it may change the arguments, [run](Next::run) the rest or
+    /// answer without it, and change the result. Layers run in the order of registration, the outermost
+    /// first, within [sanitising](Self::sanitise) and around [approval](Self::approval). The arguments were
+    /// checked against the tool's schema before; the result is checked after the outermost layer. An error becomes a tool error for the model to read, unless it is a
+    /// [protocol error](HandlerError::protocol).
+    ///
+    /// A cancelled call drops the layers with the handler. A handler that asks the client in rounds
+    /// (2026-07-28) runs again in each round, and its layers with it. The tool's timeout includes the time of
+    /// the layers. Tools that run inline run on the spawner if they have a layer.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use mcpbolt::server::{Arguments, Next, Server, Tool, ToolCall};
+    ///
+    /// let server = Server::builder("clock", "1.0.0")
+    ///     .tool(Tool::new("now"), |_: Arguments, _| async { "noon" })
+    ///     .layer(|call: ToolCall, next: Next| async move {
+    ///         let (tool, began) = (call.tool().to_owned(), Instant::now());
+    ///         let result = next.run(call).await;
+    ///         eprintln!("{tool} took {:?}", began.elapsed());
+    ///         result
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn layer<F, R>(self, layer: impl Fn(ToolCall, Next) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.layer_for(["*"], layer)
+    }
+
+    /// Runs `layer` around each call of these tools only: see [`layer`](Self::layer). The calls of other tools
+    /// do not pass through it. [`build`](Self::build) fails for a name that no tool has, unless
+    /// [tools may come later](Self::list_changes).
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, HandlerError, Next, Server, Tool, ToolCall};
+    ///
+    /// let server = Server::builder("disk", "1.0.0")
+    ///     .tool(Tool::new("erase"), |_: Arguments, _| async { "erased" })
+    ///     .layer_for(["erase"], |call: ToolCall, next: Next| async move {
+    ///         match call.context().principal() {
+    ///             Some("key:alice") => next.run(call).await,
+    ///             _ => Err(HandlerError::new("only Alice erases")),
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn layer_for<F, R>(
+        self,
+        tools: impl IntoIterator<Item = impl Into<String>>,
+        layer: impl Fn(ToolCall, Next) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.layer_at(Place::Around, tools, layer)
+    }
+
+    fn layer_at<F, R>(
+        mut self,
+        place: Place,
+        tools: impl IntoIterator<Item = impl Into<String>>,
+        layer: impl Fn(ToolCall, Next) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        let run = move |call: ToolCall, next: Next| -> Replied {
+            let result = layer(call, next);
+            Box::pin(async move { result.await.into_tool_result().map(Reply::Tool) })
+        };
+        let layer = Layer {
+            place,
+            tools: ToolSet::new(tools),
+            run: Arc::new(run),
+        };
+        let layers = &mut self.handlers.layers;
+        let at = layers.partition_point(|other| other.place <= place);
+        layers.insert(at, layer);
+        self
+    }
+
     /// Asks for approval before each call of these tools (`*` stands for all), after all other
     /// checks. A call that is not approved becomes a tool error for the model to read. `ask` may
     /// decide in the program, or ask the user through the [`Context`], for example by
@@ -55,35 +139,29 @@ impl Builder {
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
     pub fn approval<F>(
-        mut self,
+        self,
         tools: impl IntoIterator<Item = impl Into<String>>,
         ask: impl Fn(ProposedCall, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = bool> + Send + 'static,
     {
-        let run = move |tool: ToolCall, next: Service| -> Replied {
-            let approved = ask(ProposedCall::of(&tool.call), tool.context.clone());
-            Box::pin(async move {
+        self.layer_at(Place::Approval, tools, move |call: ToolCall, next: Next| {
+            let approved = ask(ProposedCall::of(&call), call.context().clone());
+            async move {
                 match approved.await {
-                    true => next(tool.call, tool.context).await,
-                    false => Ok(Reply::Tool(ToolResult::error("the call was not approved"))),
+                    true => next.run(call).await,
+                    false => Ok(ToolResult::error("the call was not approved")),
                 }
-            })
-        };
-        // After the sanitiser: what is approved is what runs.
-        self.handlers.layers.push(Layer {
-            tools: ToolSet::new(tools),
-            run: Arc::new(run),
-        });
-        self
+            }
+        })
     }
 
     /// Sanitises the arguments of these tools (`*` stands for all) after they passed the schema
     /// check and before anything uses them. `clean` returns a JSON object, changed or not, which
     /// must fit the schema, too. If `clean` refuses the call, the error is a tool error for the
-    /// model to read, or a [protocol error](HandlerError::protocol). [Approval](Self::approval) and
-    /// the result cache see the sanitised arguments; guards and the audit see the original ones.
+    /// model to read, or a [protocol error](HandlerError::protocol). [Layers](Self::layer),
+    /// [approval](Self::approval) and the result cache see the sanitised arguments; guards and the audit see the original ones.
     /// The tool's timeout includes the time for sanitising. [`build`](Self::build) fails for a name
     /// that no tool has, unless [tools may come later](Self::list_changes).
     ///
@@ -107,50 +185,26 @@ impl Builder {
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
     pub fn sanitise<F>(
-        mut self,
+        self,
         tools: impl IntoIterator<Item = impl Into<String>>,
         clean: impl Fn(ProposedCall, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<String, HandlerError>> + Send + 'static,
     {
-        let run = move |tool: ToolCall, next: Service| -> Replied {
-            let call = ProposedCall::of(&tool.call);
-            let cleaned = clean(call.clone(), tool.context.clone());
-            Box::pin(async move {
-                let refused = |why: HandlerError| Err::<(), _>(why).into_tool_result();
-                let cleaned = match cleaned.await {
-                    Ok(cleaned) if cleaned == call.arguments => {
-                        return next(tool.call, tool.context).await;
+        self.layer_at(
+            Place::Sanitiser,
+            tools,
+            move |mut call: ToolCall, next: Next| {
+                let cleaned = clean(ProposedCall::of(&call), call.context().clone());
+                async move {
+                    let cleaned = cleaned.await?;
+                    if cleaned != call.arguments() {
+                        call.set_raw_arguments(&cleaned)?;
                     }
-                    Ok(cleaned) => cleaned,
-                    Err(why) => return refused(why).map(Reply::Tool),
-                };
-                let depth = Limits::STDIO.max_depth;
-                let is_object =
-                    cleaned.starts_with('{') && json::validate(cleaned.as_bytes(), depth).is_ok();
-                let message = tool.call.message.with_arguments(&cleaned);
-                let Some(message) = message.filter(|_| is_object) else {
-                    let why = "the arguments could not be cleaned";
-                    return Ok(Reply::Tool(ToolResult::error(why)));
-                };
-                if let Err(why) = tool.registry.check_arguments(tool.number, &cleaned) {
-                    let why = HandlerError::typed("VALIDATION_ERROR", why);
-                    return refused(why).map(Reply::Tool);
+                    next.run(call).await
                 }
-                let context = tool.context.with_message(message.clone());
-                let call = Call {
-                    message,
-                    ..tool.call
-                };
-                next(call, context).await
-            })
-        };
-        let layer = Layer {
-            tools: ToolSet::new(tools),
-            run: Arc::new(run),
-        };
-        self.handlers.layers.insert(0, layer);
-        self
+            },
+        )
     }
 }

@@ -4,9 +4,13 @@ mod entries;
 mod extensions;
 mod layers;
 mod offer;
+#[cfg(feature = "tower")]
+mod tower;
 
 pub use self::layers::ProposedCall;
 pub use self::offer::Offer;
+#[cfg(feature = "tower")]
+pub use self::tower::ToolService;
 
 use std::any::TypeId;
 use std::num::NonZeroUsize;

@@ -10,7 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 pub(super) use self::handlers::{Completing, Handlers, ToolHandler};
-pub(super) use self::layers::{Layer, ToolCall, ToolSet};
+pub(super) use self::layers::{Layer, Place, ToolSet};
+pub use self::layers::{Next, ToolCall};
 use self::reply::panicked;
 pub(super) use self::reply::{Replied, Reply, Service};
 use self::reply_guard::ReplyGuard;

@@ -26,7 +26,7 @@ pub enum RegistryError {
     Skill(crate::server::skills::InvalidSkill),
     /// The extension's name has no prefix, or its settings are not a JSON object.
     Extension(String),
-    /// Calls of this tool are to be approved or sanitised, but no tool has this name, and the lists
+    /// A layer, an approval or a sanitiser is for this tool, but no tool has this name, and the lists
     /// are not announced to change.
     UnknownTool(String),
     /// A handler takes a [`State`](crate::server::State) that the server was not built with: the handler's
@@ -68,7 +68,7 @@ impl std::fmt::Display for RegistryError {
             Self::Skill(error) => write!(f, "{error}"),
             Self::UnknownTool(name) => write!(
                 f,
-                "no tool is called {name:?}, but its calls are to be approved or sanitised"
+                "no tool is called {name:?}, but a layer, an approval or a sanitiser is for it"
             ),
             Self::Fixed => {
                 f.write_str("the lists cannot change: build the server with list_changes")
