@@ -76,7 +76,11 @@ pub fn build(log: &mut Log) -> Result<()> {
 pub fn core(log: &mut Log) -> Result<()> {
     let codec = test_folder("core/codec", log, |_, _| Ok(()));
     let macros = test_folder("core/macros", log, |_, _| Ok(()));
-    let mut done = test_folder("core", log, Log::trace).and(codec).and(macros);
+    let libraries = test_folder("interop/libraries", log, |_, _| Ok(()));
+    let mut done = test_folder("core", log, Log::trace)
+        .and(codec)
+        .and(macros)
+        .and(libraries);
     let mut documented = together::tested("test --doc")?;
     log.trace(&mut documented)?;
     let documented = log.run(documented);
