@@ -97,7 +97,7 @@ impl TestClient {
     /// # Errors
     /// As [`ClientBuilder::connect`].
     pub async fn new(server: &Server) -> io::Result<Self> {
-        Self::of(Client::builder("test", "1.0.0"), server).await
+        Self::with(Client::builder("test", "1.0.0"), server).await
     }
 
     /// Connects a client with handlers, revisions or limits of its own. Its
@@ -105,7 +105,7 @@ impl TestClient {
     ///
     /// # Errors
     /// As [`ClientBuilder::connect`].
-    pub async fn of(builder: ClientBuilder, server: &Server) -> io::Result<Self> {
+    pub async fn with(builder: ClientBuilder, server: &Server) -> io::Result<Self> {
         let heard = Arc::new(Mutex::new(Heard::default()));
         let sink = heard.clone();
         let hear = move |method: &str, params: Option<&str>| {

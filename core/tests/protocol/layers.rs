@@ -30,7 +30,7 @@ fn with_test_client(server: Builder, check: impl AsyncFn(&TestClient)) {
     for revision in Revision::ALL {
         let builder = Client::builder("test", "1").revisions(Revisions::only(revision));
         block_on(async {
-            check(&TestClient::of(builder, &server).await.unwrap()).await;
+            check(&TestClient::with(builder, &server).await.unwrap()).await;
         });
     }
 }
@@ -255,7 +255,7 @@ fn the_test_client_hears_progress_logs_and_changes() {
     for revision in Revision::ALL {
         let builder = Client::builder("test", "1").revisions(Revisions::only(revision));
         block_on(async {
-            let test = TestClient::of(builder, &server).await.unwrap();
+            let test = TestClient::with(builder, &server).await.unwrap();
             let called = test.call("work", json!({})).await;
             match revision.rules().structured_content {
                 true => called.expect_structured(&json!({"done": true})),

@@ -45,8 +45,8 @@ impl Builder {
     /// service need not be `Clone`. While it is not ready, calls wait in the order of arrival.
     ///
     /// An error of the service becomes a tool error with the error's text and those of its sources;
-    /// [`HandlerError`]s pass unchanged. Layers that use tokio's timers need a server that is awaited or mounted
-    /// within a tokio runtime, or one on sockets.
+    /// [`HandlerError`]s pass unchanged. Layers that use tokio's timers work wherever the server is served; a
+    /// client in the same process is to be connected within a tokio runtime.
     ///
     /// ```
     /// use std::time::Duration;
