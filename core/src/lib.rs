@@ -52,13 +52,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`features`] lists the supported parts of the protocol. [`architecture`] describes the modules
-//! and which of them may depend on which. Ids such as `R-RPC-05` name rows of [`requirements`].
+//! To install it, add `mcpbolt` to the dependencies; the features `http` and `http-client` bring the network.
+//!
+//! Where next: [`features`] shows each part of the protocol in a program, [`coming_from_rmcp`] the counterparts of
+//! `rmcp`. The folder `examples` has whole programs. [`architecture`] describes the modules and which of them may
+//! depend on which. Ids such as `R-RPC-05` name rows of [`requirements`].
 #![deny(unsafe_code)]
 
 #[cfg(doc)]
 pub mod architecture {
     #![doc = include_str!("../ARCHITECTURE.md")]
+}
+#[cfg(all(doc, feature = "macros", feature = "client", feature = "stdio"))]
+pub mod coming_from_rmcp {
+    #![doc = include_str!("../COMING_FROM_RMCP.md")]
 }
 #[cfg(doc)]
 pub mod requirements {
