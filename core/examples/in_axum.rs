@@ -1,5 +1,5 @@
 //! An MCP server beside the other routes of an axum application, with shared state and the application's
-//! own layers. `cargo run --example in_axum -- 127.0.0.1:8000`.
+//! own layers. `cargo run -p mcpbolt --features http --example in_axum -- 127.0.0.1:8000`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,10 +53,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mcp = HttpService::new(&server, HttpOptions::default())?;
     let app = Router::new()
         .route("/count", get(count))
-        .route("/mcp", any_service(mcp))
+        .route("/mcp", any_service(mcp.clone()))
         .layer(map_response(signed))
         .with_state(visits);
     let listener = tokio::net::TcpListener::bind(address).await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);
-    Ok(axum::serve(listener, app).await?)
+    let stopped = async move {
+        let _ = tokio::signal::ctrl_c().await;
+        mcp.stop();
+    };
+    Ok(axum::serve(listener, app)
+        .with_graceful_shutdown(stopped)
+        .await?)
 }

@@ -112,7 +112,7 @@ def prompt(prompt: Prompt) -> Callable[..., Any]:
                 raise ValueError(str(error)) from error
             return sent("prompts/get", revision, result)
         except Exception as error:
-            told = refusal(error, "prompts/get", revision == "2026-07-28")
+            told = refusal(error, "prompts/get", revision >= "2026-07-28")
             raise ProtocolError(told.code, told.message, told.data) from None
 
     return get
