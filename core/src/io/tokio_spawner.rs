@@ -1,20 +1,61 @@
 //! Handlers as tasks of a tokio runtime.
 
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
 use tokio::runtime::Handle;
 
-use crate::handler::{Job, Spawner};
+use super::wake::{WakeUps, gather};
+use crate::handler::{Job, Jobs, Spawner};
 use crate::sync::block_on;
+
+/// How long one task begins handlers of a batch before others may take the rest.
+const SHARE: Duration = Duration::from_micros(100);
 
 /// Runs handlers as tasks of the runtime, beside those of the program. A handler that blocks holds up a
 /// thread of the runtime, and no client has a share of the threads: where either matters, use
 /// [`Workers`](super::Workers), whose handlers may use the runtime as well.
+///
+/// One task begins the handlers that arrived together: those that are done at once need no task of their
+/// own, and their answers leave together.
 impl Spawner for Handle {
     fn spawn(&self, job: Job) {
         drop(Self::spawn(self, job));
     }
 
+    fn spawn_batch(&self, jobs: Jobs) {
+        let handle = self.clone();
+        drop(Self::spawn(self, async move { begin(&handle, jobs) }));
+    }
+
     fn spawn_blocking(&self, job: Job) {
         // The runtime's own `block_on` would keep the handler from calling it again.
         drop(Self::spawn_blocking(self, || block_on(job)));
+    }
+}
+
+/// Polls each handler once. A handler that waits becomes a task, and so does what is left after a while.
+fn begin(handle: &Handle, mut jobs: Jobs) {
+    let mut wakes = WakeUps::new();
+    let begun = Instant::now();
+    gather(&mut wakes, || {
+        while let Some(mut job) = jobs.next() {
+            // As a task it is polled again at once, which registers its own waker.
+            let mut context = Context::from_waker(Waker::noop());
+            if pin!(&mut job).poll(&mut context).is_pending() {
+                handle.spawn(job);
+            }
+            if begun.elapsed() > SHARE {
+                break;
+            }
+        }
+    });
+    wakes.drain(..).for_each(|wake| wake.wake());
+    if begun.elapsed() > SHARE {
+        let mut rest = jobs.peekable();
+        if rest.peek().is_some() {
+            handle.spawn_batch(Box::new(rest));
+        }
     }
 }
