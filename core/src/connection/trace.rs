@@ -119,27 +119,6 @@ fn is_count(json: &str) -> bool {
     matches!(json, "true" | "false" | "null") || json.len() < 16 && json.parse::<f64>().is_ok()
 }
 
-/// Writes a secret: its members keep their names, so that the settings of an extension for credentials still
-/// are an object.
-fn masked(out: &mut Vec<u8>, json: &str, depth: usize) {
-    match json.as_bytes().first() {
-        Some(b'{') if depth < MAX_DEPTH => {
-            out.push(b'{');
-            for (i, (key, member)) in reader::members(json).enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                string::append(out, &key.decode().unwrap_or_default());
-                out.push(b':');
-                masked(out, member, depth + 1);
-            }
-            out.push(b'}');
-        }
-        _ if is_count(json) => out.extend_from_slice(json.as_bytes()),
-        _ => out.extend_from_slice(b"\"***\""),
-    }
-}
-
 type Strings<'a> = &'a dyn Fn(&mut Vec<u8>, &str);
 
 fn value(out: &mut Vec<u8>, json: &str, depth: usize, strings: Strings<'_>) {
@@ -153,8 +132,8 @@ fn value(out: &mut Vec<u8>, json: &str, depth: usize, strings: Strings<'_>) {
                 let name = key.decode().unwrap_or_default();
                 string::append(out, &name);
                 out.push(b':');
-                match is_secret(&name) {
-                    true => masked(out, member, depth + 1),
+                match is_secret(&name) && !is_count(member) {
+                    true => out.extend_from_slice(b"\"***\""),
                     false => value(out, member, depth + 1, strings),
                 }
             }
