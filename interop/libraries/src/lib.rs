@@ -1,6 +1,7 @@
 //! Handlers that use what Rust programs use. Each works wherever a handler runs.
 #![allow(missing_docs, reason = "tools, which the tests call")]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
@@ -35,7 +36,10 @@ async fn by_sqlx(number: i64) -> Answer<i64> {
 
 #[tool]
 async fn by_files(text: String) -> Answer {
-    let path = std::env::temp_dir().join(format!("mcpbolt-libraries-{}", std::process::id()));
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("mcpbolt-libraries-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().join(name);
     tokio::fs::write(&path, text).await?;
     let read = tokio::fs::read_to_string(&path).await?;
     tokio::fs::remove_file(path).await?;
