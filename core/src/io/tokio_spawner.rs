@@ -40,7 +40,7 @@ fn begin(handle: &Handle, mut jobs: Jobs) {
     let mut wakes = WakeUps::new();
     let begun = Instant::now();
     gather(&mut wakes, || {
-        while let Some(mut job) = jobs.next() {
+        for mut job in jobs.by_ref() {
             // As a task it is polled again at once, which registers its own waker.
             let mut context = Context::from_waker(Waker::noop());
             if pin!(&mut job).poll(&mut context).is_pending() {
