@@ -1,4 +1,4 @@
-// The committed report of the public types is equal to that of this build.
+// The committed report lists the public types of this build.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

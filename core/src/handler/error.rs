@@ -9,7 +9,7 @@ use crate::mcp::ErrorKind;
 /// panic) is not sent.
 ///
 /// Every [`Error`] converts into this type, so `?` works in handlers that return
-/// `Result<_, HandlerError>`. The text is that of the error and its sources. An error of a tool becomes a result that the model reads; an error of
+/// `Result<_, HandlerError>`. The caller gets the text of the error and of its sources. An error of a tool becomes a result that the model reads; an error of
 /// any other handler becomes a protocol error of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerError {

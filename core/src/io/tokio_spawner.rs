@@ -1,6 +1,5 @@
 //! Handlers as tasks of a tokio runtime.
 
-use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
@@ -43,7 +42,7 @@ fn begin(handle: &Handle, mut jobs: Jobs) {
         for mut job in jobs.by_ref() {
             // As a task it is polled again at once, which registers its own waker.
             let mut context = Context::from_waker(Waker::noop());
-            if pin!(&mut job).poll(&mut context).is_pending() {
+            if job.as_mut().poll(&mut context).is_pending() {
                 handle.spawn(job);
             }
             if begun.elapsed() > SHARE {
@@ -52,10 +51,8 @@ fn begin(handle: &Handle, mut jobs: Jobs) {
         }
     });
     wakes.drain(..).for_each(|wake| wake.wake());
-    if begun.elapsed() > SHARE {
-        let mut rest = jobs.peekable();
-        if rest.peek().is_some() {
-            handle.spawn_batch(Box::new(rest));
-        }
+    let mut rest = jobs.peekable();
+    if rest.peek().is_some() {
+        handle.spawn_batch(Box::new(rest));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::client::CallToolResult;
 use crate::error::RequestError;
 
-/// What came of a call. Each assertion returns it for a further one.
+/// The outcome of a call. Each assertion returns it, so that another one can follow.
 #[derive(Debug)]
 pub struct Called {
     /// The result, or why there is none.
@@ -75,7 +75,7 @@ impl Called {
     }
 }
 
-/// What came, in words.
+/// Describes the outcome for a failed assertion.
 impl fmt::Display for Called {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.result {

@@ -63,7 +63,7 @@ pub struct TestClient {
     _listening: Option<Listening>,
 }
 
-/// What the server sent that no assertion has taken yet.
+/// The messages of the server that no assertion has taken yet.
 #[derive(Debug, Default)]
 struct Heard {
     progress: Vec<ProgressReport>,

@@ -218,6 +218,7 @@ fn on_stdio_handlers_find_a_runtime() {
         ("many", "program"),
         ("one", "runtimes::process"),
         ("none", "mcpbolt-worker"),
+        ("address", "mcpbolt-worker"),
     ];
     for (role, thread) in roles {
         let command = ChildCommand::new(std::env::current_exe().unwrap())
@@ -248,6 +249,7 @@ fn process() {
             drop(many.block_on(async { tokio::spawn(server.serve_stdio().into_future()).await }))
         }
         "one" => drop(one.block_on(server.serve_stdio().into_future())),
+        "address" => server.serve("stdio:").wait().unwrap(),
         "none" => drop(server.serve_stdio().wait()),
         other => panic!("no such role: {other}"),
     }

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::io;
 
-use super::{OnStdio, Serve, Stored, runtime, until};
+use super::{OnStdio, Serve, Stored, own_runtime, runtime, until};
 use crate::correlate::CancelToken;
 use crate::io::address::{Address, AddressError};
 use crate::io::net::serve::{ServeOptions, Serving, bind, is_stdio, serve_with};
@@ -75,6 +75,11 @@ impl Serve<OnAddress> {
             shutdown,
         } = self;
         let (address, tasks) = (carrier.address?, runtime());
+        // Sockets bring a runtime for handlers; stdin and stdout do not.
+        let _context = match is_stdio(&address)? {
+            true => own_runtime::enter()?,
+            false => None,
+        };
         let mut own = None;
         let host = |threads| {
             let spawner = tasks.unwrap_or(threads);
@@ -108,11 +113,12 @@ impl IntoFuture for Serve<OnAddress> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let address = self.carrier.address.clone()?;
+            let OnAddress { address, options } = self.carrier;
+            let address = address?;
             if is_stdio(&address)? {
                 let on_stdio = Serve {
                     server: self.server,
-                    carrier: OnStdio::new(self.carrier.options.stdio),
+                    carrier: OnStdio::new(options.stdio),
                     shutdown: self.shutdown,
                 };
                 return on_stdio.await.map(drop);
@@ -123,7 +129,7 @@ impl IntoFuture for Serve<OnAddress> {
             let stop = CancelToken::new();
             let hosting = self.server.hosting(tasks);
             let stopped = stop.cancelled();
-            let bound = bind(hosting, &address, self.carrier.options, stopped).await?;
+            let bound = bind(hosting, &address, options, stopped).await?;
             until(bound.serves, self.shutdown, || _ = stop.cancel(None)).await;
             Ok(())
         })

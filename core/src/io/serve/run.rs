@@ -7,7 +7,7 @@ use crate::io::address::Address;
 use crate::server::Server;
 
 /// The environment variable with the address at which [`Server::run`] serves.
-pub const ADDRESS_VARIABLE: &str = "MCPBOLT_ADDRESS";
+const ADDRESS_VARIABLE: &str = "MCPBOLT_ADDRESS";
 
 impl Server {
     /// Serves as the `main` of a program: at the address that is its first argument or else the value of
