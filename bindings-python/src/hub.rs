@@ -110,6 +110,8 @@ pub struct Interpreter {
     pub spawn: Option<Py<PyAny>>,
     /// `call_soon(function)` of the event loop.
     pub call_soon: Option<Py<PyAny>>,
+    /// Called on each thread that is about to run functions.
+    pub greet: Option<Py<PyAny>>,
 }
 
 impl Hub {

@@ -15,6 +15,7 @@ use rustix::thread::gettid;
 
 use crate::hub::Hub;
 use crate::panics::{self, caught};
+use crate::serving::shown;
 use crate::session::Work;
 use crate::{attached, call, outcome};
 
@@ -95,6 +96,9 @@ fn visit(hub: &Arc<Hub>) {
 
 /// Carries out work until there is none.
 fn work_off(py: Python<'_>, hub: &Arc<Hub>, first: Work, more: impl Fn() -> Option<Work>) {
+    if let Some(greet) = &hub.interpreter.greet {
+        shown(py, greet.bind(py).call0().map(drop));
+    }
     let (mut next, mut gathered_since) = (Some(first), Instant::now());
     while let Some(work) = next {
         carry_out(py, hub, &work, &mut gathered_since);

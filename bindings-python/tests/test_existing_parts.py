@@ -8,8 +8,6 @@ import json
 import subprocess
 import sys
 import traceback
-import warnings
-from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -252,16 +250,17 @@ def test_a_report_says_what_is_kept_and_why() -> None:
 
     assert report(server).kept == {"server": "it is not accelerated"}
     said = report(accelerate(server))
-    tools = ["tool through_the_kernel", "tool with_context", "tool asks", "tool unsaid"]
-    others = ["resource memo://kernel", "template memo://kernel/with/{name}", "template memo://{name}/y"]
-    assert said.native == [*tools, *others, "prompt plain_prompt", "prompt prompt_with_context"]
+    native = ["tool through_the_kernel", "resource memo://kernel"]
+    direct = ["tool with_context", "tool asks", "tool unsaid", "template memo://kernel/with/{name}", "template memo://{name}/y"]
+    assert said.native == [*native, "prompt plain_prompt"]
+    assert said.direct == [*direct, "prompt prompt_with_context"]
     assert not said.kept
 
     async def answer_otherwise(context: Any, params: Any) -> Any: ...
 
     server._lowlevel_server.add_request_handler("prompts/get", GetPromptRequestParams, answer_otherwise)
     said = report(server)
-    assert said.native == [*tools, *others]
+    assert (said.native, said.direct) == (native, direct)
     assert {*said.kept.values()} == {"the handler of prompts/get is another"}
     assert "functions for whole methods" in str(report(accelerate(Server("own"))))
 
@@ -367,20 +366,6 @@ def test_what_guards_a_server_is_not_left_out() -> None:
 def test_anything_else_is_no_server() -> None:
     with pytest.raises(TypeError, match="not int"):
         listening(1, HERE)
-
-
-def test_an_untested_version_runs_as_it_would_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mcpbolt.mcp import _gate
-
-    monkeypatch.setattr(_gate, "TESTED", {"mcp": ("0.1", "0.2"), "fastmcp": ()})
-    monkeypatch.setattr(_gate, "_warned", [])
-    server = highlevel()
-    with pytest.warns(UserWarning, match=f"mcp {version('mcp')} is not tested"):
-        accelerate(server)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert accelerate(server) is server
-    assert report(server).kept == {"server": "it is not accelerated"}
 
 
 @pytest.mark.parametrize("listens", [False, True])

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from ._settings import Jwt as Jwt, Policy as Policy
     from ._settings import References as References, TaskLimits as TaskLimits
     from ._steps import Steps as Steps
+    from ._install import install as install
 
 _NAMES = {
     "_server": "Server",
@@ -98,6 +99,7 @@ _NAMES = {
     "_icon": "Icon",
     "_core": "Context Results",
     "_steps": "Steps",
+    "_install": "install",
     "_client": "Client",
     "_actions": "ActionAnswer BreakerPolicy RetryPolicy",
     "_ask": "Asked",

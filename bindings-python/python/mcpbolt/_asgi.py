@@ -111,6 +111,10 @@ class AsgiApp:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._is_here(scope):
             return await _refuse(send, 404)
+        await self.respond(scope, receive, send)
+
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request at any path."""
         endpoint = await self._begun()
         request = await receive()
         if request["type"] != "http.request":

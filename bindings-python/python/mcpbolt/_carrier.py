@@ -154,9 +154,13 @@ class Carriers:
         failure = None
         return None
 
-    def carry(self, work: Coroutine[Any, Any, None]) -> Carrier | None:
-        """Starts a coroutine that reports its own outcome; returns the carrier that it runs in, or `None` if it is
-        over."""
+    def carry(self, work: Coroutine[Any, Any, None], context: Context | None = None) -> Carrier | None:
+        """Starts a coroutine that reports its own outcome, perhaps in a context of its own; returns the carrier that it
+        runs in, or `None` if it is over."""
+        if context is not None:
+            own = Carrier(self._loop, context, self._scope())
+            own.go(lambda cancelled: work)
+            return own
         loop, spare = self._loop, self._ready()
         if spare is None:
             carrier = self._made()

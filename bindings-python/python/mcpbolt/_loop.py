@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from . import _core
 from ._carrier import Carriers
@@ -59,7 +59,8 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
     async with lifespan(server) as state:
         ended: Future[None] = loop.create_future()
         calls = carriers(loop)
-        serving = start(Interpreter(state, calls.spawn, loop.call_soon))
+        greet = getattr(server, "greet", None)
+        serving = start(Interpreter(state, calls.spawn, loop.call_soon, greet))
 
         left = False
 
@@ -98,8 +99,9 @@ def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:
     return made
 
 
-async def serve(server: Any, grace: float, own: bool) -> None:
-    """Serves on stdin and stdout until the input ends; cancelling it shuts down gracefully."""
+async def serve(server: Any, grace: float, own: bool, failed: asyncio.Future[None] | None = None) -> None:
+    """Serves on stdin and stdout until the input ends; cancelling it shuts down gracefully, and so does `failed`, whose
+    exception is raised."""
     from ._running import stray_output
 
     def start(interpreter: Interpreter) -> _core.Serving:
@@ -108,10 +110,15 @@ async def serve(server: Any, grace: float, own: bool) -> None:
     with stray_output():
         async with running(server, start) as (serving, ended):
             try:
-                await shielded(ended)
+                if failed is None:
+                    await shielded(ended)
+                else:
+                    await asyncio.wait([cast("asyncio.Future[None]", ended), failed], return_when=asyncio.FIRST_COMPLETED)
             finally:
                 serving.stop()
                 await at_last(ended)
+    if failed is not None and failed.done():
+        failed.result()
 
 
 def serve_options(options: ServeOptions | None, grace: float) -> str:

@@ -1,5 +1,5 @@
 """The command `mcpbolt`. Its `run` serves a server from a file or module, unchanged, on the engine, at any address;
-everything else is the engine's own command."""
+`exec` runs a whole program; everything else is the engine's own command."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class NoServer(Exception):
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command-line program. Exits with status 2 if the server or the address does not exist."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["exec"]:
+        from . import _exec
+
+        return _exec.main(arguments[1:])
     if arguments[:1] != ["run"]:
         # Python would see the signal only when the command is done.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -43,9 +43,9 @@ def run_one(server: Any, how: str, address: str = "stdio:") -> None:
     import anyio
 
     from mcpbolt.mcp import accelerate, run
-    from mcpbolt.mcp._serve import unchanged
+    from mcpbolt.mcp._unchanged import serve
 
     if how == "own":
-        anyio.run(unchanged, server, address)
+        anyio.run(serve, server, address, 5.0, None)
     else:
         run(accelerate(server) if how == "accelerated" else server, address)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from os import fspath
-from types import TracebackType
 from typing import Any, TextIO
 
 import anyio
@@ -19,48 +17,20 @@ from mcp.shared.message import SessionMessage
 
 from .. import _core
 from .._event_loop import asyncio_loop
+from ._streams import Closing, Incoming
 
 Item = SessionMessage | Exception
 
 
-class Closing:
-    """The closing of a stream, explicit or at the end of a block; base of both streams of a transport."""
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Any:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Reading(Closing):
+class Reading(Incoming[Item]):
     """The stream of the server's messages, in order. The engine calls its `on_…` methods."""
 
     def __init__(self, errlog: TextIO | None) -> None:
-        self._items: deque[Item] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._is_closed = False
+        super().__init__()
         self._errlog = errlog
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.room = asyncio.Event()
         self.on_stderr = None if errlog is None else self._show
-
-    def _put(self, item: Item) -> None:
-        if not self._is_closed:
-            self._items.append(item)
-            self._rouse()
-
-    def _rouse(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
     def on_message(self, kind: str, id: Any, method: Any, body: Any) -> None:
         if kind == "batch":
@@ -68,12 +38,12 @@ class Reading(Closing):
                 try:
                     self.on_message(*_core.unpack(message.raw))
                 except ValueError as error:
-                    self._put(error)
+                    self.put(error)
             return
-        self._put(SessionMessage(_message(kind, id, method, body)))
+        self.put(SessionMessage(_message(kind, id, method, body)))
 
     def on_bad(self, error: Exception) -> None:
-        self._put(error)
+        self.put(error)
 
     def _show(self, line: str) -> None:
         print(line, file=self._errlog, flush=True)
@@ -85,36 +55,7 @@ class Reading(Closing):
         if not self.ended.done():
             self.ended.set_result(why)
         self.room.set()
-        self._rouse()
-
-    async def receive(self) -> Item:
-        """Waits for the next message, or the exception for a line that is not a message.
-
-        Raises:
-            anyio.EndOfStream: The server has ended, and all messages were received.
-        """
-        while not self._items:
-            if self._is_closed:
-                raise anyio.ClosedResourceError
-            if self.ended.done():
-                raise anyio.EndOfStream
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        return self._items.popleft()
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._items.clear()
-        self._rouse()
-
-    def __aiter__(self) -> Reading:
-        return self
-
-    async def __anext__(self) -> Item:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
+        self.end()
 
 
 class Writing(Closing):

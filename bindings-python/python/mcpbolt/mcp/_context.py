@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
+from starlette.requests import Request
 
 from .._errors import ConnectionClosed, McpError, PeerError
 from ._arrived import Arrived
@@ -78,6 +80,7 @@ class Within:
         "request",
         "request_id",
         "message_metadata",
+        "variables",
         "is_given_up",
         "_transport",
         "_closed",
@@ -89,7 +92,13 @@ class Within:
         self.request = request
         self.request_id = request.id
         self.message_metadata: ServerMessageMetadata | None = None
-        if request.has_head:
+        # The context in which an HTTP application has handed the request over.
+        self.variables: Context | None = None
+        found = kernel.requests and kernel.requests.of(request)
+        if found:
+            scope, self.variables = found
+            self.message_metadata = ServerMessageMetadata(request_context=Request(scope))
+        elif request.has_head:
             self.message_metadata = ServerMessageMetadata(request_context=Arrived(request))
         self._transport: TransportContext = kernel.transport
         self.is_given_up = False

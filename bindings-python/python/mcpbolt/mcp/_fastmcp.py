@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from types import CodeType
 from typing import Any
 
 import fastmcp.server.dependencies as dependencies
@@ -38,7 +37,7 @@ from ._gate import release
 from ._handled import Handled, Handler, Result, by_handler
 from ._mcpserver import STRAIGHT, plain_parameters
 from ._outgoing import Unsendable, sent
-from ._plan import Direct, Native, Planned, Straight
+from ._plan import Direct, Native, Planned, Straight, asks_its_thread, names_in
 
 _HANDLERS = {
     "tools/call": "_on_call_tool",
@@ -204,7 +203,7 @@ def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
     may_ask = returned in (inspect.Signature.empty, Any, object, None) or returns_input_required(function)
     if may_ask or tool.task_config.supports_tasks() or inspect.isasyncgenfunction(function):
         return Direct(_through(server))
-    if dependencies.without_injected_parameters(function) is not function or _reaches(function):
+    if dependencies.without_injected_parameters(function) is not function or _reaches(function) or asks_its_thread(function):
         return Direct(_with_context(server, tool))
     validated = _validated(function)
     result_of = _result(tool)
@@ -242,14 +241,10 @@ def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
 
 def _reaches(function: Any) -> bool:
     """Whether a function, or its module, accesses the request by `get_context` or the like."""
-    plain = inspect.unwrap(function)
-    variables = getattr(plain, "__globals__", None)
+    variables = getattr(inspect.unwrap(function), "__globals__", None)
     if variables is None or any(one in variables.values() for one in _REACHES):
         return True
-    codes = [plain.__code__]
-    for code in codes:
-        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-    return any(_WORDS.intersection(code.co_names + code.co_freevars) for code in codes)
+    return bool(_WORDS & names_in(function))
 
 
 def _straight(

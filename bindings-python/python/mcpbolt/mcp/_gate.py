@@ -1,12 +1,34 @@
-"""The versions of the official SDK and FastMCP that this package is tested with."""
+"""The releases of the official SDK and FastMCP that this package knows, and what it does under each."""
 
 from __future__ import annotations
 
-import warnings
 from importlib.metadata import PackageNotFoundError, version
 
-# The two newest minor releases of each.
-TESTED = {"mcp": ("2.2", "2.3"), "fastmcp": ("4.0", "4.1")}
+ACCELERATED = "accelerated"
+"""The engine answers tools, resources, prompts and lists; the rest goes to the package's own request handling."""
+CARRIED = "carried"
+"""The engine reads, checks and writes the messages; the package's own sessions answer them."""
+
+# By package and minor release. The README's table is tested against this one, and the tests of existing servers run
+# with the newest release of each minor one.
+RELEASES: dict[str, dict[str, str]] = {
+    "mcp": {
+        "1.27": CARRIED,
+        "1.28": CARRIED,
+        "1.29": CARRIED,
+        "1.30": CARRIED,
+        "2.2": ACCELERATED,
+        "2.3": ACCELERATED,
+    },
+    "fastmcp": {
+        "3.2": CARRIED,
+        "3.3": CARRIED,
+        "3.4": CARRIED,
+        "4.0": ACCELERATED,
+        "4.1": ACCELERATED,
+        "4.2": ACCELERATED,
+    },
+}
 
 
 def release(package: str) -> str:
@@ -14,25 +36,38 @@ def release(package: str) -> str:
     return ".".join(version(package).split(".")[:2])
 
 
-def untested(package: str) -> str | None:
-    """A message that the installed version is not tested; `None` if it is, or if the package is not installed."""
+def known(package: str) -> str | None:
+    """What this package does under the installed release of another: `ACCELERATED`, `CARRIED`, or `None` under a
+    release that it does not know.
+
+    Raises:
+        PackageNotFoundError: It is not installed.
+    """
+    return RELEASES[package].get(release(package))
+
+
+def unknown(package: str) -> str | None:
+    """A message that the installed release is not known; `None` if it is, or if the package is not installed."""
     try:
-        if release(package) in TESTED[package]:
+        if known(package) is not None:
             return None
     except PackageNotFoundError:
         return None
-    installed = version(package)
-    return f"{package} {installed} is not tested with this mcpbolt, which knows {' and '.join(TESTED[package])}"
+    return f"{package} {version(package)} is not known to this mcpbolt, which knows {listed(package)}"
 
 
-def is_tested(server: object) -> bool:
-    """Whether the packages that a server is made with have tested versions; warns once if not."""
-    is_fastmcp = any(base.__module__.split(".")[0] == "fastmcp" for base in type(server).__mro__)
-    reasons = [reason for package in ("mcp", *(["fastmcp"] if is_fastmcp else [])) if (reason := untested(package))]
-    if reasons and not _warned:
-        _warned.append(True)
-        warnings.warn(f"{reasons[0]}: the server runs as it would without mcpbolt", stacklevel=3)
-    return not reasons
+def unfit(package: str) -> str | None:
+    """A message that nothing can be accelerated under the installed release; `None` if it can, or if the package is
+    not installed."""
+    try:
+        if known(package) == CARRIED:
+            return f"{package} {version(package)} is not accelerated, only {listed(package, ACCELERATED)} are"
+    except PackageNotFoundError:
+        return None
+    return unknown(package)
 
 
-_warned: list[bool] = []
+def listed(package: str, what: str | None = None) -> str:
+    """The minor releases of a package under which this package does that, as a sentence says them."""
+    names = [name for name, does in RELEASES[package].items() if what in (None, does)]
+    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1]

@@ -16,7 +16,8 @@ from mcp.shared.message import ClientMessageMetadata, ResumptionTokenUpdateCallb
 from .. import _core
 from .._auth import ApiKey, Basic, Bearer, ConnectOptions, connect_options
 from .._event_loop import asyncio_loop
-from ._client import Closing, Reading, encoded
+from ._client import Reading, encoded
+from ._streams import Closing
 
 # The error codes for requests without an answer, by the kind of failure, as the SDK has them.
 _CODES = {
@@ -71,7 +72,7 @@ class HttpReading(Reading):
 
     def _answer(self, of: int, code: int, text: str) -> None:
         error = types.ErrorData(code=code, message=text)
-        self._put(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=self.requests[of][0], error=error)))
+        self.put(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=self.requests[of][0], error=error)))
 
 
 class HttpWriting(Closing):

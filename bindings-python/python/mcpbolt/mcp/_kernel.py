@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -26,7 +27,7 @@ from ._context import Alone, Outbound, Within
 from ._envelope import Enveloped
 from ._handled import Handled, Result
 from ._kernel_state import KernelState
-from ._outgoing import refusal
+from ._outgoing import is_unexpected, refusal
 from ._server import is_traced
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Kernel(KernelState):
         self.options = options
         self.takes_pings = takes_pings
         self.natives: Natives | None = None
+        # Done with the first exception of a handler that nobody expects, if such an exception ends the server.
+        self.failed: asyncio.Future[None] | None = None
         self._carriers: Carriers | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -107,14 +110,14 @@ class Kernel(KernelState):
         self._carriers = Carriers(asyncio.get_running_loop(), scope)
 
     def start(self, running: Running) -> Running:
-        running.carrier = self.keep(running.carry_out())
+        running.carrier = self.keep(running.carry_out(), running.variables)
         return running
 
-    def keep(self, work: Coroutine[Any, Any, None]) -> Carrier | None:
-        """Runs a coroutine in the background, until the server ends at the latest. Returns its carrier, or `None` if
-        it is over."""
+    def keep(self, work: Coroutine[Any, Any, None], variables: Context | None = None) -> Carrier | None:
+        """Runs a coroutine in the background, until the server ends at the latest, perhaps in a context of its own.
+        Returns its carrier, or `None` if it is over."""
         assert self._carriers is not None
-        carrier = self._carriers.carry(self._go_on(work))
+        carrier = self._carriers.carry(self._go_on(work), variables)
         if carrier is not None:
             self.tasks.add(carrier.task)
         return carrier
@@ -125,6 +128,11 @@ class Kernel(KernelState):
         finally:
             # Cheaper than a done callback.
             self.tasks.discard(asyncio.current_task())
+
+    def fail(self, error: Exception) -> None:
+        """Called with each exception of a handler, after the client was told."""
+        if self.failed is not None and not self.failed.done() and is_unexpected(error):
+            self.failed.set_exception(error)
 
     async def close(self) -> None:
         """Cancels everything in the background, and waits for it to end."""
@@ -181,6 +189,11 @@ class Running:
         self._handle = handle
         self._is_ending = False
 
+    @property
+    def variables(self) -> Context | None:
+        """The context that the request runs in, if it has one of its own."""
+        return self._context.variables
+
     def cancel(self) -> None:
         """Cancels the request; no answer is sent."""
         self._context.give_up()
@@ -219,6 +232,7 @@ class Running:
         except Exception as error:
             told = refusal(error, method, isinstance(context, Alone))
             request.refuse(told.code, told.message, told.data)
+            self._kernel.fail(error)
         finally:
             request.give_up()
 
@@ -288,7 +302,7 @@ class Peer:
     def _start(self, running: Running, method: str) -> None:
         if method == "initialize":
             self._waiting = []
-            running.carrier = self._kernel.keep(self._open(running))
+            running.carrier = self._kernel.keep(self._open(running), running.variables)
         else:
             self._kernel.start(running)
 

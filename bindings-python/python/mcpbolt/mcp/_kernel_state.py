@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._http_seam import Requests
+
     from mcp.server.lowlevel import Server
     from mcp.shared.transport_context import TransportContext
 
@@ -18,6 +20,8 @@ class KernelState:
         self.transport = transport
         self.one_way = replace(transport, can_send_request=False)
         self.state: Any = None
+        # The requests of the HTTP application that hands them to the engine, if there is one.
+        self.requests: Requests | None = None
 
     def telling(self, method: str) -> None:
         """Called before a client is sent a notification of that method."""

@@ -23,7 +23,7 @@ from .._errors import HandBack, ProtocolError
 from . import _contents as contents
 from ._handled import Handled, Handler, LazyContext, Result, by_handler
 from ._outgoing import Unsendable, sent
-from ._plan import Direct, Native, Planned, Straight
+from ._plan import Direct, Native, Planned, Straight, asks_its_thread
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
 
@@ -113,7 +113,7 @@ def _tool(server: MCPServer[Any], tool: Tool) -> Native | Direct:
     """Decides how the engine answers calls of a tool."""
     if type(tool) is not Tool or tool.resolved_params:
         return Direct(by_handler)
-    if tool.context_kwarg is not None or contents.unsure(tool.fn):
+    if tool.context_kwarg is not None or contents.unsure(tool.fn) or asks_its_thread(tool.fn):
         return Direct(_with_context(server, tool))
     arguments_of = _arguments(tool.fn_metadata)
     result_of = _result(tool.fn_metadata)

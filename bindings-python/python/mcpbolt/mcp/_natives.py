@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
+import anyio.to_thread
 from pydantic_core import to_json
 
 from .. import _core
 from . import _mcpserver
-from ._handled import Handler
+from ._handled import Handled, Handler, Result
 from ._plan import Direct, Key, Native, Planned
 from ._server import Known, is_fastmcp, is_traced
 
@@ -51,8 +52,10 @@ def _obstacle(known: Known) -> str | None:
 class Natives:
     """The parts of one running server that the engine answers. Changes may come from any thread."""
 
-    def __init__(self, known: Known, catalog: _core.Catalog) -> None:
+    def __init__(self, known: Known, catalog: _core.Catalog, has_contexts: bool = False) -> None:
         self._known = known
+        # Whether requests have contexts of their own, which the engine's threads do not have.
+        self._has_contexts = has_contexts
         self._catalog = catalog
         self._parts = _parts(known)
         self._offered: dict[Key, object] = {}
@@ -61,12 +64,19 @@ class Natives:
         self._changing = Lock()
         # Counts the changes: a list made before a change is not used after it.
         self.version = 0
+        self._watched: list[tuple[object, str]] = []
         if self._parts is not None:
-            watch(known.lowlevel, "middleware", self.changed)
-            watch(known.lowlevel, "_request_handlers", self.changed)
-            for owner, name in self._parts.registries(known.server):
+            own = [(known.lowlevel, "middleware"), (known.lowlevel, "_request_handlers")]
+            self._watched = [*own, *self._parts.registries(known.server)]
+            for owner, name in self._watched:
                 watch(owner, name, self.changed)
             self.changed()
+
+    def close(self) -> None:
+        """Called when the server has ended: gives the containers of its parts back as they were."""
+        for owner, name in self._watched:
+            unwatch(owner, name, self.changed)
+        self._watched.clear()
 
     def doubt(self) -> None:
         """Called when a client is told that a list has changed. With FastMCP the change may apply to that session
@@ -96,6 +106,8 @@ class Natives:
             how = one.how()
             if isinstance(how, str):
                 return
+            if isinstance(how, Native) and self._has_contexts:
+                how = Direct(in_context(how))
             if isinstance(how, Direct):
                 self._withdraw(*key)
                 self._direct[key] = how.handler
@@ -134,8 +146,24 @@ class Natives:
                 self._shown.add((method, revision))
 
 
-def _watched(kind: type[Any], changes: str) -> type[Any]:
-    """Makes a container class that calls its `told` after each change."""
+def in_context(native: Native) -> Handler:
+    """Makes a handler that calls the function in the task of its request, and so in its context."""
+    function, lane = native.function, native.lane
+
+    async def call(handled: Handled) -> Result:
+        params = handled.params
+        given = params["uri"] if handled.method == "resources/read" else to_json(params.get("arguments") or {})
+        if lane == "worker":
+            return await anyio.to_thread.run_sync(function, given, handled.revision)
+        made = function(given, handled.revision)
+        result: bytes = await made if lane == "task" else made
+        return result
+
+    return call
+
+
+def _watching(kind: type[Any], changes: str) -> type[Any]:
+    """Makes a container class that calls each function in its `listeners` after a change."""
 
     def telling(name: str) -> Any:
         change = getattr(kind, name)
@@ -144,7 +172,8 @@ def _watched(kind: type[Any], changes: str) -> type[Any]:
             try:
                 return change(self, *arguments, **named)
             finally:
-                self.told()
+                for listener in [*self.listeners]:
+                    listener()
 
         return method
 
@@ -152,14 +181,37 @@ def _watched(kind: type[Any], changes: str) -> type[Any]:
 
 
 _WATCHED = {
-    dict: _watched(dict, "__setitem__ __delitem__ __ior__ pop popitem clear update setdefault"),
-    list: _watched(list, "__setitem__ __delitem__ __iadd__ append extend insert remove pop clear sort reverse"),
+    dict: _watching(dict, "__setitem__ __delitem__ __ior__ pop popitem clear update setdefault"),
+    list: _watching(list, "__setitem__ __delitem__ __iadd__ append extend insert remove pop clear sort reverse"),
 }
 
 
-def watch(owner: Any, name: str, told: Callable[[], None]) -> None:
-    """Replaces that dict or list of `owner` with one that calls `told` after each change."""
-    plain = getattr(owner, name)
-    watched = next(made for kind, made in _WATCHED.items() if isinstance(plain, kind))(plain)
-    watched.told = told
-    setattr(owner, name, watched)
+def watch(owner: Any, name: str, listener: Callable[[], None]) -> None:
+    """Has a function called after each change of a dict or list of `owner`. While there is any, the container is
+    replaced by one that knows of them."""
+    with _watching_now:
+        plain = getattr(owner, name)
+        if type(plain) in _WATCHED.values():
+            plain.listeners.append(listener)
+            return
+        watched = next(made for kind, made in _WATCHED.items() if isinstance(plain, kind))(plain)
+        watched.listeners, watched.plain = [listener], plain
+        setattr(owner, name, watched)
+
+
+def unwatch(owner: Any, name: str, listener: Callable[[], None]) -> None:
+    """Undoes `watch`. The last one puts the container that was there before back, with what has changed meanwhile."""
+    with _watching_now:
+        watched = getattr(owner, name)
+        if type(watched) not in _WATCHED.values() or listener not in watched.listeners:
+            return
+        watched.listeners.remove(listener)
+        if watched.listeners:
+            return
+        plain = watched.plain
+        plain.clear()
+        (plain.update if isinstance(plain, dict) else plain.extend)(watched)
+        setattr(owner, name, plain)
+
+
+_watching_now = Lock()

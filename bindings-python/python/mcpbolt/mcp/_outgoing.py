@@ -30,6 +30,11 @@ def sent(method: str, revision: str, result: BaseModel) -> bytes:
         raise Unsendable from error
 
 
+def is_unexpected(error: Exception) -> bool:
+    """Whether an exception of a handler is none that the SDK has an error for."""
+    return not isinstance(error, ProtocolError) and handler_exception_to_error_data(error) is None
+
+
 def refusal(error: Exception, method: str, is_alone: bool) -> ErrorData:
     """The error that a client gets for an exception of a handler."""
     if isinstance(error, ProtocolError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, NamedTuple
 
 from ._handled import Handler
@@ -54,3 +56,19 @@ class Planned(NamedTuple):
     name: str | None
     part: object | None
     how: Callable[[], Native | Direct | str]
+
+
+def names_in(function: Any) -> set[str]:
+    """The names that the code of a function uses, with those of the functions within it."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    codes = [] if code is None else [code]
+    names: set[str] = set()
+    for one in codes:
+        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+        names.update(one.co_names, one.co_freevars)
+    return names
+
+
+def asks_its_thread(function: Any) -> bool:
+    """Whether a plain function asks anyio about the call that its thread runs for: the call must have a task, then."""
+    return bool(names_in(function) & {"from_thread", "check_cancelled"})

@@ -1,0 +1,278 @@
+"""Puts the engine behind the HTTP applications of the SDK and FastMCP.
+
+What stands before the session manager stays: uvicorn, routes, middleware of the application, authorization. Handlers
+run in the context of the application's request, and see this request itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, MutableMapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import Context, copy_context
+from functools import wraps
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio
+from mcp.server.transport_security import TransportSecurityMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .. import _core
+from .._asgi import AsgiApp
+from .._serve_options import ServeOptions
+from . import _gate, _said
+
+Scope = MutableMapping[str, Any]
+GRACE = 1.0
+"""Seconds that calls in flight have when the application ends."""
+MARK = b"x-mcpbolt-request"
+"""The header by which a request of the engine is known as one of the application. Those of clients are removed."""
+_SESSION, _VERSION = b"mcp-session-id", b"mcp-protocol-version"
+_HANDSHAKE = frozenset({b"2024-11-05", b"2025-03-26", b"2025-06-18", b"2025-11-25"})
+
+
+class Requests:
+    """The requests of an application that the engine answers now, with their contexts."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._open: dict[bytes, tuple[Scope, Context]] = {}
+
+    def enter(self, scope: Scope) -> bytes:
+        mark = b"%d" % next(self._numbers)
+        self._open[mark] = scope, copy_context()
+        return mark
+
+    def leave(self, mark: bytes) -> None:
+        del self._open[mark]
+
+    def of(self, request: _core.KernelRequest) -> tuple[Scope, Context] | None:
+        """The application's request that brought this one."""
+        head = request.head()
+        marks = [value for name, value in head[2] if name == MARK] if head else []
+        return self._open.get(marks[0]) if marks else None
+
+
+class Joined:
+    """One session manager whose requests the engine answers."""
+
+    def __init__(self, manager: Any, app: AsgiApp, requests: Requests, how: str) -> None:
+        self._guard = TransportSecurityMiddleware(manager.security_settings)
+        self._app = app
+        self._requests = requests
+        # The handshake of a stateless application is answered by every replica of it; the engine has sessions.
+        self._takes_handshakes = not manager.stateless
+        self._takes_alone = how == _gate.ACCELERATED
+        self._owners = Owners(getattr(manager, "max_sessions", None) or 10_000)
+
+    def takes(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Whether the engine answers a request of these headers."""
+        version = next((value for name, value in headers if name == _VERSION), None)
+        return self._takes_handshakes if version is None or version in _HANDSHAKE else self._takes_alone
+
+    async def answer(self, scope: Scope, receive: Any, send: Any) -> None:
+        request = Request(scope)
+        refusal: Response | None = await self._guard.validate_request(request, is_post=scope["method"] == "POST")
+        if refusal is None and not self._owners.let(scope):
+            refusal = Response("Session not found", 404)
+        if refusal is not None:
+            return await refusal(scope, receive, send)
+        mark = self._requests.enter(scope)
+        headers = [(name, value) for name, value in scope["headers"] if name != MARK]
+        try:
+            sent = self._owners.noting(scope, send)
+            await self._app.respond({**scope, "headers": [*headers, (MARK, mark)]}, receive, sent)
+        finally:
+            self._requests.leave(mark)
+
+
+class Owners:
+    """Who opened which session: only the same credential uses it again."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._owners: OrderedDict[bytes, Any] = OrderedDict()
+
+    def let(self, scope: Scope) -> bool:
+        session = next((value for name, value in scope["headers"] if name == _SESSION), None)
+        if session is None:
+            return True
+        return bool(self._owners.get(session) == requestor(scope))
+
+    def noting(self, scope: Scope, send: Any) -> Any:
+        """A `send` that notes the session that a request opens."""
+        who = requestor(scope)
+        if who is None:
+            return send
+
+        async def noted(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                for name, value in message["headers"]:
+                    if name == _SESSION:
+                        self._owners[value] = who
+                        self._owners.move_to_end(value)
+                while len(self._owners) > self._most:
+                    self._owners.popitem(last=False)
+            await send(message)
+
+        return noted
+
+
+def requestor(scope: Scope) -> Any:
+    """The principal of a request that the application has authenticated, as the SDK compares it."""
+    from mcp.server.auth.middleware import bearer_auth
+
+    identify = getattr(bearer_auth, "authorization_context", None)
+    user = scope.get("user")
+    if identify is None or not isinstance(user, bearer_auth.AuthenticatedUser):
+        return None
+    return identify(user)
+
+
+_joined: WeakKeyDictionary[Any, Joined] = WeakKeyDictionary()
+
+
+def join(kind: type[Any], how: str) -> None:
+    """Has the engine answer the requests of all session managers."""
+    begin, run, handle = kind.__init__, kind.run, kind.handle_request
+
+    def __init__(self: Any, *args: Any, **named: Any) -> None:
+        begin(self, *args, **named)
+        # Some releases have a second way in.
+        if (app := getattr(self, "asgi_app", None)) is not None:
+            self.asgi_app = through(self, app)
+
+    async def handle_request(self: Any, scope: Scope, receive: Any, send: Any) -> None:
+        await through(self, lambda *request: handle(self, *request))(scope, receive, send)
+
+    kind.__init__ = wraps(begin)(__init__)
+    kind.handle_request = wraps(handle)(handle_request)
+    kind.run = wraps(run)(running(run, how))
+
+
+def through(manager: Any, own: Callable[..., Any]) -> Callable[..., Any]:
+    """The ASGI application that hands to the engine what it takes, and the rest to the manager's own."""
+
+    async def app(scope: Scope, receive: Any, send: Any) -> None:
+        joined = _joined.get(manager)
+        takes = joined is not None and scope["type"] == "http" and joined.takes(scope["headers"])
+        await (joined.answer if joined and takes else own)(scope, receive, send)
+
+    return app
+
+
+def running(run: Callable[..., Any], how: str) -> Callable[..., Any]:
+    """`run` of a session manager, with the engine within."""
+
+    @asynccontextmanager
+    async def joined(self: Any) -> AsyncIterator[None]:
+        async with run(self), AsyncExitStack() as stack:
+            reason = obstacle(self)
+            if reason is None:
+                await stack.enter_async_context(begun(self, how))
+            else:
+                _said.kept("http", reason)
+            try:
+                yield
+            finally:
+                _joined.pop(self, None)
+
+    return joined
+
+
+def obstacle(manager: Any) -> str | None:
+    """Why the engine answers no request of a manager; `None` if it can."""
+    from ._seams import is_asyncio, unfit
+
+    if not is_asyncio():
+        return "the event loop is not asyncio's"
+    if manager.event_store is not None:
+        return "the program stores events for clients that resume"
+    if getattr(manager, "retry_interval", None) is not None:
+        return "the program closes streams and has clients come back (retry_interval)"
+    if manager.json_response:
+        return "every answer is JSON without events (json_response)"
+    return unfit(manager.app)
+
+
+def options(manager: Any) -> ServeOptions:
+    """The limits of a manager. Hosts and origins are checked before the engine."""
+    return ServeOptions(
+        hosts=["*"],
+        origins=["*"],
+        max_message_bytes=getattr(manager, "max_request_body_size", None),
+        max_sessions=getattr(manager, "max_sessions", None),
+        session_ttl=getattr(manager, "session_idle_timeout", None),
+        sse=False,
+        websocket=False,
+    )
+
+
+@asynccontextmanager
+async def begun(manager: Any, how: str) -> AsyncIterator[None]:
+    """Has the engine answer for a manager while the block runs."""
+    requests = Requests()
+    async with AsyncExitStack() as stack:
+        if how == _gate.ACCELERATED:
+            served = accelerated(manager, requests)
+        else:
+            served = await stack.enter_async_context(carried(manager, requests))
+        app = AsgiApp(served, "*", GRACE, options(manager))
+        await stack.enter_async_context(app.lifespan())
+        _joined[manager] = Joined(manager, app, requests, how)
+        yield
+
+
+def accelerated(manager: Any, requests: Requests) -> Any:
+    from ._seams import owner
+    from ._served import ServedInApplication
+    from ._server import Known
+
+    known = Known(owner(manager.app))
+    served = ServedInApplication(known, "streamable-http", is_accelerated=True)
+    served.state = manager._lifespan_state
+    served.kernel.requests = requests
+    _said.served("http", known.server)
+    return served
+
+
+@asynccontextmanager
+async def carried(manager: Any, requests: Requests) -> AsyncIterator[Any]:
+    """A server whose sessions are the SDK's, one for each of the engine's."""
+    from ._carried import Carried, Link
+
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def session(link: Link) -> None:
+        try:
+            await manager.app.run(link.reading, link.writing, manager.app.create_initialization_options())
+        except Exception:
+            import logging
+
+            logging.getLogger(__name__).exception("a session has failed")
+        finally:
+            link.give_up()
+
+    def opened(link: Link, request: _core.KernelRequest) -> None:
+        found = requests.of(request)
+        context = found[1] if found else copy_context()
+        task = context.run(asyncio.get_running_loop().create_task, session(link))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    def scope_of(request: _core.KernelRequest) -> Scope | None:
+        found = requests.of(request)
+        return found[0] if found else None
+
+    _said.carried("http")
+    try:
+        yield Carried(manager.app.name, opened, scope_of)
+    finally:
+        for task in tasks:
+            task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,174 @@
+"""Puts the engine where the SDK's servers meet their transport: stdin and stdout, and the HTTP application.
+
+FastMCP serves through the same three places. Each function replaces what one module of the SDK has:
+
+    stdio      `stdio_server`: its streams are the engine's, or lead to it
+    lowlevel   `Server.run`: a server that is given these streams runs on the engine, accelerated
+    http       `StreamableHTTPSessionManager`: the engine answers what the application hands to it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+import anyio
+
+from . import _gate, _said
+
+GRACE = 1.0
+"""Seconds that calls in flight have when stdin ends. By themselves the packages cancel them."""
+
+
+def join(name: str, module: ModuleType) -> None:
+    """Replaces the transport in that module, if its release is known."""
+    how = _gate.known("mcp")
+    if how is None:
+        return _said.untouched("mcp")
+    if name == "stdio":
+        replace(module, "stdio_server", (carried_stdio if how == _gate.CARRIED else led_stdio)(module.stdio_server))
+    elif name == "lowlevel" and how == _gate.ACCELERATED:
+        module.Server.run = run_on_engine(module.Server.run)
+    elif name == "http":
+        from . import _http_seam
+
+        _http_seam.join(module.StreamableHTTPSessionManager, how)
+
+
+def replace(module: ModuleType, name: str, new: Any) -> None:
+    """Replaces a function, also where other modules have imported it already."""
+    old = getattr(module, name)
+    for one in [*sys.modules.values()]:
+        if vars(one).get(name) is old if isinstance(one, ModuleType) else False:
+            setattr(one, name, new)
+
+
+def is_asyncio() -> bool:
+    """Whether the running event loop is asyncio's."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def obstacle(stdin: object, stdout: object) -> str | None:
+    """Why the engine cannot serve stdin and stdout; `None` if it can."""
+    if stdin or stdout:
+        return "the program has streams of its own"
+    if not is_asyncio():
+        return "the event loop is not asyncio's"
+    return None
+
+
+def carried_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`stdio_server` whose messages the engine reads, checks and writes, and any session answers."""
+
+    @asynccontextmanager
+    @wraps(original)
+    async def stdio_server(stdin: Any = None, stdout: Any = None) -> AsyncIterator[Any]:
+        reason = obstacle(stdin, stdout)
+        if reason is not None:
+            _said.kept("stdio", reason)
+            async with original(stdin, stdout) as streams:
+                yield streams
+            return
+        from .. import _core, _loop
+        from .._event_loop import at_last
+        from .._running import stray_output
+        from ._carried import Carried
+
+        carried = Carried("stdio")
+
+        def start(interpreter: Any) -> Any:
+            return _core.Serving.stdio(carried._catalog(), interpreter, GRACE, False)
+
+        with stray_output():
+            async with _loop.running(carried, start) as (serving, ended):
+                _said.carried("stdio")
+                try:
+                    yield carried.link.reading, carried.link.writing
+                finally:
+                    carried.link.give_up()
+                    serving.stop()
+                    await at_last(ended)
+
+    return stdio_server
+
+
+def led_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`stdio_server` whose streams lead a server to the engine. Anything else that uses them finds the SDK's own."""
+
+    @asynccontextmanager
+    @wraps(original)
+    async def stdio_server(stdin: Any = None, stdout: Any = None) -> AsyncIterator[Any]:
+        reason = obstacle(stdin, stdout)
+        if reason is not None:
+            _said.kept("stdio", reason)
+            async with original(stdin, stdout) as streams:
+                yield streams
+            return
+        from ._led import Led
+
+        async with Led(original) as led:
+            yield led.reading, led.writing
+
+    return stdio_server
+
+
+def run_on_engine(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Server.run` that has the engine serve, if the streams lead there."""
+
+    @wraps(original)
+    async def run(
+        self: Any, read_stream: Any, write_stream: Any, initialization_options: Any, *args: Any, **named: Any
+    ) -> None:
+        from ._led import of
+
+        led = of(read_stream, write_stream)
+        if led is None:
+            return await original(self, read_stream, write_stream, initialization_options, *args, **named)  # type: ignore[no-any-return]
+        reason = unfit(self)
+        if reason is not None:
+            _said.kept("stdio", reason)
+            async with led.originals() as (reading, writing):
+                return await original(self, reading, writing, initialization_options, *args, **named)  # type: ignore[no-any-return]
+        from .. import _loop
+        from ._served import ServedWithin
+        from ._server import Known
+
+        known = Known(owner(self))
+        served = ServedWithin(known, "stdio", is_accelerated=True, options=initialization_options)
+        _said.served("stdio", known.server)
+        if not (any(args) or any(named.values())):
+            return await _loop.serve(served, GRACE, own=False)
+        # `raise_exceptions`: the exception leaves the task group in which the SDK runs its handlers.
+        served.kernel.failed = asyncio.get_running_loop().create_future()
+        async with anyio.create_task_group():
+            await _loop.serve(served, GRACE, False, served.kernel.failed)
+
+    return run
+
+
+def owner(lowlevel: Any) -> Any:
+    """The `MCPServer` or `FastMCP` around a low-level server, or that server itself."""
+    for method in ("tools/list", "tools/call"):
+        entry = lowlevel.get_request_handler(method)
+        found = getattr(getattr(entry, "handler", None), "__self__", None)
+        if found is not None and lowlevel in (getattr(found, name, None) for name in ("_lowlevel_server", "_mcp_server")):
+            return found
+    return lowlevel
+
+
+def unfit(server: Any) -> str | None:
+    """Why a server runs as by itself; `None` if it need not."""
+    is_fastmcp = any(base.__module__.split(".")[0] == "fastmcp" for base in type(server).__mro__)
+    if not is_fastmcp or _gate.known("fastmcp") == _gate.ACCELERATED:
+        return None
+    _said.untouched("fastmcp")
+    return _gate.unfit("fastmcp")
