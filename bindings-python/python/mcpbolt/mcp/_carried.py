@@ -77,7 +77,7 @@ class Link:
     def send(self, message: Any, metadata: Any) -> None:
         """Takes a message of the session."""
         message = getattr(message, "root", message)
-        related = self.open.get(getattr(metadata, "related_request_id", None))
+        related = self._related(getattr(metadata, "related_request_id", None))
         if isinstance(message, types.JSONRPCResponse):
             if (request := self.open.pop(message.id, None)) is not None:
                 request.answer(message.result)
@@ -89,6 +89,13 @@ class Link:
             self._ask(message, related)
         elif self.wire is not None:
             (related or self.wire).notify(message.method, message.params)
+
+    def _related(self, id: Any) -> _core.KernelRequest | None:
+        """The open request that a message belongs to. Some sessions name it by its id as text."""
+        if id is None:
+            return None
+        found = self.open.get(id)
+        return found or next((request for one, request in self.open.items() if str(one) == str(id)), None)
 
     def _ask(self, message: Any, related: _core.KernelRequest | None) -> None:
         """Sends a request of the session to the client; its answer is a message for the session."""

@@ -188,6 +188,10 @@ def _with_context(server: FastMCP[Any], tool: FunctionTool) -> Handler:
                     value = await tool._run_body(adapter, is_async, arguments, strict=None)
                     return _sent(tool.convert_result(value), handled.revision)
         except Exception as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError) and cause.title == adapter.validator.title:
+                # The arguments are wrong, and the function has not run.
+                raise HandBack from None
             return _failed(server, tool, error)
 
     return call

@@ -171,7 +171,7 @@ def running(run: Callable[..., Any], how: str) -> Callable[..., Any]:
     @asynccontextmanager
     async def joined(self: Any) -> AsyncIterator[None]:
         async with run(self), AsyncExitStack() as stack:
-            reason = obstacle(self)
+            reason = obstacle(self, how)
             if reason is None:
                 await stack.enter_async_context(begun(self, how))
             else:
@@ -184,7 +184,7 @@ def running(run: Callable[..., Any], how: str) -> Callable[..., Any]:
     return joined
 
 
-def obstacle(manager: Any) -> str | None:
+def obstacle(manager: Any, how: str) -> str | None:
     """Why the engine answers no request of a manager; `None` if it can."""
     from ._seams import is_asyncio, unfit
 
@@ -196,7 +196,7 @@ def obstacle(manager: Any) -> str | None:
         return "the program closes streams and has clients come back (retry_interval)"
     if manager.json_response:
         return "every answer is JSON without events (json_response)"
-    return unfit(manager.app)
+    return unfit(manager.app, how)
 
 
 def options(manager: Any) -> ServeOptions:

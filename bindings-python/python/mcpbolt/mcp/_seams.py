@@ -133,7 +133,7 @@ def run_on_engine(original: Callable[..., Any]) -> Callable[..., Any]:
         led = of(read_stream, write_stream)
         if led is None:
             return await original(self, read_stream, write_stream, initialization_options, *args, **named)  # type: ignore[no-any-return]
-        reason = unfit(self)
+        reason = unfit(self, _gate.ACCELERATED)
         if reason is not None:
             _said.kept("stdio", reason)
             async with led.originals() as (reading, writing):
@@ -165,10 +165,11 @@ def owner(lowlevel: Any) -> Any:
     return lowlevel
 
 
-def unfit(server: Any) -> str | None:
-    """Why a server runs as by itself; `None` if it need not."""
+def unfit(server: Any, how: str) -> str | None:
+    """Why the engine cannot do that for a low-level server; `None` if it can. The SDK itself is of a known release."""
     is_fastmcp = any(base.__module__.split(".")[0] == "fastmcp" for base in type(server).__mro__)
-    if not is_fastmcp or _gate.known("fastmcp") == _gate.ACCELERATED:
+    if not is_fastmcp or _gate.known("fastmcp") in (how, _gate.ACCELERATED):
         return None
-    _said.untouched("fastmcp")
+    if _gate.known("fastmcp") is None:
+        _said.untouched("fastmcp")
     return _gate.unfit("fastmcp")
