@@ -1,8 +1,7 @@
 //! Converts the arguments of a call to those that its function takes.
 
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyString};
+use pyo3::types::{PyDict, PyString};
 
 use crate::exceptions::errors;
 use crate::read;
@@ -10,36 +9,28 @@ use crate::target::Target;
 
 /// Parses the arguments of a tool or a prompt.
 pub fn given<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyDict>> {
-    read::object(py, json).map_err(|error| invalid(py, &error))
+    let invalid = |error: PyErr| invalid(py, &format!("invalid arguments: {}", error.value(py)));
+    read::object(py, json).map_err(invalid)
 }
 
-/// Converts arguments to the types of the function's parameters, and adds the context.
+/// Makes the arguments that the function is called with, without the context.
+///
+/// # Errors
+/// `InvalidArguments`, whose text the caller may see.
 pub fn fitted<'py>(
     py: Python<'py>,
     target: &Target,
-    mut arguments: Bound<'py, PyDict>,
-    context: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    given: Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    for name in &target.integers {
-        // In JSON Schema and JavaScript, 1.0 is an integer.
-        if let Some(value) = arguments
-            .get_item(name)?
-            .filter(|v| v.is_exact_instance_of::<PyFloat>())
-        {
-            arguments.set_item(name, value.call_method0(intern!(py, "__int__"))?)?;
-        }
+    match (&target.plain, &target.prepare) {
+        (Some(plain), _) if plain.take(&given) => Ok(given),
+        (_, Some(prepare)) => Ok(prepare.bind(py).call1((given,))?.cast_into()?),
+        (_, None) => taken(py, given, &target.parameters),
     }
-    if let Some(prepare) = &target.prepare {
-        arguments = prepare.bind(py).call1((arguments,))?.cast_into()?;
-    }
-    if let Some(name) = &target.context {
-        arguments.set_item(name.bind(py), context()?)?;
-    }
-    Ok(arguments)
 }
 
 /// The arguments that the function has parameters for; others, if the schema allows them, are dropped.
-pub fn taken<'py>(
+fn taken<'py>(
     py: Python<'py>,
     given: Bound<'py, PyDict>,
     parameters: &[Py<PyString>],
@@ -60,15 +51,10 @@ pub fn taken<'py>(
     Ok(taken)
 }
 
-fn invalid(py: Python<'_>, error: &PyErr) -> PyErr {
-    match errors(py) {
-        Ok(errors) => {
-            let text = format!("invalid arguments: {}", error.value(py));
-            match errors.tool_error.bind(py).call1((text,)) {
-                Ok(error) => PyErr::from_value(error),
-                Err(error) => error,
-            }
-        }
+/// `InvalidArguments` with that text.
+pub fn invalid(py: Python<'_>, why: &str) -> PyErr {
+    match errors(py).and_then(|errors| errors.invalid_arguments.bind(py).call1((why,))) {
+        Ok(error) => PyErr::from_value(error),
         Err(error) => error,
     }
 }

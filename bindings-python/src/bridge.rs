@@ -122,6 +122,11 @@ impl Executor for Bridge {
         self._ending.is_none() && session.is_some_and(|session| session.is_idle())
     }
 
+    fn checks_arguments(&mut self, operation: Operation, _len: usize) -> bool {
+        let target = self.view.get().handlers.get(operation);
+        target.is_some_and(|target| target.prepare.is_some())
+    }
+
     fn run(&mut self, batch: Batch) {
         let (session, offer) = (&self.session, self.view.get());
         let hub = &session.hub;

@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::arguments::{fitted, given, taken};
+use crate::arguments::{fitted, given};
 use crate::context::Context;
 use crate::pending::{self, Pending};
 use crate::read;
@@ -72,12 +72,13 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
             variables
         }
         Operation::CallTool(_) | Operation::GetPrompt(_) => {
-            let given = given(py, message.arguments().unwrap_or("{}"))?;
-            taken(py, given, &target.parameters)?
+            given(py, message.arguments().unwrap_or("{}"))?
         }
         _ => PyDict::new(py),
     };
-    fitted(py, target, arguments, || {
-        Ok(Bound::new(py, Context::begin(py, work)?)?.into_any())
-    })
+    let arguments = fitted(py, target, arguments)?;
+    if let Some(name) = &target.context {
+        arguments.set_item(name, Context::begin(py, work)?)?;
+    }
+    Ok(arguments)
 }

@@ -62,7 +62,7 @@ impl Catalog {
             registry.set_policy(Arc::new(policy));
         }
         for entry in entries.into_iter().chain(given.completion) {
-            let (listed, target) = entry.read()?;
+            let (listed, target) = entry.read(py)?;
             targets.insert(listed.register(&mut registry).map_err(wrong)?, target);
         }
         let looked_at = given.looked_at.iter().map(String::as_str);
@@ -100,8 +100,8 @@ impl Catalog {
     }
 
     /// Adds an entry, on all connections.
-    fn add(&self, entry: Entry) -> PyResult<()> {
-        let (listed, target) = entry.read()?;
+    fn add(&self, py: Python<'_>, entry: Entry) -> PyResult<()> {
+        let (listed, target) = entry.read(py)?;
         let added = self.shared.live.change(|mut registry, mut targets| {
             targets.insert(listed.register(&mut registry)?, target);
             Ok((registry, targets))

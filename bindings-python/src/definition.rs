@@ -9,6 +9,7 @@ use mcpbolt::settings::{PromptDefinition, ResourceDefinition, Seconds, ToolDefin
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::plain::{Parameters, Returns};
 use crate::settings::{read, wrong};
 use crate::target::{Lane, Target};
 
@@ -23,7 +24,10 @@ pub struct Entry {
     parameters: Vec<Py<PyString>>,
     context: Option<Py<PyString>>,
     prepare: Option<Py<PyAny>>,
-    integers: Vec<Py<PyString>>,
+    /// Whether all parameters have plain types.
+    is_plain: bool,
+    /// For a plain type of the return value: whether structured content has it as its member `result`.
+    wraps: Option<bool>,
     lower: Py<PyAny>,
     is_looked_at: bool,
 }
@@ -42,13 +46,20 @@ impl Entry {
     ///
     /// # Errors
     /// The definition is not valid.
-    pub fn read(self) -> PyResult<(Listed, Target)> {
+    pub fn read(self, py: Python<'_>) -> PyResult<(Listed, Target)> {
         let (mut takes_tasks, mut is_checked, mut template) = (false, false, None);
+        let (mut plain, mut returns) = (None, None);
         let listed = match self.kind.as_str() {
             "tool" => {
                 let tool = read::<ToolDefinition<Seconds>>(&self.json)?;
                 takes_tasks = tool.task_support != TaskSupport::Forbidden;
                 is_checked = tool.output_schema.is_some();
+                if let Some(schema) = tool.input_schema.as_ref().filter(|_| self.is_plain) {
+                    plain = Parameters::of(py, schema.get(), &self.parameters)?;
+                }
+                if let (Some(schema), Some(wraps)) = (&tool.output_schema, self.wraps) {
+                    returns = Returns::of(schema.get(), wraps);
+                }
                 Listed::Tool(tool.into())
             }
             "resource" => Listed::Resource(read::<ResourceDefinition>(&self.json)?.into()),
@@ -69,7 +80,8 @@ impl Entry {
             parameters: self.parameters,
             context: self.context,
             prepare: self.prepare,
-            integers: self.integers,
+            plain,
+            returns,
             lower: self.lower,
             is_looked_at: self.is_looked_at,
             is_native: false,

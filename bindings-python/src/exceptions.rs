@@ -79,6 +79,7 @@ pub fn round_over(py: Python<'_>) -> PyErr {
 /// The exceptions that handlers raise on purpose.
 pub struct Errors {
     pub tool_error: Py<PyAny>,
+    pub invalid_arguments: Py<PyAny>,
     pub action_error: Py<PyAny>,
     pub hand_back: Py<PyAny>,
     pub not_found: Py<PyAny>,
@@ -92,6 +93,7 @@ pub fn errors(py: Python<'_>) -> PyResult<&Errors> {
         let class = |name| module.getattr(name).map(Bound::unbind);
         Ok(Errors {
             tool_error: class("ToolError")?,
+            invalid_arguments: class("InvalidArguments")?,
             action_error: class("ActionError")?,
             hand_back: class("HandBack")?,
             not_found: class("ResourceNotFound")?,

@@ -47,6 +47,7 @@ mod outbox;
 mod outcome;
 mod panics;
 mod pending;
+mod plain;
 mod questions;
 mod read;
 mod relay;

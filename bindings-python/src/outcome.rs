@@ -4,6 +4,7 @@ use mcpbolt::connection::{Operation, ResultWriter};
 use mcpbolt::handler::HandlerError;
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
+use mcpbolt::message::Dialect;
 use mcpbolt::server::{IntoToolResult, ToolResult};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -172,8 +173,16 @@ fn refuse(work: &Work, outbox: &Outbox, failure: &Failure) -> usize {
 }
 
 fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usize {
-    if let Some(failure) = Failure::protocol(py, error, "") {
-        return refuse(work, outbox, &failure);
+    let (reply, config) = (&work.call.reply, work.session.handle.config());
+    let is_read = config.profile.arguments_are_tool_errors(reply.revision());
+    let failure = Failure::protocol(py, error, "");
+    // R-TOL-05
+    let of_arguments =
+        |failure: &Failure| matches!(failure.code, Code::Of(ErrorKind::ToolArguments));
+    if let Some(failure) = &failure
+        && !(of_arguments(failure) && is_read && reply.dialect() == Dialect::Rpc)
+    {
+        return refuse(work, outbox, failure);
     }
     if let Some(error) = typed(py, error) {
         // An action error is a result that the model reads.
@@ -214,7 +223,7 @@ pub fn misfit(
     number: u32,
     made: &ToolAnswer<'_>,
 ) -> Option<String> {
-    if !target.is_checked {
+    if !target.is_checked || made.fits() {
         return None;
     }
     let result = ToolResult {
@@ -258,6 +267,10 @@ impl Failure {
                 data: String::from_utf8(data).ok(),
                 ..Self::of(ErrorKind::ResourceNotFound, "resource not found")
             });
+        }
+        if error.is_instance(py, errors.invalid_arguments.bind(py)) {
+            let text = error.value(py).str().ok()?.to_string_lossy().into_owned();
+            return Some(Self::of(ErrorKind::ToolArguments, text));
         }
         if !error.is_instance(py, errors.protocol_error.bind(py)) {
             return None;

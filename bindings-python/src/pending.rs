@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::arguments;
 use crate::context::Context;
-use crate::exceptions::{errors, exception};
+use crate::exceptions::exception;
 use crate::outcome;
 use crate::result_cache::{CachedCall, Results};
 use crate::session::{Session, Work};
@@ -27,17 +27,21 @@ pub struct Pending {
     number: u32,
     context: Py<Context>,
     arguments: String,
+    /// The arguments that the function takes, without the context.
+    fitted: Py<PyDict>,
 }
 
 impl Pending {
     pub fn of(py: Python<'_>, work: &Work, number: u32) -> PyResult<Self> {
-        let message = work.call.message.as_ref();
+        let arguments = work.call.message.as_ref().arguments().unwrap_or("{}");
+        let given = arguments::given(py, arguments)?;
         Ok(Self {
+            fitted: arguments::fitted(py, &work.target, given)?.unbind(),
             target: work.target.clone(),
             session: work.session.clone(),
             number,
             context: Py::new(py, Context::begin(py, work)?)?,
-            arguments: message.arguments().unwrap_or("{}").to_owned(),
+            arguments: arguments.to_owned(),
         })
     }
 }
@@ -54,16 +58,19 @@ impl Pending {
         arguments::given(py, &self.arguments)
     }
 
-    /// Returns the same call with other arguments, which must be valid against the tool's schema too.
+    /// Returns the same call with other arguments, which must be valid too.
     fn cleaned(&self, py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Self> {
         let arguments = write::json(arguments)?;
-        let catalog = &self.session.hub.served;
-        let registry = catalog.live.snapshot().registry;
-        if let Err(why) = registry.check_arguments(self.number, &arguments) {
-            let error = errors(py)?.action_error.bind(py);
-            return Err(PyErr::from_value(error.call1(("VALIDATION_ERROR", why))?));
+        if self.target.prepare.is_none() {
+            let catalog = &self.session.hub.served;
+            let registry = catalog.live.snapshot().registry;
+            if let Err(why) = registry.check_arguments(self.number, &arguments) {
+                return Err(arguments::invalid(py, &why));
+            }
         }
+        let given = arguments::given(py, &arguments)?;
         Ok(Self {
+            fitted: arguments::fitted(py, &self.target, given)?.unbind(),
             target: self.target.clone(),
             session: self.session.clone(),
             number: self.number,
@@ -92,7 +99,8 @@ impl Pending {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.context)
+        visit.call(&self.context)?;
+        visit.call(&self.fitted)
     }
 
     /// The arguments that the function takes. Raises `RequestCancelled` if the call was cancelled
@@ -101,9 +109,11 @@ impl Pending {
         if self.context.get().inner.is_cancelled() {
             return Err(exception(py, &RequestError::Cancelled(None)));
         }
-        let arguments = arguments::taken(py, self.arguments(py)?, &self.target.parameters)?;
-        let context = || Ok(self.context.bind(py).clone().into_any());
-        arguments::fitted(py, &self.target, arguments, context)
+        let arguments = self.fitted.bind(py).copy()?;
+        if let Some(name) = &self.target.context {
+            arguments.set_item(name, &self.context)?;
+        }
+        Ok(arguments)
     }
 }
 

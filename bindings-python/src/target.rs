@@ -10,6 +10,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::plain::{Parameters, Returns};
 use crate::straight::Straight;
 
 /// Where a function runs.
@@ -49,10 +50,13 @@ pub struct Target {
     pub parameters: Vec<Py<PyString>>,
     /// The parameter that takes the context.
     pub context: Option<Py<PyString>>,
-    /// Converts the arguments to the types of the parameters; `None` if no argument needs it.
+    /// Validates arguments and converts them to the types of the parameters; `None` if the engine checks
+    /// them against the tool's schema, and none needs conversion.
     pub prepare: Option<Py<PyAny>>,
-    /// The parameters with the hint `int`.
-    pub integers: Vec<Py<PyString>>,
+    /// The types of the parameters, if all are plain: arguments of these types need no `prepare`.
+    pub plain: Option<Parameters>,
+    /// The type of the return value, if it is plain: values of this type need no `lower`.
+    pub returns: Option<Returns>,
     /// Converts the function's return value to a result.
     pub lower: Py<PyAny>,
     /// Whether it is a tool wrapped in hooks, a cache or `Steps`, which takes a `Pending` instead of its
@@ -96,7 +100,8 @@ impl Target {
             parameters: Vec::new(),
             context: None,
             prepare: None,
-            integers: Vec::new(),
+            plain: None,
+            returns: None,
             lower: py.None(),
             is_looked_at: false,
             is_native: true,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mcpbolt::connection::ResultWriter;
+use mcpbolt::json::string;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::blocks::{append_text, fitted, write_text};
 use crate::target::Target;
@@ -12,8 +13,8 @@ use crate::write;
 
 /// A tool's return value.
 pub enum ToolAnswer<'py> {
-    /// Text, the most frequent value.
-    Text(Bound<'py, PyString>),
+    /// Text, the most frequent value; and whether it is structured content, too.
+    Text(Bound<'py, PyString>, bool),
     /// Any other value, converted.
     Lowered(Lowered),
     /// A result that was converted before.
@@ -27,20 +28,28 @@ pub struct Lowered {
     structured: Option<String>,
     meta: Option<String>,
     is_error: bool,
+    /// Whether the value is known to be valid against the tool's output schema.
+    fits: bool,
 }
 
 impl<'py> ToolAnswer<'py> {
     pub fn of(target: &Target, value: Bound<'py, PyAny>) -> PyResult<Self> {
+        let plain = target.returns.as_ref();
         let value = match value.cast_into_exact::<PyString>() {
-            Ok(text) if target.is_checked => text.into_any(),
-            Ok(text) => {
+            Ok(text) if plain.is_some_and(|plain| plain.takes_text()) || !target.is_checked => {
                 // A lone surrogate is an error of the function, found here.
                 text.to_str()?;
-                return Ok(Self::Text(text));
+                return Ok(Self::Text(text, target.is_checked));
             }
+            Ok(text) => text.into_any(),
             Err(other) => other.into_inner(),
         };
-        if value.is_exact_instance_of::<PyDict>() {
+        if let Some(plain) = plain
+            && let Some(value) = plain.kind.returned(value.clone())
+        {
+            return Lowered::plain(&value, plain.wraps).map(Self::Lowered);
+        }
+        if !target.is_checked && value.is_exact_instance_of::<PyDict>() {
             let structured = Some(write::json(&value)?);
             return Ok(Self::Lowered(Lowered {
                 structured,
@@ -61,7 +70,13 @@ impl<'py> ToolAnswer<'py> {
             structured: part(1)?,
             meta: part(2)?,
             is_error: lowered.get_item(3)?.is_truthy()?,
+            fits: false,
         }))
+    }
+
+    /// Whether the value is known to be valid against the tool's output schema.
+    pub fn fits(&self) -> bool {
+        self.lowered().is_none_or(|lowered| lowered.fits)
     }
 
     pub fn is_error(&self) -> bool {
@@ -75,7 +90,7 @@ impl<'py> ToolAnswer<'py> {
 
     fn lowered(&self) -> Option<&Lowered> {
         match self {
-            Self::Text(_) => None,
+            Self::Text(..) => None,
             Self::Lowered(lowered) => Some(lowered),
             Self::Made(lowered) => Some(lowered),
         }
@@ -83,7 +98,15 @@ impl<'py> ToolAnswer<'py> {
 
     pub fn write(&self, result: &mut ResultWriter<'_>) {
         match self {
-            Self::Text(text) => write_text(result, text.to_str().unwrap_or_default(), false),
+            Self::Text(text, is_structured) => {
+                let text = text.to_str().unwrap_or_default();
+                write_text(result, text, false);
+                if *is_structured && result.revision().rules().structured_content {
+                    result.with("structuredContent", |out| {
+                        wrap(out, |out| string::append(out, text))
+                    });
+                }
+            }
             Self::Lowered(lowered) => lowered.write(result),
             Self::Made(lowered) => lowered.write(result),
         }
@@ -92,11 +115,13 @@ impl<'py> ToolAnswer<'py> {
     /// Converts the value for the result cache.
     pub fn into_lowered(self) -> Arc<Lowered> {
         match self {
-            Self::Text(text) => {
-                let mut content = Vec::new();
-                append_text(&mut content, text.to_str().unwrap_or_default());
+            Self::Text(text, is_structured) => {
+                let text = text.to_str().unwrap_or_default();
                 Arc::new(Lowered {
-                    content: String::from_utf8(content).ok(),
+                    content: Some(text_block(text)),
+                    structured: is_structured
+                        .then(|| written(|out| wrap(out, |out| string::append(out, text)))),
+                    fits: true,
                     ..Lowered::default()
                 })
             }
@@ -106,7 +131,57 @@ impl<'py> ToolAnswer<'py> {
     }
 }
 
+/// Appends an object with a value as its member `result`.
+fn wrap(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(b"{\"result\":");
+    write(out);
+    out.push(b'}');
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// A `content` array with one text block.
+fn text_block(text: &str) -> String {
+    written(|out| append_text(out, text))
+}
+
+/// A `content` array with a text block for each item of a list; `None` if some item is not text.
+fn text_blocks(list: &Bound<'_, PyList>) -> Option<String> {
+    let mut blocks = Vec::with_capacity(list.len());
+    for item in list {
+        let text = item.cast_into_exact::<PyString>().ok()?;
+        blocks.push(text_block(text.to_str().ok()?));
+    }
+    // Each is an array of one block.
+    let blocks: Vec<_> = blocks.iter().map(|one| &one[1..one.len() - 1]).collect();
+    Some(format!("[{}]", blocks.join(",")))
+}
+
 impl Lowered {
+    /// Converts a value of the plain type that the tool's return hint says.
+    fn plain(value: &Bound<'_, PyAny>, wraps: bool) -> PyResult<Self> {
+        let json = write::json(value)?;
+        let mut content = None;
+        if value.is_none() {
+            content = Some("[]".to_owned());
+        } else if let Ok(list) = value.cast_exact::<PyList>() {
+            content = text_blocks(list);
+        }
+        Ok(Self {
+            content: content.or_else(|| wraps.then(|| text_block(&json))),
+            structured: Some(match wraps {
+                true => format!("{{\"result\":{json}}}"),
+                false => json,
+            }),
+            fits: true,
+            ..Self::default()
+        })
+    }
+
     /// The memory that the result takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         let parts = [&self.content, &self.structured, &self.meta];

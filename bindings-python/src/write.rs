@@ -88,7 +88,7 @@ fn append_at(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: usize) -> PyRes
     } else if let Ok(float) = value.cast::<PyFloat>() {
         append_float(out, float.value())
     } else {
-        append_at(out, &plain(value)?, depth + 1)
+        append_at(out, &jsonable(value)?, depth + 1)
     }
 }
 
@@ -112,6 +112,7 @@ fn append_float(out: &mut Vec<u8>, value: f64) -> PyResult<()> {
 }
 
 fn append_dict(out: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<()> {
+    let start = out.len();
     out.push(b'{');
     let len = dict.len();
     let mut items = dict.iter();
@@ -128,10 +129,10 @@ fn append_dict(out: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: usize) -> PyR
         }
         match key.cast::<PyString>() {
             Ok(key) => string::append(out, key.to_str()?),
+            // Numbers, dates and the like become strings.
             Err(_) => {
-                return Err(PyTypeError::new_err(
-                    "the keys of a JSON object are strings",
-                ));
+                out.truncate(start);
+                return append_at(out, &jsonable(dict)?, depth + 1);
             }
         }
         out.push(b':');
@@ -162,9 +163,9 @@ fn append_items<'py>(
 }
 
 /// Converts dataclasses, pydantic models, dates and the like to JSON-serializable values.
-fn plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    static PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    PLAIN
-        .import(value.py(), "mcpbolt._plain", "plain")?
+fn jsonable<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static JSONABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    JSONABLE
+        .import(value.py(), "mcpbolt._jsonable", "jsonable")?
         .call1((value,))
 }

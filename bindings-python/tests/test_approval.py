@@ -157,7 +157,7 @@ async def test_so_is_an_action(kinds: list[str]) -> None:
     """R-S14-05"""
     async with client([sys.executable, "-c", SERVER, *kinds], opening="actions") as caller:
         for tool in ("erase", "wipe", "format"):
-            assert (await caller.action(tool, {"path": " ok\n"})).data == {"content": [{"type": "text", "text": "ok"}]}
+            assert (await caller.action(tool, {"path": " ok\n"})).data == {"result": "ok"}
             for path, why in WHY.items():
                 with pytest.raises(ActionError, match=why.format(tool)) as raised:
                     await caller.action(tool, {"path": path})

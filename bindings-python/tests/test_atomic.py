@@ -201,7 +201,7 @@ async def test_private_results_are_for_who_asked_behind_who_approves() -> None:
         for key, of in [("k-alice", "a"), ("k-bob", " a"), ("k-alice", "a "), ("k-bob", "a")]:
             auth = {"auth": {"type": "api_key", "key": key}}
             data = (await actor.action("mine", {"of": of}, metadata=auth)).data
-            assert data["content"][0]["text"] == f"a of key:{key[2:]}"
+            assert data["result"] == f"a of key:{key[2:]}"
     assert runs == ["key:alice", "key:bob"] and asked == ["a"] * 4
     async with Client(offer(None)) as caller:
         for _ in range(2):

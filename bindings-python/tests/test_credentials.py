@@ -103,7 +103,7 @@ async def test_who_asks_over_http_is_known_by_headers() -> None:
                 if may_write:
                     assert (await caller.call_tool("note.write")).text == f"{name} True"
             async with Client(address, auth=carried(auth), opening="actions") as caller:
-                assert (await caller.action("note.read")).data["content"][0]["text"] == f"{name} {may_write}"
+                assert (await caller.action("note.read")).data["result"] == f"{name} {may_write}"
                 if not may_write:
                     with pytest.raises(ActionError) as raised:
                         await caller.action("note.write", retry=ONCE)
@@ -178,7 +178,7 @@ async def test_who_asks_on_stdin_says_so_with_each_request() -> None:
             meta = {"auth": auth}
             assert (await caller.call_tool("note.read", meta=meta)).text == f"{name} {may_write}"
             data = (await actor.action("note.read", metadata=meta)).data
-            assert data["content"][0]["text"] == f"{name} {may_write}"
+            assert data["result"] == f"{name} {may_write}"
             if may_write:
                 assert (await caller.call_tool("note.write", meta=meta)).text == f"{name} True"
                 continue

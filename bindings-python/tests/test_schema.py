@@ -1,18 +1,24 @@
-"""The schemas made from type hints."""
+"""Schemas of signatures, and what is refused when they are registered."""
 
 from __future__ import annotations
 
+import functools
 import json
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Optional, TypedDict, Union
+from dataclasses import dataclass, field, make_dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
 
 import pydantic
 import pytest
+from pydantic import Field
 
-from mcpbolt import Client, Server
-from mcpbolt._schema import describe
+from mcpbolt import Client, Message, Server
+from mcpbolt._returned import Returned
 from mcpbolt._signature import Signature
 from support import coroutine
+
+if TYPE_CHECKING:
+    from mcpbolt import Context, Steps
 
 
 @dataclass
@@ -25,48 +31,205 @@ class Movie(TypedDict, total=False):
     title: str
 
 
+class Shelf(TypedDict):
+    movie: Movie
+
+
 class Model(pydantic.BaseModel):
     name: str
-    size: int = pydantic.Field(gt=0)
+    size: int = Field(gt=0)
 
 
-@pytest.mark.parametrize(
-    ("hint", "schema"),
-    [
-        (str, {"type": "string"}),
-        (Any, {}),
-        (list[int], {"type": "array", "items": {"type": "integer"}}),
-        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
-        (dict[str, Any], {"type": "object"}),
-        (Optional[str], {"type": ["string", "null"]}),
-        (Union[int, list[str]], {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]}),
-        (Literal["a", 1], {"enum": ["a", 1]}),
-        (Annotated[int, "how many"], {"type": "integer", "description": "how many"}),
-        (Annotated[int, {"minimum": 1}], {"type": "integer", "minimum": 1}),
-        (tuple[int, str], {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}]}),
-        (bytes, {"type": "string", "contentEncoding": "base64"}),
-        (Point, {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]}),
-        (Movie, {"type": "object", "properties": {"title": {"type": "string"}}}),
-    ],
-)
-def test_hints_become_schemas(hint: Any, schema: dict[str, Any]) -> None:
-    assert describe(hint)[0] == schema
+@dataclass
+class Tree:
+    value: int
+    children: list[Tree] = field(default_factory=list)
 
 
-def test_a_signature_becomes_an_object() -> None:
-    def function(a: int, b: str = "x", *, c: bool | None = None) -> None: ...
+class Pair(NamedTuple):
+    left: int
+    right: str
 
-    schema, _ = Signature(function).schema()
-    assert json.loads(schema) == {
+
+class Square(pydantic.BaseModel):
+    kind: Literal["square"] = "square"
+    side: float
+
+
+class Circle(pydantic.BaseModel):
+    kind: Literal["circle"] = "circle"
+    radius: float
+
+
+Id = NewType("Id", int)
+Shape = Annotated[Union[Square, Circle], Field(discriminator="kind")]
+
+
+def schema(function: Any) -> dict[str, Any]:
+    made: dict[str, Any] = Signature(function).arguments('tool "t"').schema
+    return made
+
+
+def test_a_plain_signature_becomes_an_object() -> None:
+    def function(a: int, b: str = "x", *, c: bool | None = None, d: Annotated[float, "How many", {"title": "D"}] = 1) -> None: ...
+
+    assert schema(function) == {
         "type": "object",
-        "properties": {"a": {"type": "integer"}, "b": {"type": "string", "default": "x"}, "c": {"type": ["boolean", "null"]}},
+        "properties": {
+            "a": {"type": "integer"},
+            "b": {"type": "string", "default": "x"},
+            "c": {"anyOf": [{"type": "boolean"}, {"type": "null"}], "default": None},
+            "d": {"type": "number", "default": 1, "description": "How many", "title": "D"},
+        },
         "required": ["a"],
+        "additionalProperties": False,
     }
 
 
-def test_methods_partials_and_callables_are_functions() -> None:
-    import functools
+@pytest.mark.parametrize(
+    ("hint", "given", "taken"),
+    [
+        (Point, {"x": "1"}, Point(1)),
+        (Point | Model, {"name": "a", "size": 1}, Model(name="a", size=1)),
+        (date | None, "2020-02-29", date(2020, 2, 29)),
+        (timedelta, "PT1H", timedelta(hours=1)),
+        (pydantic.AnyUrl, "https://example.com/a", pydantic.AnyUrl("https://example.com/a")),
+        (Tree, {"value": 1, "children": [{"value": 2}]}, Tree(1, [Tree(2)])),
+        (Pair, [1, "a"], Pair(1, "a")),
+        (Id, 3, 3),
+        (Shelf, {"movie": {"title": "M"}}, {"movie": {"title": "M"}}),
+        (list[Shelf], [{"movie": {}}], [{"movie": {}}]),
+        (Shape, {"kind": "circle", "radius": 1}, Circle(radius=1)),
+        (Annotated[list[int], Field(max_length=1)], ["1"], [1]),
+        (set[int], [1, 1], {1}),
+        (bytes, "ä", "ä".encode()),
+    ],
+)
+@coroutine
+async def test_types_are_as_pydantic_has_them(hint: Any, given: Any, taken: Any) -> None:
+    seen: list[Any] = []
 
+    def take(value: Any) -> None:
+        seen.append(value)
+
+    take.__annotations__ = {"value": hint, "return": None}
+    server = Server("types")
+    server.tool(take)
+    async with Client(server) as client:
+        result = await client.call_tool("take", {"value": given})
+        assert not result.is_error, result.text
+        assert seen == [taken] and type(seen[0]) is type(taken)
+        wrong = await client.call_tool("take", {"value": object.__doc__})
+        assert wrong.is_error or hint is bytes
+        assert str(object.__doc__) not in wrong.text, "the value is not told"
+
+
+def test_a_field_may_be_the_default() -> None:
+    def function(n: int = Field(description="How many", ge=1), m: int = Field(2, alias="M"), k: list[int] = Field(default_factory=list)) -> None: ...
+
+    assert schema(function) == {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "minimum": 1, "description": "How many"},
+            "M": {"type": "integer", "default": 2},
+            "k": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["n"],
+        "additionalProperties": False,
+    }
+    assert Signature(function).arguments("t").prepare({"n": 1}) == {"n": 1, "m": 2, "k": []}
+
+
+def test_classes_of_one_name_are_told_apart() -> None:
+    def made(kind: type) -> Any:
+        return make_dataclass("Same", [("value", kind)])
+
+    def function(a: Any, b: Any) -> None: ...
+
+    function.__annotations__ = {"a": made(int), "b": made(str)}
+    prepared = Signature(function).arguments("t").prepare({"a": {"value": 1}, "b": {"value": "b"}})
+    assert (prepared["a"].value, prepared["b"].value) == (1, "b")
+    assert len(schema(function)["$defs"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("hint", "output", "wraps"),
+    [
+        (int, {"type": "integer"}, True),
+        (list[str], {"type": "array", "items": {"type": "string"}}, True),
+        (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),
+        (date, {"type": "string", "format": "date"}, True),
+        (Literal["a", 1], {"enum": ["a", 1]}, True),
+        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, False),
+    ],
+)
+def test_return_hints_become_output_schemas(hint: Any, output: dict[str, Any], wraps: bool) -> None:
+    returned = Returned.of(hint, "t")
+    assert returned and returned.wraps == wraps
+    assert returned.schema == ({"type": "object", "properties": {"result": output}, "required": ["result"]} if wraps else output)
+
+
+@pytest.mark.parametrize("hint", [None, Any, object, bytes, list, list[Any], tuple[Any, ...], Message, list[Message], Optional[Message], type])
+def test_return_hints_of_content_and_of_anything_have_none(hint: Any) -> None:
+    assert Returned.of(hint, "t") is None
+
+
+@coroutine
+async def test_results_are_converted_by_their_hint() -> None:
+    server = Server("results")
+
+    @server.tool
+    def whole() -> int:
+        return "7"  # type: ignore[return-value]
+
+    @server.tool
+    def days() -> list[date]:
+        return [date(2020, 1, 1)]
+
+    @server.tool
+    def tree() -> Tree:
+        return Tree(1, [Tree(2)])
+
+    @server.tool
+    def fields() -> Model:
+        class More(Model):
+            more: int = 3
+
+        return More(name="a", size=1)
+
+    @server.tool
+    def wrong() -> dict[str, int]:
+        return {"a": "secret"}  # type: ignore[dict-item]
+
+    @server.tool(output_schema=False)
+    def free() -> int:
+        return 7
+
+    @server.tool
+    def maybe() -> str | None:
+        return None
+
+    async with Client(server) as client:
+        tools = {tool.name: tool for tool in await client.list_tools()}
+        assert (tools["tree"].output_schema or {})["type"] == "object"
+        assert tools["free"].output_schema is None
+
+        async def made(name: str) -> tuple[Any, str]:
+            result = await client.call_tool(name)
+            return result.structured, result.text
+
+        assert await made("whole") == ({"result": 7}, "7")
+        assert await made("days") == ({"result": ["2020-01-01"]}, '["2020-01-01"]')
+        assert (await made("tree"))[0] == {"value": 1, "children": [{"value": 2, "children": []}]}
+        assert (await made("fields"))[0] == {"name": "a", "size": 1, "more": 3}
+        assert await made("free") == (7, "7")
+        assert await made("maybe") == ({"result": None}, "")
+        with pytest.raises(Exception, match="result of tool \"wrong\" does not fit its output schema: a: Input") as raised:
+            await made("wrong")
+        assert "secret" not in str(raised.value)
+
+
+def test_methods_partials_and_callables_are_functions() -> None:
     class Owner:
         def method(self, a: int) -> int:
             return a
@@ -77,6 +240,18 @@ def test_methods_partials_and_callables_are_functions() -> None:
     assert list(Signature(Owner().method).parameters) == ["a"]
     assert list(Signature(functools.partial(Owner().method)).parameters) == ["a"]
     assert Signature(Owner()).is_async and list(Signature(Owner()).parameters) == ["a"]
+    assert schema(Owner())["properties"] == {"a": {"type": "integer"}}
+
+
+def test_a_context_is_found_in_any_hint() -> None:
+    def function(
+        a: int,
+        context: Annotated[Optional[Context], "of the call"] = None,
+        steps: Steps | None = None,
+    ) -> None: ...
+
+    signature = Signature(function)
+    assert signature.context == "context" and list(signature.parameters) == ["a", "steps"]
 
 
 @pytest.mark.parametrize("function", [lambda *args: None, lambda **kwargs: None, lambda a, /: None])
@@ -93,6 +268,11 @@ def test_hints_that_json_cannot_carry_are_refused() -> None:
     function.__annotations__ = {"a": Odd}
     with pytest.raises(TypeError, match="parameter 'a'"):
         Server("x").tool(function)
+
+    def unchecked(a: Annotated[str, {"minLength": 1}]) -> None: ...
+
+    with pytest.raises(TypeError, match="parameter 'a' of .*unchecked: 'minLength' is not checked.*pydantic.Field"):
+        Server("x").tool(unchecked)
 
 
 def test_bad_registrations_are_refused() -> None:
@@ -117,13 +297,56 @@ async def test_pydantic_models_validate_and_describe() -> None:
 
     async with Client(server) as client:
         (tool,) = await client.list_tools()
-        assert tool.input_schema["properties"]["more"]["items"]["properties"]["size"]["exclusiveMinimum"] == 0
-        assert tool.output_schema and tool.output_schema["properties"]["name"] == {"title": "Name", "type": "string"}
+        assert tool.input_schema["$defs"]["Model"]["properties"]["size"]["exclusiveMinimum"] == 0
+        assert tool.output_schema and tool.output_schema["properties"]["name"] == {"type": "string"}
         one = {"name": "a", "size": 1}
         result = await client.call_tool("size", {"model": one, "more": [one | {"name": "b"}]})
         assert result.structured == {"name": "ab", "size": 1}
-        assert (await client.call_tool("size", {"model": one | {"size": 0}, "more": []})).is_error
-        assert (await client.call_tool("size", {"model": one, "more": [one], "limit": 10})).is_error
+        wrong = await client.call_tool("size", {"model": one | {"size": 0}, "more": [], "limit": 10})
+        assert wrong.is_error and wrong.text == (
+            'invalid arguments for tool "size": model.size: Input should be greater than 0;'
+            " limit: Input should be less than or equal to 9"
+        )
+
+
+@coroutine
+async def test_strict_servers_and_tools_convert_nothing() -> None:
+    server = Server("strict", strict=True)
+
+    def take(whole: int, day: date, pair: tuple[int, float]) -> str:
+        return repr((whole, day, pair))
+
+    server.tool(take)
+    server.tool(name="lax", strict=False)(take)
+    good = {"whole": 1, "day": "2020-01-01", "pair": [1, 2]}
+    async with Client(server) as client:
+        for tool in ("take", "lax"):
+            assert (await client.call_tool(tool, good)).text == "(1, datetime.date(2020, 1, 1), (1, 2.0))"
+        assert (await client.call_tool("take", good | {"whole": "1"})).is_error
+        assert not (await client.call_tool("lax", good | {"whole": "1"})).is_error
+
+
+@coroutine
+async def test_prompts_and_templates_convert_their_text() -> None:
+    server = Server("texts")
+
+    @server.prompt
+    def ask(day: date, times: int = 1) -> str:
+        return repr((day, times))
+
+    @server.resource("days://{day}")
+    def read(day: date) -> str:
+        return repr(day)
+
+    async with Client(server) as client:
+        made = await client.get_prompt("ask", {"day": "2020-01-01", "times": "3"})
+        assert made.messages[0].text == "(datetime.date(2020, 1, 1), 3)"
+        assert (await client.read_resource("days://2020-01-01"))[0].text == "datetime.date(2020, 1, 1)"
+        with pytest.raises(Exception, match='invalid arguments for prompt "ask": times') as raised:
+            await client.get_prompt("ask", {"day": "2020-01-01", "times": "many"})
+        assert raised.value.code == -32602  # type: ignore[attr-defined]
+        with pytest.raises(Exception, match="days://{day}.*day: Input should be a valid date"):
+            await client.read_resource("days://never")
 
 
 @coroutine
@@ -141,6 +364,46 @@ async def test_descriptions_come_from_docstrings() -> None:
     async with Client(server) as client:
         (tool,) = await client.list_tools()
         assert tool.description == "First line.\n\n    Indented.\nLast line."
+
+
+GOOGLE = """Does it.
+
+Args:
+    a: The first,
+        on two lines.
+    b (str, optional): The second.
+    m: Not told.
+"""
+NUMPY = """Does it.
+
+Parameters
+----------
+a : int
+    The first,
+    on two lines.
+b : str, optional
+    The second.
+m : Model
+    Not told.
+"""
+SPHINX = """Does it.
+
+:param a: The first,
+    on two lines.
+:param str b: The second.
+:param m: Not told.
+"""
+
+
+@pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX])
+@pytest.mark.parametrize("kind", [int, date])
+def test_parameters_are_described_by_docstrings(text: str, kind: type) -> None:
+    def function(a: Any, b: str = "", m: Annotated[int, Field(description="Told.")] = 1) -> None: ...
+
+    function.__doc__ = text
+    function.__annotations__["a"] = kind
+    described = {name: one.get("description") for name, one in schema(function)["properties"].items()}
+    assert described == {"a": "The first,\non two lines.", "b": "The second.", "m": "Told."}
 
 
 @coroutine
@@ -180,5 +443,11 @@ def test_hints_that_name_nothing_are_refused() -> None:
 
     def holding(a: Holder) -> None: ...
 
-    with pytest.raises(TypeError, match="parameter 'a' of .*holding: a hint of .*Holder cannot be resolved.*Nowhere"):
+    with pytest.raises(TypeError, match="parameter 'a' of .*holding: .*Nowhere"):
         Server("x").tool(holding)
+
+
+def test_schemas_are_json() -> None:
+    def function(a: Tree, b: Shape, c: Shelf | None = None) -> None: ...
+
+    assert json.loads(json.dumps(schema(function))) == schema(function)

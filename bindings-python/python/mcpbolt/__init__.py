@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         ToolError as ToolError,
         ProtocolError as ProtocolError,
         ActionError as ActionError,
+        InvalidArguments as InvalidArguments,
         InvalidParams as InvalidParams,
         BreakerOpen as BreakerOpen,
         ResourceNotFound as ResourceNotFound,
@@ -111,7 +112,7 @@ _NAMES = {
     ),
     "_content": "ResourceContents Text Image Audio EmbeddedResource ResourceLink Message ToolResult",
     "_errors": (
-        "McpError ToolError ProtocolError ActionError InvalidParams BreakerOpen ResourceNotFound PeerError "
+        "McpError ToolError ProtocolError ActionError InvalidArguments InvalidParams BreakerOpen ResourceNotFound PeerError "
         "RequestTimeout RequestCancelled ConnectionClosed CarrierError Overloaded Unsupported BadAnswer "
         "DecodeError Misuse"
     ),

@@ -94,26 +94,28 @@ def _form(form: Any) -> tuple[Wire, Callable[[Any], Any] | None]:
     """The schema of a form, and the conversion of a filled-in form to the program's class, if there is one."""
     if isinstance(form, dict):
         return form, None
-    from ._schema import describe
+    from ._types import adapter_of, schema_of
 
-    schema, make = describe(form)
+    adapter = adapter_of(form)
+    schema = schema_of(adapter)
     if "properties" not in schema:
         raise TypeError(f"{form!r} is not a class with fields to fill in")
     kept: Wire = {name: part for name, part in schema.items() if name in ("type", "properties", "required")}
-    kept["properties"] = {name: _field(field) for name, field in schema["properties"].items()}
-    return kept, make
+    definitions = schema.get("$defs", {})
+    kept["properties"] = {name: _field(field, definitions) for name, field in schema["properties"].items()}
+    return kept, adapter.validate_python
 
 
-def _field(field: Wire) -> Wire:
-    """The schema of a field as forms allow it: without `null`, since `required` says which fields are optional."""
-    options = [one for one in field.get("anyOf", []) if one != {"type": "null"}]
+def _field(field: Wire, definitions: Wire) -> Wire:
+    """The schema of a field as forms allow it: without `null`, since `required` says which fields are optional, and
+    without references."""
+    field = dict(field)
+    options = [one for one in field.get("anyOf", ()) if one != {"type": "null"}]
     if len(options) == 1:
-        field = {**{name: value for name, value in field.items() if name != "anyOf"}, **options[0]}
-    if isinstance(field.get("type"), list):
-        own = [one for one in field["type"] if one != "null"]
-        field = {**field, "type": own[0]} if len(own) == 1 else field
-    if "enum" in field and "type" not in field and all(isinstance(one, str) for one in field["enum"]):
-        field = {"type": "string", **field}
+        del field["anyOf"]
+        field = {**options[0], **field}
+    if reference := field.pop("$ref", None):
+        field = {**definitions[reference.removeprefix("#/$defs/")], **field}
     if field.get("default", "") is None:
-        field = {name: value for name, value in field.items() if name != "default"}
+        del field["default"]
     return field

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ._plain import base64
 
 Wire = dict[str, Any]
 
@@ -214,14 +213,14 @@ class ToolResult(_Value):
         self.meta = meta
 
 
-_BLOCKS = (Text, Image, Audio, EmbeddedResource, ResourceLink)
+BLOCKS = (Text, Image, Audio, EmbeddedResource, ResourceLink)
 
 
 def block(value: Any) -> Wire | None:
     """Makes a content block of a value; `None` if the value is not content."""
     if isinstance(value, str):
         return {"type": "text", "text": str(value)}
-    if isinstance(value, _BLOCKS):
+    if isinstance(value, BLOCKS):
         return value.wire()
     if isinstance(value, ResourceContents):
         return EmbeddedResource(value).wire()
@@ -253,6 +252,12 @@ def parse_contents(wire: Wire) -> ResourceContents:
     """Parses the contents of a resource at one URI."""
     content = wire["text"] if "text" in wire else _bytes(wire["blob"])
     return ResourceContents(wire["uri"], content, wire.get("mimeType"), meta=wire.get("_meta"))
+
+
+def base64(data: bytes) -> str:
+    from binascii import b2a_base64
+
+    return b2a_base64(data, newline=False).decode("ascii")
 
 
 def _bytes(text: str) -> bytes:

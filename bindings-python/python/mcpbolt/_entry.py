@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from ._content import Wire
 from ._core import Results, to_json
+from ._docstring import description
 from ._icon import Icon
 from ._options import options
-from ._signature import Function, Signature, description
+from ._signature import Function, Signature
 
 Icons = Iterable["Icon | str | Wire"]
 TaskSupport = Literal["forbidden", "optional", "required"]
@@ -20,7 +21,8 @@ class Entry:
 
     uri = ""
     prepare: Function | None = None
-    integers: list[str] = []
+    is_plain = False
+    wraps: bool | None = None
     lower: Function
     is_looked_at = False
     kept: Results | None = None

@@ -35,6 +35,11 @@ class ToolError(McpError):
     origin = "caller"
 
 
+class InvalidArguments(ToolError):
+    """The arguments of a call are not valid for the function. Raised before the function runs; a function may raise it,
+    too. The text says where and why, without the values."""
+
+
 class ProtocolError(McpError):
     """Raised by a handler to answer with a protocol error and its text, rather than with a failed
     result for the model to read, as `ToolError` does.

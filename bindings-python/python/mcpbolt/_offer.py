@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from . import _core, _lower
 from ._entry import Entry, Icons, TaskSupport
 from ._errors import Misuse
 from ._options import options
+from ._returned import Returned
 from ._signature import Function, Signature
 from ._steps import Steps
 
@@ -24,8 +25,9 @@ _F = TypeVar("_F", bound=Function)
 class Offer:
     """Tools, resources, prompts, completions and skills of a server. Decorate functions to add them."""
 
-    def __init__(self, settings: Settings, list_changes: bool, subscriptions: bool) -> None:
+    def __init__(self, settings: Settings, list_changes: bool, subscriptions: bool, strict: bool) -> None:
         self._settings = settings
+        self._strict = strict
         self._list_changes = list_changes
         self._subscriptions = subscriptions
         self._entries: list[Entry] = []
@@ -45,7 +47,8 @@ class Offer:
         title: str | None = None,
         description: str | None = None,
         input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | Literal[False] | None = None,
+        strict: bool | None = None,
         annotations: Mapping[str, Any] | None = None,
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
@@ -65,7 +68,8 @@ class Offer:
         title: str | None = None,
         description: str | None = None,
         input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | Literal[False] | None = None,
+        strict: bool | None = None,
         annotations: Mapping[str, Any] | None = None,
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
@@ -75,12 +79,15 @@ class Offer:
         kept: _core.Results | None = None,
         inline: bool = False,
     ) -> Any:
-        """Adds a function as a tool. Its schemas come from the type hints, its description from the
-        docstring. With `input_schema` the function gets the arguments unconverted, as that schema has them.
+        """Adds a function as a tool. Its schemas come from the type hints, as pydantic has them, its description and those
+        of its parameters from the docstring. pydantic validates and converts the arguments. With `input_schema` the
+        function gets the arguments unconverted, as that schema has them.
 
         Args:
-            output_schema: The schema of the structured content. Results are validated against it before they
-                are sent, as they are against the class of a return hint.
+            output_schema: The schema of the structured content; by default that of the return hint. Results are
+                validated against it before they are sent. `False`: none.
+            strict: Whether arguments must have the types of the parameters: by default a string of digits is also taken
+                for an integer, and so on. `None`: as the server has it.
             annotations: Hints on the tool's behaviour: `readOnlyHint`, `destructiveHint` and so on.
             icons: Icons of the tool: `Icon`s, or their URIs.
             meta: The tool's `_meta`.
@@ -105,19 +112,20 @@ class Offer:
             steps = signature.takes(Steps)
             entry = Entry("tool", signature, name=name, text=description, inline=inline)
             definition = entry.define(title=title, icons=icons, meta=meta)
+            told = f'tool "{entry.name}"'
             if input_schema is None:
-                schema, entry.prepare = signature.schema()
-                definition["inputSchema"] = _core.loads(schema)
-                entry.integers = signature.integers()
+                arguments = signature.arguments(told, self._strict if strict is None else strict)
+                definition["inputSchema"] = arguments.schema
+                entry.prepare, entry.is_plain = arguments.prepare, arguments.is_plain
             else:
                 definition["inputSchema"] = input_schema
-            if output_schema is not None:
+            entry.lower = _lower.tool
+            if output_schema:
                 definition["outputSchema"] = output_schema
-            elif "return" in signature.hints:
-                from ._schema import output
-
-                if (schema_of_return := output(signature.hints["return"])) is not None:
-                    definition["outputSchema"] = _core.loads(schema_of_return)
+                entry.lower = _lower.structured
+            elif output_schema is None and (returned := Returned.of(signature.hints.get("return"), told)):
+                definition["outputSchema"] = returned.schema
+                entry.lower, entry.wraps = returned.lower, returned.wraps if returned.is_plain else None
             definition |= options(
                 annotations=annotations or None,
                 action=action or None,
@@ -126,7 +134,6 @@ class Offer:
                 atomic=steps is not None,
                 cache_ttl=kept and kept.ttl,
             )
-            entry.lower = _lower.structured if "outputSchema" in definition else _lower.tool
             entry.kept = kept
             if self._settings.approval or self._settings.sanitise or kept or steps:
                 from ._approval import look
@@ -171,6 +178,8 @@ class Offer:
             more = options(uri=uri, mime_type=mime_type, size=size, annotations=annotations or None)
             entry.define(title=title, icons=icons, meta=meta).update(more)
             entry.lower = _lower.contents(mime_type)
+            if not signature.takes_only_text():
+                entry.prepare = signature.arguments(f'resource "{uri}"').prepare
             if entry.kind == "resource" and signature.parameters:
                 raise TypeError(f"{entry.name}: {uri!r} has no variables to give the function")
             self._add(entry)
@@ -211,10 +220,13 @@ class Offer:
             signature = Signature(function)
             entry = Entry("prompt", signature, name=name, text=description)
             definition = entry.define(title=title, icons=icons, meta=meta)
+            arguments = signature.arguments(f'prompt "{entry.name}"')
             definition["arguments"] = [
                 options(name=name, title=title, description=text, required=required)
-                for name, title, text, required in signature.strings()
+                for name, title, text, required in arguments.strings()
             ]
+            if not signature.takes_only_text():
+                entry.prepare = arguments.prepare
             entry.lower = _lower.messages(entry.description)
             self._add(entry)
             return function

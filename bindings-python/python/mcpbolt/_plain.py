@@ -1,43 +1,74 @@
-"""Converts objects to JSON-serializable values: the engine calls this for types that it does not handle itself."""
+"""Plain types: their JSON Schemas, equal to pydantic's, without importing it. `src/plain.rs` takes their values."""
 
 from __future__ import annotations
 
-import sys
+import typing
 from typing import Any
 
+from ._hints import UNIONS, bare
 
-def plain(value: Any) -> Any:
-    """Converts `value` by one level to a dict, list, string or number; its members may need the same.
+Schema = dict[str, Any]
 
-    Raises:
-        TypeError: The type is not JSON serializable.
-    """
-    kind = type(value)
-    if hasattr(kind, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in kind.__dataclass_fields__}
-    if is_model(kind):
-        return value.model_dump(mode="json", by_alias=True)
-    if "enum" in sys.modules and isinstance(value, sys.modules["enum"].Enum):
-        return value.value
-    if isinstance(value, (set, frozenset)):
-        return list(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64(value)
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):
-        return {key: value[key] for key in value.keys()}
-    if hasattr(value, "__fspath__") or kind.__name__ in ("UUID", "Decimal"):
-        return str(value)
-    raise TypeError(f"{kind.__qualname__} is not JSON serializable")
+_PLAIN: dict[Any, Schema] = {
+    Any: {},
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    list: {"items": {}, "type": "array"},
+    dict: {"additionalProperties": True, "type": "object"},
+}
+_NULL = _PLAIN[None]
+_SCALARS = [_PLAIN[kind] for kind in (str, int, float, bool)]
 
 
-def is_model(kind: Any) -> bool:
-    """Whether a class is a pydantic model, without importing pydantic."""
-    return hasattr(kind, "__pydantic_validator__") and hasattr(kind, "model_dump")
+def schema_of(hint: Any) -> Schema | None:
+    """The schema of a plain type; `None` for any other type."""
+    origin = typing.get_origin(hint)
+    if origin is None:
+        try:
+            schema = _PLAIN.get(hint)
+        except TypeError:  # not hashable
+            return None
+        return None if schema is None else dict(schema)
+    parts = [schema_of(one) for one in typing.get_args(hint)]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if origin in UNIONS:
+        members = [part for part in known if part != _NULL]
+        # Which member of a union pydantic prefers is simple for these alone.
+        is_simple = len(members) < 2 or all(part in _SCALARS for part in members)
+        return {"anyOf": members + [_NULL] * (len(known) - len(members))} if is_simple else None
+    if origin is list:
+        return {"items": known[0] if known else {}, "type": "array"}
+    if origin is dict and (not known or known[0] == {"type": "string"}):
+        return {"additionalProperties": (known and known[1]) or True, "type": "object"}
+    return None
 
 
-def base64(data: bytes | bytearray | memoryview) -> str:
-    from binascii import b2a_base64
+def arguments(parameters: dict[str, Any], hints: dict[str, Any], texts: dict[str, str], missing: object) -> Schema | None:
+    """The schema of the arguments of a function with these parameters (their defaults, by name); `None` unless all have
+    plain types, and defaults of such types."""
+    properties: dict[str, Schema] = {}
+    for name, default in parameters.items():
+        kind, notes = bare(hints.get(name, Any))
+        schema = schema_of(kind)
+        if schema is None or not all(type(note) in (str, dict) for note in notes):
+            return None
+        if default is not missing:
+            if not _is_plain(default):
+                return None
+            schema["default"] = default
+        for note in (texts.get(name, {}), *notes):
+            schema.update({"description": note} if isinstance(note, str) else note)
+        properties[name] = schema
+    required = [name for name, default in parameters.items() if default is missing]
+    schema = {"additionalProperties": False, "properties": properties, "type": "object"}
+    return {**schema, "required": required} if required else schema
 
-    return b2a_base64(data, newline=False).decode("ascii")
+
+def _is_plain(default: Any) -> bool:
+    return type(default) in (str, int, bool, type(None)) or (type(default) is float and default - default == 0)

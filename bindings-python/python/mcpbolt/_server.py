@@ -77,6 +77,8 @@ class Server(Offer):
             "extended" send several requests in one message.
         actions: Also answers requests of the action dialect, on the same addresses; each tool is an action. Off by
             default: such a request is then an error.
+        strict: Whether arguments of tools must have the types of the parameters, as pydantic's strict mode checks JSON.
+            By default they are converted where that loses nothing: `"3"` to `3` for an `int`.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Server(Offer):
         sanitise: Mapping[str, Clean] = {},
         experimental: Mapping[str, Mapping[str, Any]] = {},
         actions: bool = False,
+        strict: bool = False,
     ) -> None:
         super().__init__(
             Settings(
@@ -133,6 +136,7 @@ class Server(Offer):
             ),
             list_changes,
             subscriptions,
+            strict,
         )
         self.name = name
         self.version = version

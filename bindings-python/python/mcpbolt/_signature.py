@@ -1,103 +1,116 @@
-"""`Signature`: the parameters, argument schema and converters of a handler function."""
+"""`Signature`: the parameters of a handler function, and the schema and conversion of its arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from . import _core, _schema
-from ._errors import ToolError
+from . import _core, _plain
+from ._docstring import of_parameters
+from ._hints import bare, hints_of, names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._types import Adapter
 
 Function = Callable[..., Any]
 _NONE = object()
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _VARIADIC = 0x04 | 0x08
+# The keywords of JSON Schema that validate.
+_ASSERTIONS = frozenset(
+    "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems"
+    " minItems uniqueItems maxProperties minProperties required".split()
+)
 
 
 class Signature:
     """A function's parameters (without the context), its hints, and whether it is a coroutine function."""
 
-    __slots__ = ("function", "parameters", "hints", "context", "is_async")
+    __slots__ = ("function", "parameters", "hints", "context", "is_async", "_home")
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.parameters, self.is_async = _parameters(function)
         home = function if hasattr(function, "__code__") or hasattr(function, "__func__") else type(function).__call__
-        self.hints: dict[str, Any] = _schema.hints_of(getattr(home, "func", home))
+        self._home = getattr(home, "func", home)
+        self.hints: dict[str, Any] = hints_of(self._home)
         self.context = self.takes(_core.Context)
 
-    def takes(self, hint: type) -> str | None:
-        """Removes the parameter with that hint, which is not an argument, and returns its name."""
-        name = next((name for name in self.parameters if self.hints.get(name) is hint), None)
+    def takes(self, kind: type) -> str | None:
+        """Removes the parameter with that class in its hint, which is not an argument, and returns its name."""
+        name = next((name for name in self.parameters if names(self.hints.get(name), kind)), None)
         if name is not None:
             del self.parameters[name]
         return name
 
-    def schema(self) -> tuple[str, Function | None]:
-        """The JSON Schema of the arguments, and a function that converts them if any needs it."""
-        properties: dict[str, _schema.Schema] = {}
-        converts: dict[str, _schema.Convert] = {}
-        definitions: dict[str, Any] = {}
-        for name, default in self.parameters.items():
-            try:
-                schema, convert = _schema.describe(self.hints.get(name, Any))
-            except TypeError as error:
-                raise TypeError(f"parameter {name!r} of {_name(self.function)}: {error}") from None
-            _hoist(schema, definitions)
-            if default is not _NONE and default is not None:
-                schema = _with_default(schema, default)
-            properties[name] = schema
-            if convert:
-                converts[name] = convert
-        schema = {"type": "object", "properties": properties}
-        if required := [name for name, default in self.parameters.items() if default is _NONE]:
-            schema["required"] = required
-        if definitions:
-            schema["$defs"] = definitions
-        return _core.to_json(schema), _preparing(converts) if converts else None
+    def arguments(self, title: str, strict: bool = False) -> Arguments:
+        """The arguments of the function. `title` names the entry in errors: `tool "add"`."""
+        for name in self.parameters:
+            for note in bare(self.hints.get(name))[1]:
+                if wrong := sorted(_ASSERTIONS.intersection(note if isinstance(note, dict) else ())):
+                    told = "is not checked when it stands in a dict; use pydantic.Field"
+                    raise TypeError(f"parameter {name!r} of {_name(self.function)}: {wrong[0]!r} {told}")
+        return Arguments(self, title, of_parameters(self._home), strict)
 
-    def integers(self) -> list[str]:
-        """The names of the parameters with the hint `int`."""
-        return [name for name in self.parameters if self.hints.get(name) is int]
+    def takes_only_text(self) -> bool:
+        """Whether each parameter takes any string as it is."""
+        schemas = [_plain.schema_of(bare(self.hints.get(name, Any))[0]) for name in self.parameters]
+        return all(schema in ({}, {"type": "string"}) for schema in schemas)
+
+
+class Arguments:
+    """The schema of a function's arguments, and their conversion to what the function is called with.
+
+    Attributes:
+        is_plain: Whether all parameters have plain types, which need pydantic only for arguments of other types.
+    """
+
+    def __init__(self, signature: Signature, title: str, texts: dict[str, str], strict: bool) -> None:
+        self._signature = signature
+        self._title = title
+        self._texts = texts
+        self._strict = strict
+        self._made: Adapter | None = None
+        schema = _plain.arguments(signature.parameters, signature.hints, texts, _NONE)
+        self.is_plain = schema is not None
+        if schema is None:
+            from ._types import schema_of
+
+            schema = schema_of(self._adapter)
+        self.schema = schema
+
+    @property
+    def _adapter(self) -> Adapter:
+        if self._made is None:
+            from inspect import signature
+
+            from ._types import arguments
+
+            own, function = self._signature, self._signature.function
+            parameters = [
+                one.replace(annotation=own.hints.get(one.name, Any))
+                for one in signature(function).parameters.values()
+                if one.name in own.parameters
+            ]
+            self._made = arguments(_name(function), parameters, self._texts)
+        return self._made
+
+    def prepare(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Validates arguments and converts them to the types of the parameters.
+
+        Raises:
+            InvalidArguments: They are not valid.
+        """
+        from ._types import validated
+
+        return validated(self._adapter, self._title, given, self._strict)
 
     def strings(self) -> list[tuple[str, str | None, str | None, bool]]:
-        """The parameters as a prompt's arguments: name, title, description, and whether it is required."""
-        out = []
-        for name, default in self.parameters.items():
-            schema, _ = _schema.describe(self.hints.get(name, str))
-            out.append((name, schema.get("title"), schema.get("description"), default is _NONE))
-        return out
-
-
-def _hoist(schema: Any, definitions: dict[str, Any]) -> None:
-    """Moves all `$defs` to the root, which references are relative to."""
-    if isinstance(schema, dict):
-        definitions.update(schema.pop("$defs", {}))
-    for part in schema.values() if isinstance(schema, dict) else schema:
-        if isinstance(part, (dict, list)):
-            _hoist(part, definitions)
-
-
-def _with_default(schema: _schema.Schema, default: Any) -> _schema.Schema:
-    from json import loads
-
-    try:
-        return {**schema, "default": loads(_core.to_json(default))}
-    except (TypeError, ValueError):
-        return schema
-
-
-def _preparing(converts: dict[str, _schema.Convert]) -> Function:
-    def prepare(arguments: dict[str, Any]) -> dict[str, Any]:
-        for name, convert in converts.items():
-            if name in arguments:
-                try:
-                    arguments[name] = convert(arguments[name])
-                except Exception as error:
-                    raise ToolError(f"invalid arguments: {name}: {error}") from error
-        return arguments
-
-    return prepare
+        """The arguments as a prompt shows them: name, title, description, and whether it is required."""
+        required = self.schema.get("required", ())
+        shown = self.schema["properties"].items()
+        return [(name, one.get("title"), one.get("description"), name in required) for name, one in shown]
 
 
 def _name(function: Function) -> str:
@@ -144,13 +157,3 @@ def is_coroutine_function(function: Function) -> bool:
     called = inspect.unwrap(function)
     call = getattr(type(called), "__call__", None)
     return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(call)
-
-
-def description(function: Function) -> str | None:
-    """The docstring without its indentation."""
-    text = getattr(function, "__doc__", None)
-    if not text:
-        return None
-    first, *rest = text.strip("\n").splitlines()
-    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
-    return "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip() or None

@@ -78,11 +78,11 @@ pub trait Executor {
         Err(answer)
     }
 
-    /// Whether this executor itself checks the arguments of such a call away from the driver's
-    /// thread, if they are longer than [`CHECK_HERE_BYTES`](crate::limits::CHECK_HERE_BYTES).
-    /// Shorter arguments are checked beforehand.
-    fn checks_arguments(&mut self, operation: Operation) -> bool {
-        let _ = operation;
+    /// Whether this executor itself checks the arguments of such a call, of `len` bytes, and refuses
+    /// those that are not valid. If not, they are checked against the tool's schema beforehand, on the
+    /// driver's thread.
+    fn checks_arguments(&mut self, operation: Operation, len: usize) -> bool {
+        let _ = (operation, len);
         false
     }
 

@@ -6,7 +6,6 @@ use super::completion_request::CompletionRequest;
 use super::registry::{Registry, quoted};
 use crate::connection::{Answer, Disposition, IncomingRequest, Operation};
 use crate::json::{JsonStr, reader, string};
-use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, Profile, TaskForm, TaskSupport, extension};
 use crate::message::Field;
@@ -105,12 +104,12 @@ pub(super) fn declares(request: &IncomingRequest<'_>, id: &str) -> bool {
 }
 
 /// The tool of a call, with arguments that fit its schema; and whether the call may run inline.
-/// `checks_later` tells whether the executor checks long arguments itself.
+/// `checks_later` tells whether the executor checks arguments of that length itself.
 pub(super) fn call_tool(
     registry: &Registry,
     request: &IncomingRequest<'_>,
     profile: Profile,
-    checks_later: impl FnOnce(Operation) -> bool,
+    checks_later: impl FnOnce(Operation, usize) -> bool,
 ) -> Result<(Operation, bool), Refusal> {
     let name = request.message.name();
     let name = name.ok_or_else(|| Refusal::params("the name of the tool is missing"))?;
@@ -126,8 +125,9 @@ pub(super) fn call_tool(
         check_task(support, request)?;
     }
     let operation = Operation::CallTool(number);
-    let later = arguments.len() > CHECK_HERE_BYTES && checks_later(operation);
-    if !later && let Err(why) = registry.check_arguments(number, arguments) {
+    if !checks_later(operation, arguments.len())
+        && let Err(why) = registry.check_arguments(number, arguments)
+    {
         // R-TOL-05
         return Err(Refusal {
             is_tool_error: profile.arguments_are_tool_errors(request.revision),

@@ -48,8 +48,8 @@ fn large_arguments_are_checked_where_the_handler_runs() {
 struct Sink(Arc<AtomicUsize>);
 
 impl Executor for Sink {
-    fn checks_arguments(&mut self, operation: Operation) -> bool {
-        operation == Operation::CallTool(0)
+    fn checks_arguments(&mut self, operation: Operation, len: usize) -> bool {
+        len > CHECK_HERE_BYTES && operation == Operation::CallTool(0)
     }
 
     fn run(&mut self, batch: Batch) {

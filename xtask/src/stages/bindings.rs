@@ -132,6 +132,17 @@ pub fn versions(log: &mut Log) -> Result<()> {
     Ok(())
 }
 
+/// The number of signatures that the tests of types generate; the stage `python` generates fewer.
+const SIGNATURES: &str = "2000";
+
+/// Holds generated signatures, arguments and results against pydantic and FastMCP.
+pub fn types(log: &mut Log) -> Result<()> {
+    let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
+    let mut test = in_package(&venv, &["-m", "pytest", "-q", "-s", "tests/test_types.py"]);
+    test.env("MCPBOLT_SIGNATURES", SIGNATURES);
+    log.run(test)
+}
+
 /// For each set of releases: its name, the packages that override the environment's, and the tests to run.
 const RELEASES: [(&str, &[&str], &[&str]); 2] = [
     (

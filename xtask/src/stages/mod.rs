@@ -234,6 +234,12 @@ pub fn deep() -> Vec<Deep> {
             bindings::versions,
         ),
         deep(
+            "types",
+            "2,000 generated signatures of Python tools, beside pydantic and FastMCP",
+            nothing,
+            bindings::types,
+        ),
+        deep(
             "other-node",
             "the tests that depend on Node itself, with another release of it",
             nothing,

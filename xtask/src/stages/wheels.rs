@@ -74,7 +74,13 @@ fn alone(tools: &Venv, wheel: &Path, kind: Wheel, log: &mut Log) -> Result<()> {
     let mut install = tools.pip(["--python"]);
     install
         .arg(&python)
-        .args(["install", "--quiet", "--no-index", "--no-compile"])
+        .args([
+            "install",
+            "--quiet",
+            "--no-index",
+            "--no-deps",
+            "--no-compile",
+        ])
         .arg(wheel);
     log.run(install)?;
     let mut list = tools.pip(["--python"]);

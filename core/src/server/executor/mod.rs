@@ -103,10 +103,13 @@ impl Executor for HandlerExecutor {
         })
     }
 
-    fn checks_arguments(&mut self, operation: Operation) -> bool {
+    fn checks_arguments(&mut self, operation: Operation, len: usize) -> bool {
         let Operation::CallTool(number) = operation else {
             return false;
         };
+        if len <= CHECK_HERE_BYTES {
+            return false;
+        }
         let handler = self.snapshots.get().handlers.tools.get(number);
         !matches!(handler, None | Some(ToolHandler::Inline(..)))
     }

@@ -184,7 +184,7 @@ impl<E: Executor + ?Sized> ServerHost<E> {
 
     fn call_tool(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let (profile, executor) = (self.handle.config().profile, &mut self.executor);
-        let checks_later = |operation| executor.checks_arguments(operation);
+        let checks_later = |operation, len| executor.checks_arguments(operation, len);
         match lookup::call_tool(&self.registry, &request, profile, checks_later) {
             Ok((operation, false)) => Disposition::Deferred(operation),
             found => self.operate(found.map(|(operation, _)| operation), request, answer),

@@ -1,0 +1,32 @@
+"""Converts objects to JSON-serializable values as pydantic does. The engine calls this for types it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ._content import BLOCKS, ResourceContents
+
+
+def jsonable(value: Any) -> Any:
+    """Converts a value, with all its members.
+
+    Raises:
+        TypeError: The type of the value, or of a member, is not JSON serializable.
+    """
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        return to_jsonable_python(value, by_alias=True, fallback=_other)
+    except PydanticSerializationError as error:
+        raise TypeError(str(error)) from error
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, (*BLOCKS, ResourceContents)):
+        return value.wire()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, memoryview):
+        return bytes(value)
+    raise TypeError(f"{type(value).__qualname__} is not JSON serializable")

@@ -1,0 +1,104 @@
+"""`Returned`: the output schema that a return hint gives, and the conversion of return values."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core, _lower, _plain
+from ._content import BLOCKS, Message, ResourceContents, ToolResult, Wire
+from ._errors import ProtocolError
+from ._hints import bare, names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._types import Adapter
+
+# Values of these types are content for the model to read, not data.
+_CONTENT = (*BLOCKS, ResourceContents, Message, ToolResult)
+_BYTES = (bytes, bytearray, memoryview)
+
+
+class Returned:
+    """What a function returns, by its hint.
+
+    Attributes:
+        schema: The output schema, of an object.
+        wraps: Whether the value is the member `result` of that object, since it is no object itself.
+        is_plain: Whether it has a plain type, which needs pydantic only for values of other types.
+    """
+
+    def __init__(self, hint: Any, title: str, schema: Wire, adapter: Adapter | None) -> None:
+        self._hint = hint
+        self._title = title
+        self._made = adapter
+        self.is_plain = adapter is None
+        self.wraps = schema.get("type") != "object"
+        self.schema = _wrapped(schema) if self.wraps else schema
+
+    @classmethod
+    def of(cls, hint: Any, title: str) -> Returned | None:
+        """`None` if the hint is for any value, for content, or for values that have no JSON Schema."""
+        kind, notes = bare(hint)
+        if kind in (None, type(None), Any, object) or _is_content(hint) or _is_bytes(kind) or _is_any_list(kind):
+            return None
+        plain = None if notes else _plain.schema_of(kind)
+        if plain is not None:
+            return cls(hint, title, plain, None)
+        from ._types import UNSUPPORTED, adapter_of, schema_of
+
+        try:
+            adapter = adapter_of(hint)
+            return cls(hint, title, schema_of(adapter, "serialization"), adapter)
+        except UNSUPPORTED:
+            return None
+
+    def lower(self, value: Any) -> _lower.Lowered:
+        """Converts a return value to content blocks, structured content, `_meta`, and whether the tool failed.
+
+        Raises:
+            ProtocolError: The value is not valid for the hint.
+        """
+        if isinstance(value, ToolResult):
+            return _lower.tool(value)
+        from pydantic import ValidationError
+
+        from ._types import adapter_of, dumped, faults
+
+        if self._made is None:
+            self._made = adapter_of(self._hint)
+        try:
+            data = dumped(self._made, value)
+        except ValidationError as error:
+            why = f"the result of {self._title} does not fit its output schema: {faults(error)}"
+            raise ProtocolError("internal", why) from error
+        if not self.wraps:
+            return None, data, None, False
+        blocks = _lower.tool(value)[0] if isinstance(value, (str, list, type(None))) else None
+        content = [{"type": "text", "text": _core.to_json(data)}] if blocks is None else blocks
+        return content, {"result": data}, None, False
+
+
+def _wrapped(schema: Wire) -> Wire:
+    definitions = schema.pop("$defs", None)
+    wrapped: Wire = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+    return {**wrapped, "$defs": definitions} if definitions else wrapped
+
+
+def _is_content(hint: Any) -> bool:
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return issubclass(hint, _CONTENT)
+    return any(_is_content(one) for one in typing.get_args(hint))
+
+
+def _is_bytes(hint: Any) -> bool:
+    return any(names(hint, kind) for kind in _BYTES)
+
+
+def _is_any_list(kind: Any) -> bool:
+    """Whether it is a sequence that says nothing of its items, which may be content."""
+    origin, args = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin is tuple:
+        return args in ((), (Any, ...))
+    return origin in (list, Sequence) and all(one is Any for one in args)

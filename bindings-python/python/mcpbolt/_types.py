@@ -1,0 +1,162 @@
+"""Types of signatures by pydantic: schemas, validation and conversion of arguments, results and forms."""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Callable
+from inspect import Parameter
+from inspect import Signature as Parameters
+from typing import Annotated, Any, Union
+
+from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaError
+from typing_extensions import NotRequired, Required, TypedDict
+
+from ._errors import InvalidArguments
+from ._hints import UNIONS, bare, hints_of, names_of_caller
+from ._plain import Schema
+
+Adapter = TypeAdapter[Any]
+MAX_FAULTS = 10  # that an error lists
+# What pydantic raises for types that it does not support.
+UNSUPPORTED = (PydanticUserError, SchemaError, NameError, TypeError)
+
+
+class Untitled(GenerateJsonSchema):
+    """Leaves out the titles that repeat the names of fields."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def arguments(name: str, parameters: list[Parameter], texts: dict[str, str]) -> Adapter:
+    """Makes the adapter that takes the arguments of a function by name, and gives those to call it with.
+
+    Raises:
+        TypeError: pydantic does not support the type of a parameter.
+    """
+    described = [one.replace(annotation=_described(one.annotation, texts.get(one.name))) for one in parameters]
+
+    def take(**arguments: Any) -> dict[str, Any]:
+        return arguments
+
+    take.__signature__ = Parameters(described)  # type: ignore[attr-defined]
+    take.__annotations__ = {one.name: one.annotation for one in described}
+    try:
+        return adapter_of(take)
+    except UNSUPPORTED as error:
+        for one in described:
+            try:
+                adapter_of(one.annotation)
+            except UNSUPPORTED as of_parameter:
+                raise TypeError(f"parameter {one.name!r} of {name}: {_told(of_parameter)}") from of_parameter
+        raise TypeError(f"{name}: {_told(error)}") from error
+
+
+def adapter_of(hint: Any) -> Adapter:
+    """The adapter of a type, whose own hints may name what is local to the innermost caller outside this package."""
+    adapter: Adapter = TypeAdapter(readable(hint))
+    if not adapter.pydantic_complete:
+        adapter.rebuild(_types_namespace=names_of_caller())
+    return adapter
+
+
+def schema_of(adapter: Adapter, mode: typing.Literal["validation", "serialization"] = "validation") -> Schema:
+    """The JSON Schema of a type. At its root is no reference: protocol and clients look for `type` there."""
+    schema = adapter.json_schema(mode=mode, schema_generator=Untitled)
+    reference = schema.pop("$ref", None)
+    if reference is not None:
+        schema = {**schema["$defs"][reference.removeprefix("#/$defs/")], **schema}
+    return schema
+
+
+def validated(adapter: Adapter, tool: str, given: dict[str, Any], strict: bool) -> dict[str, Any]:
+    """The arguments to call a function with.
+
+    Raises:
+        InvalidArguments: They are not valid.
+    """
+    try:
+        if strict:
+            from ._core import to_json
+
+            # What is strict for JSON takes dates, tuples and the like, which JSON has no types for.
+            return adapter.validate_json(to_json(given), strict=True)  # type: ignore[no-any-return]
+        return adapter.validate_python(given)  # type: ignore[no-any-return]
+    except ValidationError as error:
+        raise InvalidArguments(f"invalid arguments for {tool}: {faults(error)}") from error
+
+
+def dumped(adapter: Adapter, value: Any) -> Any:
+    """The JSON value of a function's return value.
+
+    Raises:
+        ValidationError: The value is not valid.
+    """
+    valid = adapter.validate_python(value, by_alias=True, by_name=True)
+    if isinstance(valid, BaseModel):
+        # By the instance, so that an instance of a subclass keeps its own fields.
+        return valid.model_dump(mode="json", by_alias=True)
+    return adapter.dump_python(valid, mode="json", by_alias=True)
+
+
+def faults(error: ValidationError) -> str:
+    """What is wrong and where, without the values."""
+    told = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [f"{place}: {one['msg']}" if (place := _place(one["loc"])) else one["msg"] for one in told[:MAX_FAULTS]]
+    if len(told) > MAX_FAULTS:
+        lines.append(f"and {len(told) - MAX_FAULTS} more")
+    return "; ".join(lines)
+
+
+def _place(steps: tuple[int | str, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+
+
+def _told(error: BaseException) -> str:
+    return str(getattr(error, "message", error))
+
+
+def _described(hint: Any, text: str | None) -> Any:
+    """A parameter's hint with its notes as pydantic knows them. The text of the docstring yields to any other."""
+    kind, notes = bare(hint)
+    known = [Field(description=text)] if text else []
+    for note in notes:
+        if isinstance(note, str):
+            note = Field(description=note)
+        elif isinstance(note, dict):
+            note = Field(json_schema_extra=note)
+        known.append(note)
+    return Annotated[(readable(kind), *known)] if known else readable(kind)
+
+
+def readable(hint: Any, within: tuple[Any, ...] = ()) -> Any:
+    """The hint with each `typing.TypedDict`, which pydantic cannot read before Python 3.12, replaced by an equal one of
+    `typing_extensions`."""
+    if sys.version_info >= (3, 12) or hint in within:
+        return hint
+    if isinstance(hint, type) and type(hint).__module__ == "typing" and typing.is_typeddict(hint):
+        return _rebuilt(hint, (*within, hint))
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    new = tuple(readable(one, within) for one in args)
+    if all(one is other for one, other in zip(new, args)):
+        return hint
+    if origin is Annotated:
+        return Annotated[(new[0], *hint.__metadata__)]
+    return Union[new] if origin in UNIONS else origin[new]
+
+
+def _rebuilt(kind: Any, within: tuple[Any, ...]) -> Any:
+    items: dict[str, Any] = {}
+    for name, hint in hints_of(kind).items():
+        origin = typing.get_origin(hint)
+        is_required = (name in kind.__required_keys__ or origin is Required) and origin is not NotRequired
+        hint = readable(typing.get_args(hint)[0] if origin in (Required, NotRequired) else hint, within)
+        items[name] = hint if is_required else NotRequired[hint]
+    made: Any = TypedDict(kind.__name__, items)  # type: ignore[misc]
+    for attribute in ("__doc__", "__module__", "__qualname__", "__pydantic_config__"):
+        if hasattr(kind, attribute):
+            setattr(made, attribute, getattr(kind, attribute))
+    return made
