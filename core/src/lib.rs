@@ -80,8 +80,8 @@ pub mod features {
 pub mod prelude {
     pub use crate::handlers;
     pub use crate::server::{
-        Arguments, Content, Context, FromCall, HandlerError, Json, Prompt, Resource, Server, State,
-        Tool, ToolResult,
+        Arguments, Content, Context, FromCall, HandlerError, Json, Prompt, PromptResult, Resource,
+        Role, Server, State, Tool, ToolResult,
     };
     #[cfg(feature = "macros")]
     pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};

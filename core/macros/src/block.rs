@@ -72,7 +72,17 @@ pub fn expand(options: &TokenStream, mut block: ItemImpl) -> Result<TokenStream>
                 #[automatically_derived]
                 impl #generics ::mcpbolt::server::Offer for #own #bounds {
                     fn offer(self, __server: ::mcpbolt::server::Builder) -> ::mcpbolt::server::Builder {
-                        let __this = ::std::sync::Arc::new(self);
+                        let __owner = ::mcpbolt::server::extract::Owner::Shared(::std::sync::Arc::new(self));
+                        ::mcpbolt::server::OfferMethods::offer_methods(__owner, __server)
+                    }
+                }
+
+                #[automatically_derived]
+                impl #generics ::mcpbolt::server::OfferMethods for #own #bounds {
+                    fn offer_methods(
+                        __owner: ::mcpbolt::server::extract::Owner<Self>,
+                        __server: ::mcpbolt::server::Builder,
+                    ) -> ::mcpbolt::server::Builder {
                         #added
                         __server
                     }

@@ -250,11 +250,18 @@ impl Handler {
         let taken = arguments.clone().map(Argument::take);
         let passed = arguments.map(Argument::pass);
         let function = &self.function;
-        let share = quote!(let __this = ::std::sync::Arc::clone(&__this););
-        let (share, own) = match self.own {
-            SelfArgument::None => (None, None),
-            SelfArgument::Lent => (Some(share), Some(quote!(&*__this,))),
-            SelfArgument::Shared => (Some(share), Some(quote!(__this,))),
+        let has_owner = !matches!(self.own, SelfArgument::None);
+        let owner = has_owner.then(|| {
+            quote! {
+                let __owner = ::core::clone::Clone::clone(&__owner);
+                __signature.belongs_to(&__owner);
+            }
+        });
+        let this = has_owner.then(|| quote!(let __this = __owner.of(__call)?;));
+        let own = match self.own {
+            SelfArgument::None => None,
+            SelfArgument::Lent => Some(quote!(&*__this,)),
+            SelfArgument::Shared => Some(quote!(__this,)),
         };
         let awaited = self.is_async.then(|| quote!(.await));
         let call = quote!(#path #function(#own #(#passed),*) #awaited);
@@ -270,13 +277,13 @@ impl Handler {
             let __server = {
                 let mut __signature = ::mcpbolt::server::extract::Signature::new();
                 #(#declared)*
-                #share
+                #owner
                 __server.#add(
                     #definition,
                     __signature,
                     move |__call: &::mcpbolt::server::extract::Received<'_>| {
                         #(#taken)*
-                        #share
+                        #this
                         ::core::result::Result::Ok(#run)
                     },
                 )

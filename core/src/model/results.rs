@@ -135,6 +135,31 @@ pub struct PromptResult {
 }
 
 impl PromptResult {
+    /// Creates a prompt of several messages.
+    ///
+    /// ```
+    /// use mcpbolt::model::{PromptResult, Role};
+    ///
+    /// let prompt = PromptResult::new([
+    ///     Role::User.says("Review my code."),
+    ///     Role::Assistant.says(format!("Which of your {} files?", 3)),
+    /// ]);
+    /// assert_eq!(prompt.description("Reviews").messages.len(), 2);
+    /// ```
+    pub fn new(messages: impl IntoIterator<Item = (Role, Content)>) -> Self {
+        Self {
+            description: None,
+            messages: messages.into_iter().collect(),
+        }
+    }
+
+    /// Sets the description: the purpose of the prompt with these arguments.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
     /// Creates a prompt with one user message.
     pub fn user(text: impl Into<String>) -> Self {
         Self {

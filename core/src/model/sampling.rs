@@ -27,6 +27,18 @@ pub enum Role {
     System,
 }
 
+impl Role {
+    /// A message of this author, for a prompt of several messages.
+    ///
+    /// ```
+    /// use mcpbolt::model::{Content, Role};
+    /// assert_eq!(Role::User.says("Hello!"), (Role::User, Content::text("Hello!")));
+    /// ```
+    pub fn says(self, content: impl Into<Content>) -> (Self, Content) {
+        (self, content.into())
+    }
+}
+
 /// A conversation for the client's model to continue: the params of `sampling/createMessage`.
 ///
 /// ```

@@ -88,7 +88,7 @@ pub use access::Access;
 pub use arguments::{Arguments, FromArguments};
 #[cfg(feature = "tower")]
 pub use builder::ToolService;
-pub use builder::{Builder, Offer, ProposedCall, Server};
+pub use builder::{Builder, Offer, OfferMethods, ProposedCall, Server};
 pub use cache_hint::CacheScope;
 pub use call::{Context, Pieces, StateSigner};
 pub use completion_request::CompletionRequest;

@@ -40,8 +40,25 @@ impl Server {
             std::process::exit(0);
         }
         let text = argument.or_else(|| env::var(ADDRESS_VARIABLE).ok());
-        let address = text.as_deref().unwrap_or("stdio:").parse::<Address>()?;
-        match address {
+        self.run_at(text.as_deref().unwrap_or("stdio:"))
+    }
+
+    /// Serves as the `main` of a program, as [`run`](Self::run) does, at this address.
+    ///
+    /// ```no_run
+    /// use mcpbolt::server::Server;
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let server = Server::builder("greeter", "1.0.0").build()?;
+    ///     let address = std::env::args().nth(1);
+    ///     Ok(server.run_at(address.as_deref().unwrap_or("http://127.0.0.1:8000/mcp"))?)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_at(&self, address: &str) -> io::Result<()> {
+        match address.parse::<Address>()? {
             Address::Stdio(words) if words.is_empty() => self.serve_stdio().wait().map(drop),
             address => self.run_on_sockets(address),
         }

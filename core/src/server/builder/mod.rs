@@ -8,7 +8,7 @@ mod offer;
 mod tower;
 
 pub use self::layers::ProposedCall;
-pub use self::offer::Offer;
+pub use self::offer::{Offer, OfferMethods};
 #[cfg(feature = "tower")]
 pub use self::tower::ToolService;
 
@@ -29,7 +29,7 @@ use super::tasks::TaskLimits;
 use crate::connection::{Config, Handle, Trace};
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::{Limits, TotalLimits};
-use crate::mcp::{Profile, Revisions};
+use crate::mcp::{Method, Profile, Revisions};
 use crate::policy::Policy;
 
 /// A server: its tools, resources and prompts with their handlers. Cheap to clone; one server can
@@ -448,6 +448,25 @@ impl Builder {
     /// Splits lists into pages of `items` entries. Default: one page per list.
     pub fn page_size(mut self, items: NonZeroUsize) -> Self {
         self.registry.set_page_size(items);
+        self
+    }
+
+    /// Sets the `_meta` of the list that `method` reads, a JSON object: of each page of
+    /// [`Method::ListTools`], [`Method::ListPrompts`], [`Method::ListResources`] or
+    /// [`Method::ListResourceTemplates`].
+    ///
+    /// ```
+    /// use mcpbolt::mcp::Method;
+    /// use mcpbolt::server::Server;
+    ///
+    /// let meta = serde_json::json!({"example.com/shelf": "left"});
+    /// let server = Server::builder("shop", "1.0.0").list_meta(Method::ListTools, meta).build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn list_meta(mut self, method: Method, json: impl ToString) -> Self {
+        if let Err(error) = self.registry.set_list_meta(method, json.to_string()) {
+            self.fail(error);
+        }
         self
     }
 

@@ -10,7 +10,7 @@ use crate::mcp::ErrorKind;
 use crate::model::{Completions, Prompt, Resource, ResourceTemplate, Tool};
 use crate::server::completion_request::CompletionRequest;
 use crate::server::executor::{Completing, Reply, Service, ToolHandler};
-use crate::server::extract::{Received, Signature};
+use crate::server::extract::{Owner, Received, Signature};
 use crate::server::output::IntoToolResult;
 use crate::server::returned::{IntoCompletions, IntoContents, IntoPrompt};
 use crate::server::template::Template;
@@ -26,6 +26,18 @@ use crate::server::template::Template;
 pub trait Offer: Sized + Send + Sync + 'static {
     /// Adds everything to a server.
     fn offer(self, server: Builder) -> Builder;
+}
+
+/// A type whose `impl` block has `#[mcpbolt::tools]`, for [`Builder::with`] and [`Builder::per_session`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no methods that are tools",
+    label = "does not implement `OfferMethods`",
+    note = "put `#[mcpbolt::tools]` on an `impl` block of the type"
+)]
+pub trait OfferMethods: Offer {
+    /// Adds everything to a server.
+    #[doc(hidden)]
+    fn offer_methods(owner: Owner<Self>, server: Builder) -> Builder;
 }
 
 /// Lists functions that have `#[tool]`, `#[resource]`, `#[prompt]` or `#[completion]`, for
@@ -99,6 +111,48 @@ impl Builder {
     /// ```
     pub fn with(self, offer: impl Offer) -> Self {
         offer.offer(self)
+    }
+
+    /// Adds the tools, resources, prompts and completions of a type that has `#[mcpbolt::tools]`, with a value
+    /// for each session. `make` creates it at the first call that needs it, and it is dropped after the session.
+    ///
+    /// The session is that of HTTP, and on other transports the connection. Over HTTP, requests of 2026-07-28
+    /// have none: each has a value of its own. An inline tool with `&self` runs as other tools do.
+    ///
+    /// ```
+    /// # #[cfg(feature = "macros")] {
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use mcpbolt::prelude::*;
+    ///
+    /// #[derive(Default)]
+    /// struct Visits(AtomicU32);
+    ///
+    /// #[tools]
+    /// impl Visits {
+    ///     /// Counts the visits of this session.
+    ///     #[tool]
+    ///     fn visit(&self) -> u32 {
+    ///         self.0.fetch_add(1, Ordering::Relaxed) + 1
+    ///     }
+    /// }
+    ///
+    /// let server = Server::builder("visits", "1.0.0").per_session(Visits::default).build()?;
+    /// # use mcpbolt::client::{Client, block_on};
+    /// # for _ in 0..2 {
+    /// #     let client = block_on(Client::builder("me", "1").connect(&server)).unwrap();
+    /// #     for count in ["1", "2"] {
+    /// #         let visit = client.call_tool("visit", &serde_json::json!({})).wait().unwrap();
+    /// #         assert_eq!(visit.text(), count);
+    /// #     }
+    /// # }
+    /// # }
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn per_session<T: OfferMethods>(
+        self,
+        make: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Self {
+        T::offer_methods(Owner::OfSession(Arc::new(make)), self)
     }
 
     /// Adds a value for handlers that take a [`State<T>`](crate::server::State). There is one of each type; a
@@ -177,10 +231,19 @@ impl Builder {
     #[doc(hidden)]
     pub fn declared_inline_tool<R: IntoToolResult>(
         self,
-        tool: Tool,
+        mut tool: Tool,
         mut signature: Signature,
         run: impl Fn(&Received<'_>) -> Result<R, HandlerError> + Send + Sync + 'static,
     ) -> Self {
+        if signature.needs().has_session_values() {
+            // Only handlers on the spawner know their session.
+            let output = tool.output_schema.take();
+            tool.output_schema = output.or_else(|| R::output_schema().map(Into::into));
+            return self.declared_tool(tool, signature, move |call| {
+                let result = run(call).and_then(R::into_tool_result);
+                Ok(std::future::ready(result))
+            });
+        }
         let (tool, names) = described(tool, &mut signature);
         let made = move |arguments: &str| match run(&Received::json(&names, arguments, None)) {
             Ok(result) => result.into_tool_result(),
@@ -352,6 +415,7 @@ impl Builder {
         let states = needs.states().iter();
         self.needs
             .extend(states.map(|state| (handler.to_owned(), *state)));
+        self.handlers.session_values |= needs.has_session_values();
         if needs.has_head() {
             self.handlers.wants_heads.store(true, Ordering::Relaxed);
         }

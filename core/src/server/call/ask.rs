@@ -211,21 +211,58 @@ impl Context {
     }
 }
 
-/// Reduces a field to what elicitation forms allow: no `null` type, because `required` expresses
-/// that, and only the formats of the specification.
+/// Reduces a field to what elicitation forms allow: no `null`, because `required` expresses that, choices
+/// as the specification writes them, and only its formats.
 fn plain(field: &mut Value) {
     let Some(field) = field.as_object_mut() else {
         return;
     };
+    if let Some(Value::Array(mut forms)) = field.remove("anyOf") {
+        forms.retain(|form| form["type"] != "null");
+        match forms.first_mut().map(Value::take) {
+            Some(Value::Object(form)) if forms.len() == 1 => {
+                form.into_iter().for_each(|(name, value)| {
+                    field.entry(name).or_insert(value);
+                });
+            }
+            // No form of a field: the check of the whole form says so.
+            _ => {}
+        }
+    }
     if let Some(Value::Array(types)) = field.get("type") {
         let own = types.iter().find(|name| *name != "null").cloned();
         field.insert("type".to_owned(), own.unwrap_or_default());
+    }
+    if let Some(choices) = titled(field.get("oneOf")) {
+        field.insert("type".to_owned(), "string".into());
+        field.insert("oneOf".to_owned(), choices);
+    }
+    if let Some(items) = field.get_mut("items")
+        && let Some(choices) = titled(items.get("oneOf"))
+    {
+        *items = serde_json::json!({ "anyOf": choices });
     }
     let formats = ["email", "uri", "date", "date-time"];
     let has_name = |format: &Value| format.as_str().is_some_and(|name| formats.contains(&name));
     if field.get("format").is_some_and(|format| !has_name(format)) {
         field.remove("format");
     }
+}
+
+/// The choices of an enum whose variants have titles or documentation, each with its title; `None` if some of
+/// them are no texts.
+fn titled(variants: Option<&Value>) -> Option<Value> {
+    let mut choices = Vec::new();
+    for variant in variants?.as_array()? {
+        let several = variant.get("enum").and_then(Value::as_array);
+        let one = variant.get("const");
+        let title = variant.get("title").or(variant.get("description"));
+        for choice in several.into_iter().flatten().chain(one) {
+            let title = title.unwrap_or(choice);
+            choices.push(serde_json::json!({ "const": choice.as_str()?, "title": title }));
+        }
+    }
+    Some(choices.into())
 }
 
 fn json(value: &impl Serialize) -> Result<String, RequestError> {

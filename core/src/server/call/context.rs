@@ -13,7 +13,7 @@ use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
 };
 use crate::message::{Dialect, Field, Message, MessageRef};
-use crate::server::extract::States;
+use crate::server::extract::{SessionValues, States};
 use crate::server::registry::Registry;
 use crate::server::tasks::TaskCall;
 
@@ -44,6 +44,8 @@ struct Inner {
     task: Option<Arc<TaskCall>>,
     /// The values that the server was built with, if there are any.
     states: Option<Arc<States>>,
+    /// The values of the session, if a handler needs them.
+    session_values: Option<Arc<SessionValues>>,
     /// The HTTP request, if a handler takes it.
     head: Option<Arc<Head>>,
 }
@@ -83,6 +85,7 @@ impl Context {
             trace: OnceLock::new(),
             task: None,
             states: None,
+            session_values: None,
             head: None,
         };
         Self {
@@ -118,6 +121,18 @@ impl Context {
             inner.head = head.cloned();
         }
         self
+    }
+
+    /// Gives the handler the values of its session.
+    pub(in crate::server) fn in_session(mut self, values: Option<&Arc<SessionValues>>) -> Self {
+        if values.is_some() {
+            Arc::make_mut(&mut self.call).session_values = values.cloned();
+        }
+        self
+    }
+
+    pub(in crate::server) fn session_values(&self) -> Option<&SessionValues> {
+        self.call.session_values.as_deref()
     }
 
     /// The head of the HTTP request that carried the call. Only for calls of a server with a handler that takes

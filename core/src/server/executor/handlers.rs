@@ -85,6 +85,8 @@ pub(in crate::server) struct Handlers {
     pub completions: Vec<Completing>,
     /// The values that handlers share, if there are any.
     pub states: Option<Arc<States>>,
+    /// Whether one of the handlers needs a value of the session.
+    pub session_values: bool,
     /// Whether one of the handlers takes the heads of HTTP requests.
     pub wants_heads: Arc<AtomicBool>,
     /// Methods of extensions.

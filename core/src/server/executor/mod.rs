@@ -16,6 +16,7 @@ use self::reply::panicked;
 pub(super) use self::reply::{Replied, Reply, Service};
 use self::reply_guard::ReplyGuard;
 use super::call::{Attended, Context, StateSigner};
+use super::extract::SessionValues;
 use super::snapshot::{SharedRegistry, Snapshot, SnapshotCache};
 use crate::connection::{
     Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestSource, StreamId,
@@ -35,6 +36,8 @@ pub(super) struct HandlerExecutor {
     source: RequestSource,
     /// The heads of HTTP requests by stream, if a handler takes them.
     heads: Arc<HashMap<StreamId, Arc<Head>>>,
+    /// The values of the session, once a handler may need them.
+    session_values: Option<Arc<SessionValues>>,
 }
 
 impl HandlerExecutor {
@@ -55,6 +58,7 @@ impl HandlerExecutor {
             spawner,
             source: RequestSource::Unknown,
             heads: Arc::default(),
+            session_values: None,
         }
     }
 }
@@ -142,6 +146,7 @@ impl Executor for HandlerExecutor {
         if !self.heads.is_empty() {
             self.heads = Arc::default();
         }
+        self.session_values = None;
         self.snapshots.get().handlers.closed.is_none()
     }
 
@@ -149,6 +154,10 @@ impl Executor for HandlerExecutor {
         let (snapshot, handle) = (self.snapshots.get().clone(), self.handle.clone());
         let (signer, timers) = (self.signer.clone(), self.timers.clone());
         let heads = self.heads.clone();
+        if snapshot.handlers.session_values {
+            self.session_values.get_or_insert_default();
+        }
+        let session_values = self.session_values.clone();
         let blocking = snapshot.handlers.blocking.iter();
         let blocking = blocking.flat_map(|number| batch.take(Operation::CallTool(*number)));
         let blocking: Vec<_> = blocking.collect();
@@ -159,6 +168,7 @@ impl Executor for HandlerExecutor {
                     let context = context.sleeping_by(timers.clone());
                     let head = heads.get(&call.reply.key().stream());
                     let context = context.equipped(&snapshot.handlers.states, head);
+                    let context = context.in_session(session_values.as_ref());
                     let context = match call.operation {
                         Operation::CallTool(number) if snapshot.registry.has_tasks() => {
                             context.with_task(&snapshot.registry, number, &call)

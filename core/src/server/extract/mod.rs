@@ -23,6 +23,7 @@ mod argument;
 mod from_call;
 mod given;
 mod needs;
+mod owner;
 mod signature;
 mod state;
 
@@ -31,6 +32,9 @@ pub use self::from_call::FromCall;
 #[doc(hidden)]
 pub use self::given::Received;
 pub use self::needs::Needs;
+#[doc(hidden)]
+pub use self::owner::Owner;
+pub(in crate::server) use self::owner::SessionValues;
 #[doc(hidden)]
 pub use self::signature::{Signature, Taker};
 pub use self::state::State;

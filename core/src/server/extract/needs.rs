@@ -7,6 +7,7 @@ use std::any::{TypeId, type_name};
 pub struct Needs {
     states: Vec<(TypeId, &'static str)>,
     head: bool,
+    session_values: bool,
 }
 
 impl Needs {
@@ -18,6 +19,14 @@ impl Needs {
     /// The [`Head`](crate::handler::Head) of the HTTP request: the server copies the headers of each.
     pub fn head(&mut self) {
         self.head = true;
+    }
+
+    pub(super) fn session_values(&mut self) {
+        self.session_values = true;
+    }
+
+    pub(in crate::server) fn has_session_values(&self) -> bool {
+        self.session_values
     }
 
     pub(in crate::server) fn states(&self) -> &[(TypeId, &'static str)] {

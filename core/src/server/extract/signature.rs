@@ -13,6 +13,7 @@ use super::argument::{Argument, InlineArgument, OfClient, Parameter};
 use super::from_call::FromCall;
 use super::given::{self, Received};
 use super::needs::Needs;
+use super::owner::Owner;
 use crate::handler::HandlerError;
 use crate::model::PromptArgument;
 
@@ -63,6 +64,13 @@ impl Signature {
             parameters: Vec::new(),
             all: Map::new(),
             needs: Needs::default(),
+        }
+    }
+
+    /// Declares the value whose method the handler is.
+    pub fn belongs_to<T>(&mut self, owner: &Owner<T>) {
+        if matches!(owner, Owner::OfSession(_)) {
+            self.needs.session_values();
         }
     }
 

@@ -330,17 +330,21 @@ impl<E: Executor + ?Sized> ServerHost<E> {
             Some(Method::GetPrompt) if registry.has_prompts() => {
                 self.operate(lookup::prompt(&registry, &request), request, answer)
             }
-            Some(Method::ListTools) if registry.has_tools() => {
-                list(&request, answer, &lists().tools)
+            Some(method @ Method::ListTools) if registry.has_tools() => {
+                let meta = registry.list_meta(method);
+                list(&request, answer, &lists().tools, meta)
             }
-            Some(Method::ListResources) if registry.has_resources() => {
-                list(&request, answer, &lists().resources)
+            Some(method @ Method::ListResources) if registry.has_resources() => {
+                let meta = registry.list_meta(method);
+                list(&request, answer, &lists().resources, meta)
             }
-            Some(Method::ListResourceTemplates) if registry.has_resources() => {
-                list(&request, answer, &lists().templates)
+            Some(method @ Method::ListResourceTemplates) if registry.has_resources() => {
+                let meta = registry.list_meta(method);
+                list(&request, answer, &lists().templates, meta)
             }
-            Some(Method::ListPrompts) if registry.has_prompts() => {
-                list(&request, answer, &lists().prompts)
+            Some(method @ Method::ListPrompts) if registry.has_prompts() => {
+                let meta = registry.list_meta(method);
+                list(&request, answer, &lists().prompts, meta)
             }
             Some(method @ (Method::Subscribe | Method::Unsubscribe)) if registry.subscribes() => {
                 self.subscribe(method, &request, answer)
@@ -392,9 +396,19 @@ impl<E: Executor + ?Sized> ServerHost<E> {
     }
 }
 
-fn list(request: &IncomingRequest<'_>, answer: Answer<'_>, pages: &Pages) -> Disposition {
+fn list(
+    request: &IncomingRequest<'_>,
+    answer: Answer<'_>,
+    pages: &Pages,
+    meta: Option<&str>,
+) -> Disposition {
     match page(pages, request.message.raw(Field::Cursor)) {
-        Some(members) => answer.result(|result| result.encoded(members)),
+        Some(members) => answer.result(|result| {
+            result.encoded(members);
+            if let Some(meta) = meta {
+                result.meta(meta);
+            }
+        }),
         None => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
     }
 }

@@ -71,6 +71,8 @@ pub struct Registry {
     lints: Arc<Lints>,
     page_size: Option<NonZeroUsize>,
     cache: CacheHint,
+    /// The `_meta` of lists, by the method that reads the list.
+    list_meta: Vec<(Method, Box<str>)>,
     lists: [OnceLock<Arc<Lists>>; Revision::COUNT],
     /// The pages of `mcp.get_schema` in the action dialect.
     action_schemas: OnceLock<Arc<Pages>>,

@@ -11,7 +11,7 @@ use super::error::RegistryError;
 use crate::connection::{Budget, References};
 use crate::handler::HandlerError;
 use crate::limits::TotalLimits;
-use crate::mcp::{Profile, extension};
+use crate::mcp::{Method, Profile, extension};
 use crate::policy::Policy;
 use crate::server::access::{Access, Guard};
 use crate::server::cache_hint::{CacheHint, CacheScope};
@@ -115,6 +115,32 @@ impl Registry {
         }
         self.extensions.insert(id.to_owned(), settings.to_owned());
         Ok(())
+    }
+
+    /// Sets the `_meta` of each page of the list that `method` reads, a JSON object.
+    ///
+    /// # Errors
+    /// When the method reads no list, or the text is not a JSON object.
+    pub fn set_list_meta(&mut self, method: Method, meta: String) -> Result<(), RegistryError> {
+        let lists = [
+            Method::ListTools,
+            Method::ListResources,
+            Method::ListResourceTemplates,
+            Method::ListPrompts,
+        ];
+        if !lists.contains(&method) || !is_object(&meta) {
+            return Err(RegistryError::Json(method.name().to_owned(), "_meta"));
+        }
+        self.list_meta.retain(|(own, _)| *own != method);
+        self.list_meta.push((method, meta.into()));
+        Ok(())
+    }
+
+    /// The `_meta` of the list that `method` reads, if it has any.
+    pub(in crate::server) fn list_meta(&self, method: Method) -> Option<&str> {
+        let mut all = self.list_meta.iter();
+        let own = all.find(|(own, _)| *own == method);
+        own.map(|(_, meta)| &**meta)
     }
 
     /// Declares an `experimental` capability with these settings, a JSON object.

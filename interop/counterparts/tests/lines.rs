@@ -1,0 +1,59 @@
+//! The table of README.md: a counterpart for each example, in no more lines than the example has.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test: panicking is the report"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use interop_counterparts::code_lines;
+
+fn folder() -> PathBuf {
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap())
+}
+
+/// The code of a program and of the modules that it names by `#[path = "…"]`.
+fn lines_of(program: &Path) -> usize {
+    let source = fs::read_to_string(program).expect(&program.display().to_string());
+    let modules = source.lines().filter_map(|line| {
+        let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
+        Some(program.parent().unwrap().join(path))
+    });
+    code_lines(&source) + modules.map(|module| lines_of(&module)).sum::<usize>()
+}
+
+#[test]
+fn each_counterpart_has_no_more_lines_than_its_example() {
+    let readme = fs::read_to_string(folder().join("README.md")).unwrap();
+    let mut listed = BTreeSet::new();
+    for row in readme.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [example, program, there, here] = cells[..] else {
+            panic!("not four cells: {row}");
+        };
+        let path = program.split(['(', ')']).nth(1).expect(row);
+        let lines = lines_of(&folder().join(path));
+        let [there, here] = [there, here].map(|number| number.parse::<usize>().expect(row));
+        assert_eq!(here, lines, "{path}: correct the table in README.md");
+        assert!(here <= there, "{example} has {there} lines, {path} {here}");
+        listed.insert(path.to_owned());
+    }
+    let manifest = fs::read_to_string(folder().join("Cargo.toml")).unwrap();
+    let programs = manifest.lines().filter_map(|line| {
+        let path = line.strip_prefix("path = \"")?.strip_suffix('"')?;
+        Some(path.to_owned())
+    });
+    let programs: BTreeSet<_> = programs.collect();
+    let missing: Vec<_> = programs.symmetric_difference(&listed).collect();
+    assert!(missing.is_empty(), "no row or no program: {missing:?}");
+    assert!(listed.len() >= 15, "{listed:?}");
+}
+
+#[test]
+fn comments_and_tests_are_no_code_but_descriptions_are() {
+    let source = "//! A program.\n\n/// Adds.\nfn add() {\n    // Why.\n    1\n}\n\n#[cfg(test)]\nmod tests {}\n";
+    assert_eq!(code_lines(source), 4);
+}
