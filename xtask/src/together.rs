@@ -17,8 +17,7 @@ use crate::repo::{self, Build, Stamp, cargo, command};
 const PACKAGES: &str = "-p mcpbolt-codec -p mcpbolt -p mcpbolt-python -p mcpbolt-node";
 
 /// Further packages that have tests, or programs that tests start.
-const TESTED: &str =
-    "-p mcpbolt-macros -p mcpbolt-cli -p mcpbolt-fuzz -p interop-libraries -p interop-ours";
+const TESTED: &str = "-p mcpbolt-macros -p mcpbolt-cli -p mcpbolt-fuzz -p interop-counterparts -p interop-libraries -p interop-ours";
 
 /// A cargo command on all packages with tests and all features of the engine. Every stage that needs
 /// test builds uses this selection: another one selects other features of the dependencies, and cargo

@@ -215,6 +215,86 @@ fn a_form_is_made_from_a_type_and_gives_one_back() {
     });
 }
 
+/// R-ELI-04: choices, with and without titles, one and several, and one that may be missing.
+#[test]
+fn choices_of_a_form_are_those_of_a_type() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(crate = "mcpbolt::server::serde")]
+    #[schemars(crate = "mcpbolt::server::schemars")]
+    enum Size {
+        #[schemars(title = "For one")]
+        Small,
+        /// For all
+        Large,
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(crate = "mcpbolt::server::serde", rename_all = "lowercase")]
+    #[schemars(crate = "mcpbolt::server::schemars")]
+    enum Topping {
+        Basil,
+        Olives,
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(crate = "mcpbolt::server::serde")]
+    #[schemars(crate = "mcpbolt::server::schemars")]
+    #[allow(dead_code, reason = "only the sizes are looked at")]
+    struct Pizza {
+        size: Size,
+        sizes: Vec<Size>,
+        topping: Topping,
+        toppings: Vec<Topping>,
+        other: Option<Topping>,
+        second: Option<Size>,
+        /// In euros.
+        most: Option<u8>,
+    }
+    let server = server(0).tool(
+        Tool::new("order"),
+        |_: Arguments, context: Context| async move {
+            let pizza = context.fill_in::<Pizza>("Which?").await?;
+            let Some(pizza) = pizza else {
+                return Err(HandlerError::new("nothing"));
+            };
+            let sizes = pizza.sizes.iter().chain([&pizza.size]);
+            let large = sizes.filter(|size| matches!(size, Size::Large));
+            Ok(large.count().to_string())
+        },
+    );
+    let server = server.build().unwrap();
+    let build = |builder: ClientBuilder| {
+        builder.on_form(|form, _| async move {
+            let Elicitation::Form { schema, .. } = form else {
+                return Ok(Elicited::Declined);
+            };
+            let sizes = json!([
+                {"const": "Small", "title": "For one"},
+                {"const": "Large", "title": "For all"},
+            ]);
+            let topping = json!({"type": "string", "enum": ["basil", "olives"]});
+            let fields = json!({
+                "size": {"type": "string", "oneOf": sizes},
+                "sizes": {"type": "array", "items": {"anyOf": sizes}},
+                "topping": topping,
+                "toppings": {"type": "array", "items": topping},
+                "other": topping,
+                "second": {"type": "string", "oneOf": sizes},
+                "most": {"type": "integer", "minimum": 0, "maximum": 255, "description": "In euros."},
+            });
+            assert_eq!(schema["properties"], fields);
+            let required = json!(["size", "sizes", "topping", "toppings"]);
+            assert_eq!(schema["required"], required);
+            let filled = json!({
+                "size": "Large", "sizes": ["Small", "Large"], "topping": "basil", "toppings": [],
+            });
+            Ok(Elicited::Accepted(filled.as_object().unwrap().clone()))
+        })
+    };
+    let revisions = [Revision::V2025_11_25, Revision::V2026_07_28];
+    with_clients(&server, revisions, build, |_, client| {
+        assert_eq!(call(client, "order", &json!({})), Ok("2".into()));
+    });
+}
+
 /// A server whose tool samples, and whose client's model calls the tool: `depth` times over.
 fn nesting() -> (Server, impl Fn(ClientBuilder) -> ClientBuilder) {
     #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -4,17 +4,18 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, ClientBuilder, Interests, Notice, block_on};
+use mcpbolt::connection::RequestOptions;
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Era, LogLevel, Revision};
+use mcpbolt::mcp::{Era, LogLevel, Method, Revision};
 use mcpbolt::server::{
     Arguments, Context, Prompt, PromptResult, RegistryError, Resource, ResourceContents, Server,
     Tool,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::asks::{call, with_clients};
-use crate::server;
 use crate::wire::Wire;
+use crate::{in_each_revision, server};
 
 /// The notifications that the last client got, in words.
 #[derive(Clone, Default)]
@@ -376,4 +377,34 @@ fn a_stream_says_whose_it_is_from_its_acknowledgement_to_its_end() {
     assert_eq!(end[1]["params"], json!({"requestId": 1}));
     assert_eq!(end.len(), 2);
     assert!(world.connection.is_closed(), "an open stream delays no end");
+}
+
+#[test]
+fn each_page_of_a_list_has_the_meta_of_its_list() {
+    let meta = json!({"example.com/shelf": "left"});
+    let server = server(3).page_size(2.try_into().unwrap());
+    let server = server.list_meta(Method::ListTools, &meta).build().unwrap();
+    in_each_revision(&server, |revision, client| {
+        let listed = |method: &str, params: Option<&str>| -> Value {
+            let asked = client.request(method, params, RequestOptions::default());
+            let answer = block_on(asked.unwrap()).unwrap();
+            serde_json::from_str(answer.as_ref().result().unwrap()).unwrap()
+        };
+        let first = listed("tools/list", None);
+        let second = json!({"cursor": first["nextCursor"]}).to_string();
+        for page in [&first, &listed("tools/list", Some(&second))] {
+            assert_eq!(page["_meta"]["example.com/shelf"], "left", "{page}");
+            // R-MET-06
+            let name = &page["_meta"]["io.modelcontextprotocol/serverInfo"]["name"];
+            assert_eq!(name.is_string(), revision.era() == Era::Stateless, "{page}");
+        }
+    });
+    for (method, meta, named) in [
+        (Method::ListTools, json!([]), "tools/list"),
+        (Method::CallTool, meta, "tools/call"),
+    ] {
+        let refused = Server::builder("test", "1").list_meta(method, meta).build();
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(named) && error.contains("_meta"), "{error}");
+    }
 }

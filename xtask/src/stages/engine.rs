@@ -77,10 +77,12 @@ pub fn core(log: &mut Log) -> Result<()> {
     let codec = test_folder("core/codec", log, |_, _| Ok(()));
     let macros = test_folder("core/macros", log, |_, _| Ok(()));
     let libraries = test_folder("interop/libraries", log, |_, _| Ok(()));
+    let counterparts = test_folder("interop/counterparts", log, |_, _| Ok(()));
     let mut done = test_folder("core", log, Log::trace)
         .and(codec)
         .and(macros)
-        .and(libraries);
+        .and(libraries)
+        .and(counterparts);
     let mut documented = together::tested("test --doc")?;
     log.trace(&mut documented)?;
     let documented = log.run(documented);

@@ -10,6 +10,7 @@ mod extracts;
 mod memos;
 mod reviewer;
 mod shop;
+mod visits;
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::model::CompletionTarget;
@@ -213,4 +214,32 @@ fn handlers_come_and_go_while_clients_are_connected() {
     let target = CompletionTarget::prompt("review");
     let completed = block_on(client.complete(&target, ("language", "p"), &[])).unwrap();
     assert_eq!(completed.values, ["python"]);
+}
+
+#[test]
+fn a_session_has_a_value_of_its_own() {
+    use visits::Visits;
+
+    let own = Server::builder("visits", "1.0.0").per_session(Visits::default);
+    let shared = Server::builder("visits", "1.0.0").with(Visits::default());
+    for (server, later) in [(own.build().unwrap(), 0), (shared.build().unwrap(), 5)] {
+        for before in [0, later] {
+            let client = client(&server);
+            let tools = block_on(client.list_tools()).unwrap();
+            let count = tools.iter().find(|tool| tool.name == "count").unwrap();
+            assert!(count.output_schema.is_some());
+            let call = |name| client.call_tool(name, &json!({})).wait().unwrap().text();
+            assert_eq!(call("visit"), (before + 1).to_string());
+            assert_eq!(call("visit"), (before + 2).to_string());
+            assert_eq!(call("count"), json!({"visits": before + 3}).to_string());
+            let read = block_on(client.read_resource("visits://so-far")).unwrap();
+            assert_eq!(read[0].as_text(), Some((before + 3).to_string().as_str()));
+            let prompt = block_on(client.get_prompt("greet", &[("name", "Ada")])).unwrap();
+            let greeting = format!("Greet Ada, visitor {}.", before + 4);
+            assert_eq!(prompt.messages[0].content.as_text(), Some(&*greeting));
+            let greet = CompletionTarget::prompt("greet");
+            let named = block_on(client.complete(&greet, ("name", ""), &[])).unwrap();
+            assert_eq!(named.values, [format!("visitor {}", before + 5)]);
+        }
+    }
 }

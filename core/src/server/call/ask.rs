@@ -233,6 +233,9 @@ fn plain(field: &mut Value) {
         let own = types.iter().find(|name| *name != "null").cloned();
         field.insert("type".to_owned(), own.unwrap_or_default());
     }
+    if let Some(Value::Array(choices)) = field.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
+    }
     if let Some(choices) = titled(field.get("oneOf")) {
         field.insert("type".to_owned(), "string".into());
         field.insert("oneOf".to_owned(), choices);
