@@ -34,7 +34,7 @@ pub trait Offer: Sized + Send + Sync + 'static {
     label = "does not implement `OfferMethods`",
     note = "put `#[mcpbolt::tools]` on an `impl` block of the type"
 )]
-pub trait OfferMethods: Offer {
+pub trait OfferMethods: Sized {
     /// Adds everything to a server.
     #[doc(hidden)]
     fn offer_methods(owner: Owner<Self>, server: Builder) -> Builder;
@@ -148,7 +148,7 @@ impl Builder {
     /// # }
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
-    pub fn per_session<T: OfferMethods>(
+    pub fn per_session<T: Offer + OfferMethods>(
         self,
         make: impl Fn() -> T + Send + Sync + 'static,
     ) -> Self {

@@ -24,6 +24,7 @@ mod from_call;
 mod given;
 mod needs;
 mod owner;
+mod session_values;
 mod signature;
 mod state;
 
@@ -34,7 +35,7 @@ pub use self::given::Received;
 pub use self::needs::Needs;
 #[doc(hidden)]
 pub use self::owner::Owner;
-pub(in crate::server) use self::owner::SessionValues;
+pub(in crate::server) use self::session_values::SessionValues;
 #[doc(hidden)]
 pub use self::signature::{Signature, Taker};
 pub use self::state::State;
