@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
 
 /// The code of a program and of the modules that it names by `#[path = "…"]`.
 fn lines_of(program: &Path) -> usize {
-    let source = fs::read_to_string(program).expect(&program.display().to_string());
+    let source = fs::read_to_string(program).unwrap();
     let modules = source.lines().filter_map(|line| {
         let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
         Some(program.parent().unwrap().join(path))

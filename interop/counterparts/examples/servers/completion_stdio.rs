@@ -115,8 +115,9 @@ impl SqlQuery {
                 ),
             )
         };
-        let or = |text, otherwise| if text == "" { otherwise } else { text };
-        let (operation, table) = (or(operation, "Unknown"), or(table, "table"));
+        let operation = Some(operation).filter(|name| !name.is_empty());
+        let table = Some(table).filter(|name| !name.is_empty());
+        let (operation, table) = (operation.unwrap_or("Unknown"), table.unwrap_or("table"));
         PromptResult::new([Role::User.says(question), Role::Assistant.says(answer)])
             .description(format!("SQL Query: {operation} on {table}"))
     }

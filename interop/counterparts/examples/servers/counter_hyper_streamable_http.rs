@@ -10,8 +10,10 @@ use mcpbolt::io::http::{HttpOptions, HttpService};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let mut options = HttpOptions::default();
-    options.path = "*".into();
+    let options = HttpOptions {
+        path: "*".to_owned(),
+        ..HttpOptions::default()
+    };
     let service = HttpService::new(&counter::server()?, options)?;
     let address = std::env::args().nth(1);
     let address = address.as_deref().unwrap_or("[::1]:8080");

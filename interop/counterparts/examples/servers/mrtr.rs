@@ -1,5 +1,6 @@
 //! A call in several rounds (2026-07-28): the server answers with a question and a signed state, and the client
 //! repeats the call with the answer. Server and client are in one process.
+#![allow(clippy::print_stdout, reason = "what the program is for")]
 
 use mcpbolt::client::Client;
 use mcpbolt::connection::RequestOptions;

@@ -6,7 +6,6 @@ use mcpbolt::mcp::ErrorKind;
 use mcpbolt::prelude::*;
 use tracing_subscriber::EnvFilter;
 
-const HTTP_ADDRESS: &str = "http://127.0.0.1:8001/mcp";
 const INSTRUCTIONS: &str = "This server demonstrates progress notifications during long-running operations. \
     Use the tools to see real-time progress updates for batch processing";
 
@@ -48,9 +47,10 @@ fn main() -> anyhow::Result<()> {
         .build()?;
     let mode = std::env::args().nth(1);
     let mode = mode.or_else(|| std::env::var("TRANSPORT_MODE").ok());
-    Ok(match mode.as_deref().unwrap_or("stdio") {
-        "stdio" => server.run_at("stdio:")?,
-        "http" | "streamhttp" | "all" => server.run_at(HTTP_ADDRESS)?,
-        address => server.run_at(address)?,
-    })
+    let address = match mode.as_deref().unwrap_or("stdio") {
+        "stdio" => "stdio:",
+        "http" | "streamhttp" | "all" => "http://127.0.0.1:8001/mcp",
+        address => address,
+    };
+    Ok(server.run_at(address)?)
 }

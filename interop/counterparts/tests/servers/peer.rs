@@ -19,6 +19,9 @@ pub type Running = RunningService<RoleClient, Peer>;
 /// The revisions whose messages differ most: the newest with a handshake, and the newest.
 pub const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
+/// The steps done, and what they are.
+pub type Report = (f64, Option<String>);
+
 /// What the client answers, and what it has seen.
 #[derive(Clone, Default)]
 pub struct Peer {
@@ -28,8 +31,8 @@ pub struct Peer {
     pub model: Value,
     /// The params of what the server asked, in order.
     pub asked: Arc<Mutex<Vec<Value>>>,
-    /// The messages of progress, with the steps done.
-    pub progress: Arc<Mutex<Vec<(f64, Option<String>)>>>,
+    /// The progress that was reported.
+    pub progress: Arc<Mutex<Vec<Report>>>,
 }
 
 impl Peer {
