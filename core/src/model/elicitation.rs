@@ -152,6 +152,24 @@ impl Elicitation {
 }
 
 impl Elicited {
+    /// A form that is filled in with these values.
+    ///
+    /// ```
+    /// use mcpbolt::model::Elicited;
+    /// use serde_json::{Value, json};
+    ///
+    /// let filled = Elicited::accepted([("name", Value::from("Ada")), ("age", Value::from(36))]);
+    /// assert_eq!(filled.to_json(true)["content"], json!({"name": "Ada", "age": 36}));
+    /// ```
+    pub fn accepted<V: Into<Value>>(values: impl IntoIterator<Item = (&'static str, V)>) -> Self {
+        let values = values.into_iter();
+        Self::Accepted(
+            values
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
+    }
+
     /// The result as JSON; `form` says whether a form was requested.
     pub fn to_json(&self, form: bool) -> Value {
         match self {

@@ -22,12 +22,13 @@ fn lines_of(program: &Path) -> usize {
         let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
         Some(program.parent().unwrap().join(path))
     });
-    code_lines(&source) + modules.map(|module| lines_of(&module)).sum::<usize>()
+    code_lines(&source, true) + modules.map(|module| lines_of(&module)).sum::<usize>()
 }
 
 #[test]
 fn each_counterpart_has_no_more_lines_than_its_example() {
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
+    let rmcp = std::env::var_os("RMCP_EXAMPLES").map(PathBuf::from);
     let mut listed = BTreeSet::new();
     for row in readme.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
@@ -40,6 +41,14 @@ fn each_counterpart_has_no_more_lines_than_its_example() {
         assert_eq!(here, lines, "{path}: correct the table in README.md");
         assert!(here <= there, "{example} has {there} lines, {path} {here}");
         listed.insert(path.to_owned());
+        if let Some(examples) = &rmcp {
+            let files = example
+                .split(", ")
+                .map(|file| Path::new(file.trim_matches('`')));
+            let lines = files.map(|file| fs::read_to_string(examples.join(file)).unwrap());
+            let lines: usize = lines.map(|source| code_lines(&source, false)).sum();
+            assert_eq!(there, lines, "{example}: correct the table in README.md");
+        }
     }
     let manifest = fs::read_to_string(folder().join("Cargo.toml")).unwrap();
     let programs = manifest.lines().filter_map(|line| {
@@ -55,5 +64,6 @@ fn each_counterpart_has_no_more_lines_than_its_example() {
 #[test]
 fn comments_and_tests_are_no_code_but_descriptions_are() {
     let source = "//! A program.\n\n/// Adds.\nfn add() {\n    // Why.\n    1\n}\n\n#[cfg(test)]\nmod tests {}\n";
-    assert_eq!(code_lines(source), 4);
+    assert_eq!(code_lines(source, true), 4);
+    assert_eq!(code_lines(source, false), 3);
 }

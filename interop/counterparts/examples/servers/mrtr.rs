@@ -8,7 +8,7 @@ use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::prelude::*;
 use mcpbolt::server::RegistryError;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Real deployments load a key of random bytes, the same for all processes that serve one client.
 const STATE_KEY: [u8; 32] = *b"example-request-state-key-32-by!";
@@ -45,8 +45,7 @@ async fn main() -> anyhow::Result<()> {
             if let Elicitation::Form { message, .. } = question {
                 println!("  [client] server asked: {message}");
             }
-            let city = ("city".to_owned(), Value::from("Paris"));
-            Ok(Elicited::Accepted(Map::from_iter([city])))
+            Ok(Elicited::accepted([("city", "Paris")]))
         })
         .connect(&server()?)
         .await?;
