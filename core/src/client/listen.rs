@@ -2,24 +2,25 @@
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
+use std::mem::{replace, take};
 use std::ops::Not;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::connection::{Handle, RequestOptions, Response};
 use crate::error::RequestError;
 use crate::json::{number, reader};
-use crate::limits::MAX_LISTENS;
 use crate::mcp::{Method, meta};
 
 /// The notifications a client asks for; they arrive at
 /// [`ClientBuilder::on_notice`](super::ClientBuilder::on_notice).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Interests {
     /// Changes of the list of tools.
     #[serde(rename = "toolsListChanged", skip_serializing_if = "Not::not")]
@@ -47,13 +48,14 @@ pub struct Interests {
 #[must_use = "dropping it ends the stream"]
 pub struct Listening {
     response: Response,
+    acknowledged: Interests,
     streams: Weak<Streams>,
 }
 
 /// The streams of one client.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// Whether the server has acknowledged a stream, by the id of its request.
+    /// What the server has acknowledged of each open stream, by the id of its request.
     acknowledged: Mutex<HashMap<u64, Acknowledged>>,
     /// The streams of [`Client::subscribe`](super::Client::subscribe), by URI.
     by_uri: Mutex<HashMap<String, Listening>>,
@@ -61,22 +63,24 @@ pub(super) struct Streams {
 
 #[derive(Debug)]
 enum Acknowledged {
-    Not(Waker),
-    Yes,
+    Not(Option<Waker>),
+    Yes(Interests),
 }
 
 impl Streams {
-    /// Records that the server acknowledged a stream, perhaps before anyone waits for it.
+    /// Records what the server acknowledged of an open stream.
     pub fn acknowledge(&self, params: &str) {
         let id = reader::find_path(params, &["_meta", meta::SUBSCRIPTION_ID]);
         let Some(id) = id.and_then(number::as_u64) else {
             return;
         };
-        let mut acknowledged = lock(&self.acknowledged);
-        if acknowledged.len() >= 2 * MAX_LISTENS && !acknowledged.contains_key(&id) {
-            return;
-        }
-        if let Some(Acknowledged::Not(waker)) = acknowledged.insert(id, Acknowledged::Yes) {
+        let granted = reader::find(params, "notifications").map(serde_json::from_str);
+        let granted = granted.and_then(Result::ok).unwrap_or_default();
+        let before = match lock(&self.acknowledged).get_mut(&id) {
+            Some(stream @ Acknowledged::Not(_)) => replace(stream, Acknowledged::Yes(granted)),
+            _ => return,
+        };
+        if let Acknowledged::Not(Some(waker)) = before {
             waker.wake();
         }
     }
@@ -107,20 +111,11 @@ impl Streams {
         handle: &Handle,
         interests: Interests,
     ) -> Result<Listening, RequestError> {
-        let params = json!({ "notifications": interests }).to_string();
-        let options = RequestOptions {
-            timeout: Some(Duration::MAX),
-            ..RequestOptions::default()
-        };
-        let name = Method::Listen.name();
-        let mut listening = Listening {
-            response: handle.request(name, Some(&params), options)?,
-            streams: Arc::downgrade(self),
-        };
-        let id = listening.response.key().get();
-        poll_fn(|cx| {
-            if self.is_acknowledged(id, cx) {
-                return Poll::Ready(Ok(()));
+        let mut listening = self.begin(handle, interests)?;
+        let id = listening.id();
+        listening.acknowledged = poll_fn(|cx| {
+            if let Some(granted) = self.take_acknowledged(id, cx) {
+                return Poll::Ready(Ok(granted));
             }
             let ended = |outcome: Result<(), RequestError>| {
                 outcome.and(Err(RequestError::BadAnswer("the stream ended as it began")))
@@ -129,6 +124,29 @@ impl Streams {
         })
         .await?;
         Ok(listening)
+    }
+
+    /// Asks for a stream of notifications.
+    fn begin(
+        self: &Arc<Self>,
+        handle: &Handle,
+        interests: Interests,
+    ) -> Result<Listening, RequestError> {
+        let params = json!({ "notifications": interests }).to_string();
+        let options = RequestOptions {
+            timeout: Some(Duration::MAX),
+            ..RequestOptions::default()
+        };
+        let name = Method::Listen.name();
+        // The acknowledgement waits for the lock, so it finds the stream.
+        let mut acknowledged = lock(&self.acknowledged);
+        let response = handle.request(name, Some(&params), options)?;
+        acknowledged.insert(response.key().get(), Acknowledged::Not(None));
+        Ok(Listening {
+            response,
+            acknowledged: Interests::default(),
+            streams: Arc::downgrade(self),
+        })
     }
 
     /// Keeps the stream of a subscribed resource open.
@@ -143,13 +161,15 @@ impl Streams {
         drop(gone);
     }
 
-    fn is_acknowledged(&self, id: u64, cx: &Context<'_>) -> bool {
+    fn take_acknowledged(&self, id: u64, cx: &Context<'_>) -> Option<Interests> {
         let mut acknowledged = lock(&self.acknowledged);
-        let yes = matches!(acknowledged.get(&id), Some(Acknowledged::Yes));
-        if !yes {
-            acknowledged.insert(id, Acknowledged::Not(cx.waker().clone()));
+        match acknowledged.get_mut(&id)? {
+            Acknowledged::Not(waker) => {
+                *waker = Some(cx.waker().clone());
+                None
+            }
+            Acknowledged::Yes(granted) => Some(take(granted)),
         }
-        yes
     }
 }
 
@@ -158,6 +178,11 @@ impl Listening {
     /// ([`SUBSCRIPTION_ID`](meta::SUBSCRIPTION_ID), R-SUB-06).
     pub fn id(&self) -> u64 {
         self.response.key().get()
+    }
+
+    /// The notifications that the server has agreed to send, of those asked for (R-SUB-03).
+    pub fn acknowledged(&self) -> &Interests {
+        &self.acknowledged
     }
 }
 

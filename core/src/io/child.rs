@@ -117,6 +117,16 @@ impl ChildCommand {
         self
     }
 
+    /// Sets environment variables, whatever is inherited.
+    pub fn envs<N, V>(self, variables: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        let add = |command: Self, (name, value)| command.env(name, value);
+        variables.into_iter().fold(self, add)
+    }
+
     /// Also inherits this variable from this process, if it is set.
     pub fn inherit_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.inherit.insert(name.as_ref().to_owned());

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::machine::Machine;
-#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
+#[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
 use super::machine::SocketMachine;
 use crate::buffer::{Input, Output};
 use crate::connection::{Connection, Framing, Host, StreamId};
@@ -124,7 +124,7 @@ impl<H: Host> Machine for Hosted<H> {
     }
 }
 
-#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
+#[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
 impl<H: Host> SocketMachine for Hosted<H> {
     fn recount(&mut self) {
         self.connection.recount();

@@ -34,7 +34,7 @@ pub trait Machine {
 }
 
 /// A machine for a socket, whose event loop also frees memory and limits how long a message may take.
-#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
+#[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
 pub trait SocketMachine: Machine {
     /// Adds output that only the transport needs. Called before output is written, and when all of it
     /// was written.

@@ -14,6 +14,8 @@
 //! | `child`, `shutdown`, `stderr`, `lines`, `environment` | a server as a child process, from start to end |
 //! | `open` | connects a client to a server at any kind of address |
 //! | `serve` | `Server::serve`, `serve_stdio`, `serve_on`, `serve_transport`, `run` |
+//! | `client_stream` | `ClientBuilder::connect_on`, `connect_transport` |
+//! | `prefixed` | messages of a carrier of the program's own, as a byte stream |
 //! | `spawn`, `running`, `pair` | clients of a child process; a client and a server in one process |
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
@@ -37,6 +39,8 @@ mod address;
 mod auth;
 mod blocking;
 mod child;
+#[cfg(all(feature = "client", feature = "tokio"))]
+mod client_stream;
 mod driver;
 mod ends;
 mod environment;
@@ -56,6 +60,8 @@ mod open;
 mod pair;
 #[cfg(not(unix))]
 mod portable;
+#[cfg(all(feature = "codec", any(feature = "server", feature = "client")))]
+mod prefixed;
 #[cfg(feature = "client")]
 mod reconnect;
 mod running;
@@ -70,7 +76,7 @@ mod shutdown;
 mod spawn;
 mod stderr;
 mod stdio;
-#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
+#[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
 mod task;
 #[cfg(feature = "tokio")]
 mod tokio_spawner;
@@ -79,7 +85,7 @@ mod trace;
 mod trust;
 #[cfg(unix)]
 mod unix;
-#[cfg(any(feature = "net", all(feature = "server", feature = "tokio")))]
+#[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
 mod wait;
 mod wake;
 mod wire;

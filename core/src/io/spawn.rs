@@ -79,7 +79,7 @@ impl ClientBuilder {
 
 impl Client {
     /// Closes the connection when the last clone of the client is dropped.
-    #[cfg(any(feature = "server", feature = "net"))]
+    #[cfg(any(feature = "server", feature = "tokio"))]
     pub(super) fn closing_with_it(self) -> Self {
         let closing = CloseOnDrop(self.handle().clone());
         self.held_by(Arc::new(closing))
@@ -92,11 +92,11 @@ impl Client {
 }
 
 /// Closes a connection when dropped.
-#[cfg(any(feature = "server", feature = "net"))]
+#[cfg(any(feature = "server", feature = "tokio"))]
 #[derive(Debug)]
 pub(super) struct CloseOnDrop(pub crate::connection::Handle);
 
-#[cfg(any(feature = "server", feature = "net"))]
+#[cfg(any(feature = "server", feature = "tokio"))]
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();

@@ -132,11 +132,16 @@ fn a_sale_is_told_to_those_who_listen_to_the_stock() {
         .spawn(ChildCommand::new(example("stock")));
     let client = block_on(client).unwrap();
     let uri = "stock://Emma".to_owned();
-    let interests = Interests {
+    let granted = Interests {
         uris: vec![uri.clone()],
         ..Interests::default()
     };
-    let _listening = block_on(client.listen(interests)).unwrap();
+    let asked = Interests {
+        prompts: true,
+        ..granted.clone()
+    };
+    let listening = block_on(client.listen(asked)).unwrap();
+    assert_eq!(listening.acknowledged(), &granted);
     assert_eq!(call(&client, "sell", json!({"title": "Emma"})), "2 left");
     assert!(
         told.recv_timeout(Duration::from_secs(30))

@@ -351,3 +351,55 @@ async fn a_byte_stream_is_served_until_a_signal() {
         .unwrap()
         .unwrap();
 }
+
+/// A byte stream of the program's own carries a client, too; the end of the stream ends its connection.
+#[tokio::test]
+async fn a_byte_stream_carries_a_client() {
+    let (near, far) = tokio::io::duplex(64);
+    let served = tokio::spawn(server(&Arc::default()).serve_on(far).into_future());
+    let client = Client::builder("test", "1").connect_on(near);
+    check(&client.await.unwrap()).await;
+    tokio::time::timeout(PATIENCE, served)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+
+    let (near, far) = tokio::io::duplex(64);
+    drop(far);
+    let error = Client::builder("test", "1").connect_on(near).await;
+    assert!(error.is_err(), "the server has ended");
+}
+
+/// The same for a carrier of messages.
+#[tokio::test]
+async fn a_carrier_of_messages_carries_a_client() {
+    let (to_server, from_client) = mpsc::channel(1);
+    let (to_client, from_server) = mpsc::channel(1);
+    let far = Messages {
+        into: to_client,
+        from: from_client,
+    };
+    let near = Messages {
+        into: to_server,
+        from: from_server,
+    };
+    let served = server(&Arc::default()).serve_transport(far);
+    let served = tokio::spawn(served.into_future());
+    let client = Client::builder("test", "1").connect_transport(near);
+    check(&client.await.unwrap()).await;
+    tokio::time::timeout(PATIENCE, served)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+}
+
+/// Without a runtime there is an error instead of a panic.
+#[test]
+fn a_client_on_a_byte_stream_needs_a_runtime() {
+    let (near, _far) = tokio::io::duplex(64);
+    let error = block_on(Client::builder("test", "1").connect_on(near));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no tokio runtime"), "{error}");
+}
