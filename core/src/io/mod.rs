@@ -124,7 +124,7 @@ pub use runtime::wait_for_clients;
 pub use serve::OnAddress;
 #[cfg(all(feature = "server", feature = "tokio"))]
 pub use serve::OnStream;
-#[cfg(feature = "codec")]
+#[cfg(all(feature = "server", feature = "codec"))]
 pub use serve::OnTransport;
 #[cfg(feature = "server")]
 pub use serve::{OnStdio, Serve};

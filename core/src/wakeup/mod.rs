@@ -7,16 +7,14 @@
 mod models;
 mod parking;
 #[cfg(any(
-    feature = "net",
-    all(feature = "server", feature = "tokio"),
+    all(feature = "tokio", any(feature = "server", feature = "client")),
     all(test, loom)
 ))]
 mod ring;
 
 pub(crate) use parking::Parking;
 #[cfg(any(
-    feature = "net",
-    all(feature = "server", feature = "tokio"),
+    all(feature = "tokio", any(feature = "server", feature = "client")),
     all(test, loom)
 ))]
 pub(crate) use ring::Ring;
