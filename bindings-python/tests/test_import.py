@@ -25,6 +25,35 @@ def test_a_server_needs_neither_asyncio_nor_pydantic_nor_inspect() -> None:
     assert not {"asyncio", "pydantic", "inspect"} & set(run(code).split())
 
 
+PLAIN = """
+import sys
+from typing import Annotated, Any, Optional
+from mcpbolt import Context, Server, _core
+
+server = Server("plain")
+
+@server.tool
+def plain(a: int, b: list[str], c: Annotated[dict[str, float], "Numbers"], context: Context, d: Optional[bool] = None) -> list[int]:
+    "Does it."
+    return [a]
+
+@server.prompt
+def prompt(text: str) -> str:
+    return text
+
+@server.resource("memo://{name}")
+def memo(name: str) -> str:
+    return name
+
+server._catalog()
+print(*sys.modules)
+"""
+
+
+def test_plain_signatures_need_no_pydantic() -> None:
+    assert not {"asyncio", "pydantic", "inspect", "docstring_parser"} & set(run(PLAIN).split())
+
+
 def test_every_name_that_is_promised_is_there() -> None:
     for name in mcpbolt.__all__:
         assert getattr(mcpbolt, name) is not None

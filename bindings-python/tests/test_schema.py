@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType, 
 import pydantic
 import pytest
 from pydantic import Field
+from typing_extensions import NotRequired
 
 from mcpbolt import Client, Message, Server
 from mcpbolt._returned import Returned
@@ -33,6 +34,7 @@ class Movie(TypedDict, total=False):
 
 class Shelf(TypedDict):
     movie: Movie
+    place: NotRequired[Annotated[str, Field(max_length=9)]]
 
 
 class Model(pydantic.BaseModel):
@@ -138,6 +140,13 @@ def test_a_field_may_be_the_default() -> None:
         "additionalProperties": False,
     }
     assert Signature(function).arguments("t").prepare({"n": 1}) == {"n": 1, "m": 2, "k": []}
+
+
+def test_a_default_may_stand_in_the_hint() -> None:
+    def function(n: Annotated[int, Field(1)], m: int) -> None: ...
+
+    assert schema(function)["required"] == ["m"]
+    assert Signature(function).arguments("t").prepare({"m": "2"}) == {"n": 1, "m": 2}
 
 
 def test_classes_of_one_name_are_told_apart() -> None:

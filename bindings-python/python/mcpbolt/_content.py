@@ -216,6 +216,11 @@ class ToolResult(_Value):
 BLOCKS = (Text, Image, Audio, EmbeddedResource, ResourceLink)
 
 
+def is_content(value: Any) -> bool:
+    """Whether a value is content other than text."""
+    return isinstance(value, (*BLOCKS, ResourceContents, bytes, bytearray, memoryview))
+
+
 def block(value: Any) -> Wire | None:
     """Makes a content block of a value; `None` if the value is not content."""
     if isinstance(value, str):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-# A section of parameters, in the styles of Google, NumPy and Sphinx.
-_SECTION = re.compile(
-    r"^\s*(Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments):\s*$"
-    r"|^\s*(Other )?Parameters\s*\n\s*-{3,}\s*$"
-    r"|^\s*:(param|parameter|arg|argument|key|keyword)\b[^:\n]*:",
-    re.MULTILINE,
-)
+# How a section of parameters begins, in the styles of Google, NumPy and Sphinx.
+_TITLES = ("args:", "arguments:", "keyword args:", "keyword arguments:", "params:", "parameters:", "parameters", "other parameters")
+_FIELDS = (":param", ":arg", ":key")
 
 
 def description(function: Any) -> str | None:
@@ -27,7 +22,8 @@ def description(function: Any) -> str | None:
 def of_parameters(function: Any) -> dict[str, str]:
     """The descriptions of the parameters, by name."""
     text = description(function)
-    if not text or not _SECTION.search(text):
+    lines = [line.strip().lower() for line in (text or "").splitlines()]
+    if not text or not any(line in _TITLES or line.startswith(_FIELDS) for line in lines):
         return {}
     from docstring_parser import parse
 

@@ -33,8 +33,11 @@ class Entry:
         self.kind = kind
         function = signature.function
         self.function = function
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.description = text or description(function)
+        named = function
+        while not hasattr(named, "__name__") and hasattr(named, "func"):
+            named = named.func  # of a `functools.partial`
+        self.name = name or str(getattr(named, "__name__", type(named).__name__))
+        self.description = text or description(named)
         self.definition: Wire = {}
         self.parameters = [*signature.parameters]
         self.context = signature.context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import to_json
-from ._content import Message, ResourceContents, ToolResult, Wire, block
+from ._content import Message, ResourceContents, ToolResult, Wire, block, is_content
 
 Lowered = tuple[list[Wire] | None, object, "Wire | None", bool]
 
@@ -18,9 +18,8 @@ def tool(value: Any) -> Lowered:
         content = None if value.content is None else _blocks(value.content)
         return content, value.structured, value.meta, value.is_error
     if isinstance(value, (list, tuple)):
-        blocks = [block(item) for item in value]
-        if all(blocks):
-            return [item for item in blocks if item], None, None, False
+        if all(isinstance(item, str) for item in value) or any(is_content(item) for item in value):
+            return _blocks(value), None, None, False
     elif (one := block(value)) is not None:
         return [one], None, None, False
     return None, value, None, False

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Union
 from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError
-from typing_extensions import NotRequired, Required, TypedDict
+from typing_extensions import NotRequired, TypedDict
+from typing_inspection.introspection import AnnotationSource, inspect_annotation
 
 from ._errors import InvalidArguments
 from ._hints import UNIONS, bare, hints_of, names_of_caller
@@ -25,10 +26,29 @@ UNSUPPORTED = (PydanticUserError, SchemaError, NameError, TypeError)
 
 
 class Untitled(GenerateJsonSchema):
-    """Leaves out the titles that repeat the names of fields."""
+    """Leaves out the titles that repeat the names of fields and classes."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def model_schema(self, schema: Any) -> Schema:
+        return _untitled(super().model_schema(schema), schema)
+
+    def dataclass_schema(self, schema: Any) -> Schema:
+        return _untitled(super().dataclass_schema(schema), schema)
+
+    def typed_dict_schema(self, schema: Any) -> Schema:
+        return _untitled(super().typed_dict_schema(schema), schema)
+
+    def enum_schema(self, schema: Any) -> Schema:
+        return _untitled(super().enum_schema(schema), schema)
+
+
+def _untitled(made: Schema, schema: Any) -> Schema:
+    """The JSON Schema of a class without its name."""
+    if made.get("title") == getattr(schema.get("cls"), "__name__", None):
+        made.pop("title", None)
+    return made
 
 
 def arguments(name: str, parameters: list[Parameter], texts: dict[str, str]) -> Adapter:
@@ -39,13 +59,11 @@ def arguments(name: str, parameters: list[Parameter], texts: dict[str, str]) -> 
     """
     described = [one.replace(annotation=_described(one.annotation, texts.get(one.name))) for one in parameters]
 
-    def take(**arguments: Any) -> dict[str, Any]:
-        return arguments
-
-    take.__signature__ = Parameters(described)  # type: ignore[attr-defined]
-    take.__annotations__ = {one.name: one.annotation for one in described}
     try:
-        return adapter_of(take)
+        return _taking(described)
+    except SchemaError:
+        # A default in `Annotated` may precede a parameter without one.
+        return _taking([one.replace(kind=Parameter.KEYWORD_ONLY) for one in described])
     except UNSUPPORTED as error:
         for one in described:
             try:
@@ -53,6 +71,15 @@ def arguments(name: str, parameters: list[Parameter], texts: dict[str, str]) -> 
             except UNSUPPORTED as of_parameter:
                 raise TypeError(f"parameter {one.name!r} of {name}: {_told(of_parameter)}") from of_parameter
         raise TypeError(f"{name}: {_told(error)}") from error
+
+
+def _taking(parameters: list[Parameter]) -> Adapter:
+    def take(**arguments: Any) -> dict[str, Any]:
+        return arguments
+
+    take.__signature__ = Parameters(parameters)  # type: ignore[attr-defined]
+    take.__annotations__ = {one.name: one.annotation for one in parameters}
+    return adapter_of(take)
 
 
 def adapter_of(hint: Any) -> Adapter:
@@ -151,10 +178,11 @@ def readable(hint: Any, within: tuple[Any, ...] = ()) -> Any:
 def _rebuilt(kind: Any, within: tuple[Any, ...]) -> Any:
     items: dict[str, Any] = {}
     for name, hint in hints_of(kind).items():
-        origin = typing.get_origin(hint)
-        is_required = (name in kind.__required_keys__ or origin is Required) and origin is not NotRequired
-        hint = readable(typing.get_args(hint)[0] if origin in (Required, NotRequired) else hint, within)
-        items[name] = hint if is_required else NotRequired[hint]
+        key = inspect_annotation(hint, annotation_source=AnnotationSource.TYPED_DICT)
+        inner = readable(key.type, within)
+        item = Annotated[(inner, *key.metadata)] if key.metadata else inner
+        is_required = name in kind.__required_keys__ or "required" in key.qualifiers
+        items[name] = item if is_required and "not_required" not in key.qualifiers else NotRequired[item]
     made: Any = TypedDict(kind.__name__, items)  # type: ignore[misc]
     for attribute in ("__doc__", "__module__", "__qualname__", "__pydantic_config__"):
         if hasattr(kind, attribute):

@@ -135,12 +135,14 @@ pub fn versions(log: &mut Log) -> Result<()> {
 /// The number of signatures that the tests of types generate; the stage `python` generates fewer.
 const SIGNATURES: &str = "2000";
 
-/// Holds generated signatures, arguments and results against pydantic and FastMCP.
+/// Holds generated signatures, arguments and results against pydantic and FastMCP, and runs FastMCP's own
+/// tests of function tools.
 pub fn types(log: &mut Log) -> Result<()> {
     let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
     let mut test = in_package(&venv, &["-m", "pytest", "-q", "-s", "tests/test_types.py"]);
     test.env("MCPBOLT_SIGNATURES", SIGNATURES);
-    log.run(test)
+    log.run(test)?;
+    log.run(in_package(&venv, &["tests/translated/run.py"]))
 }
 
 /// For each set of releases: its name, the packages that override the environment's, and the tests to run.

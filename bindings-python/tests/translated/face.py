@@ -1,0 +1,236 @@
+"""A pytest plugin under which tests of FastMCP's function tools test this package: it replaces the names that they import."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from datetime import timedelta
+from typing import Any
+
+import fastmcp
+import fastmcp.client
+import fastmcp.tools
+import fastmcp.tools.base
+import mcp_types
+from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.tools.base import ToolResult
+from fastmcp.utilities.types import Audio, File, Image, NotSet, replace_type
+from pydantic import TypeAdapter
+
+import mcpbolt
+from mcpbolt._content import parse
+from mcpbolt._hints import hints_of
+
+_BLOCKS: TypeAdapter[Any] = TypeAdapter(list[mcp_types.ContentBlock])
+_TYPES = {
+    Image: mcpbolt.Image,
+    Audio: mcpbolt.Audio,
+    File: mcpbolt.EmbeddedResource,
+    ToolResult: mcpbolt.ToolResult,
+    mcp_types.CallToolResult: mcpbolt.ToolResult,
+    mcp_types.TextContent: mcpbolt.Text,
+    mcp_types.ImageContent: mcpbolt.Image,
+    mcp_types.AudioContent: mcpbolt.Audio,
+    mcp_types.ResourceLink: mcpbolt.ResourceLink,
+    mcp_types.EmbeddedResource: mcpbolt.EmbeddedResource,
+}
+_CONTENT = tuple(typing.get_args(mcp_types.ContentBlock))
+
+
+def own(value: Any) -> Any:
+    """Content of FastMCP and the SDK as content of this package."""
+    if isinstance(value, Image):
+        value = value.to_image_content()
+    elif isinstance(value, Audio):
+        value = value.to_audio_content()
+    elif isinstance(value, File):
+        value = value.to_resource_content()
+    if isinstance(value, (ToolResult, mcp_types.CallToolResult)):
+        blocks = [own(one) for one in value.content]
+        return mcpbolt.ToolResult(blocks, value.structured_content, bool(value.is_error), meta=value.meta)
+    if isinstance(value, _CONTENT):
+        return parse(value.model_dump(mode="json", by_alias=True, exclude_none=True))
+    is_mixed = isinstance(value, (list, tuple)) and any(isinstance(one, (Image, Audio, File, *_CONTENT)) for one in value)
+    return [own(one) for one in value] if is_mixed else value
+
+
+def _hint(hint: Any) -> Any:
+    kinds = (ToolResult, mcp_types.CallToolResult)
+    if isinstance(hint, type) and not typing.get_args(hint) and issubclass(hint, kinds):
+        return mcpbolt.ToolResult
+    args = tuple(_hint(one) for one in typing.get_args(hint))
+    if args != typing.get_args(hint):
+        return typing.Union[args] if typing.get_origin(hint) in (typing.Union, type(int | str)) else hint
+    return replace_type(hint, _TYPES)
+
+
+class Request:
+    """A context, with the one member of FastMCP's that the tests use."""
+
+    request_id = "1"
+
+    def __init__(self, context: mcpbolt.Context) -> None:
+        self.context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.context, name)
+
+
+def asked(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: Request(one) if isinstance(one, mcpbolt.Context) else one for name, one in arguments.items()}
+
+
+def function_of(function: Any) -> Any:
+    """The function with hints and results of this package."""
+    home = function if inspect.isroutine(function) or isinstance(function, functools.partial) else type(function).__call__
+    hints = hints_of(getattr(home, "func", home))
+    if inspect.iscoroutinefunction(inspect.unwrap(home)):
+
+        async def call(*args: Any, **named: Any) -> Any:
+            return own(await function(*args, **asked(named)))
+    else:
+
+        def call(*args: Any, **named: Any) -> Any:  # type: ignore[misc]
+            return own(function(*args, **asked(named)))
+
+    plain = function.func if isinstance(function, functools.partial) else function
+    call.__name__ = getattr(function, "__name__", getattr(plain, "__name__", type(plain).__name__))
+    call.__doc__ = inspect.getdoc(function if "__doc__" in getattr(function, "__dict__", {}) else plain)
+    call.__wrapped__ = home  # type: ignore[attr-defined]
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    call.__annotations__ = {name: _hint(hint) if name == "return" else hint for name, hint in hints.items()}
+    return call
+
+
+class FaceTool:
+    """A tool of a server of its own."""
+
+    def __init__(
+        self,
+        function: Any,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        output_schema: Any = NotSet,
+        annotations: Any = None,
+        meta: Any = None,
+        strict: bool = False,
+    ) -> None:
+        for one in inspect.signature(function).parameters.values():
+            if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
+                kinds = {one.VAR_POSITIONAL: "*args", one.VAR_KEYWORD: "**kwargs"}
+                raise ValueError(f"Functions with {kinds.get(one.kind, 'positional-only parameters')} are not supported as tools")
+        if name is None and getattr(function, "__name__", "") == "<lambda>":
+            raise ValueError("You must provide a name for lambda functions")
+        self.fn = function
+        self.server = mcpbolt.Server("tool", strict=strict)
+        schema = None if output_schema is NotSet else output_schema or False
+        hints = annotations.model_dump(by_alias=True, exclude_none=True) if hasattr(annotations, "model_dump") else annotations
+        options = {"name": name, "title": title, "description": description, "annotations": hints, "meta": meta}
+        self.server.tool(**options, output_schema=schema)(function_of(function))  # type: ignore[call-overload]
+        (entry,) = self.server._entries
+        self.definition = entry.definition
+        self.annotations, self.meta, self.title = annotations, meta, title
+        self.name, self.description = entry.name, entry.description
+        self.parameters = self.definition["inputSchema"]
+        self.output_schema = self.definition.get("outputSchema")
+        returned = getattr(entry.lower, "__self__", None)
+        if returned is not None and returned.wraps:
+            self.output_schema = {**self.definition["outputSchema"], "x-fastmcp-wrap-result": True}
+
+    @classmethod
+    def from_function(cls, fn: Any, **options: Any) -> FaceTool:
+        return cls(fn, **options)
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        async with mcpbolt.Client(self.server) as client:
+            try:
+                result = await client.call_tool(self.name, arguments)
+            except mcpbolt.PeerError as error:
+                raise ToolError(error.message) from error
+        if result.is_error and "content" not in arguments and result.text.startswith("invalid arguments"):
+            raise ValidationError(result.text)
+        made = ToolResult(content=_BLOCKS.validate_python(result.wire["content"]))
+        made.structured_content, made.is_error = result.structured, result.is_error
+        made.meta = {key: one for key, one in result.meta.items() if "modelcontextprotocol" not in key} or None
+        if (self.output_schema or {}).get("x-fastmcp-wrap-result"):
+            made.meta = {**(made.meta or {}), "fastmcp": {"wrap_result": True}}
+        elif self.output_schema is None and not isinstance(made.structured_content, dict):
+            # A value that is no object is structured content from 2026-07-28 on.
+            made.structured_content = None
+        return made
+
+    def model_dump(self, *, exclude_none: bool, exclude: set[str] = set()) -> dict[str, Any]:
+        task = {"mode": "forbidden", "poll_interval": timedelta(seconds=5)}
+        made = {"name": self.name, "description": self.description, "tags": set(), "parameters": self.parameters, "fn": self.fn}
+        made |= {"output_schema": self.output_schema, "task_config": task, "run_in_thread": True}
+        return {name: one for name, one in made.items() if one is not None and name not in exclude}
+
+    def to_mcp_tool(self) -> mcp_types.Tool:
+        return mcp_types.Tool.model_validate(self.definition)
+
+
+class FaceServer:
+    """The tools of a `FastMCP`."""
+
+    def __init__(self, name: str = "server", *, strict_input_validation: bool = False) -> None:
+        self.name = name
+        self.strict = strict_input_validation
+        self.tools: dict[str, FaceTool] = {}
+
+    def tool(self, function: Any = None, **options: Any) -> Any:
+        if isinstance(function, str):
+            return functools.partial(self.tool, name=function, **options)
+        if function is None:
+            return functools.partial(self.tool, **options)
+        self.add_tool(FaceTool(function, strict=self.strict, **options))
+        return function
+
+    def add_tool(self, tool: Any) -> FaceTool:
+        made: FaceTool = tool if isinstance(tool, FaceTool) else FaceTool(tool, strict=self.strict)
+        self.tools[made.name] = made
+        return made
+
+    async def list_tools(self) -> list[FaceTool]:
+        return list(self.tools.values())
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> ToolResult:
+        result = await self.tools[name].run(arguments or {})
+        if result.is_error:
+            raise ToolError(result.content[0].text if result.content else "")  # type: ignore[union-attr]
+        return result
+
+
+class FaceClient:
+    def __init__(self, server: FaceServer, **_: Any) -> None:
+        self.server = server
+
+    async def __aenter__(self) -> FaceClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def list_tools(self) -> list[mcp_types.Tool]:
+        return [tool.to_mcp_tool() for tool in await self.server.list_tools()]
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *, raise_on_error: bool = True) -> Any:
+        try:
+            result = await self.server.tools[name].run(arguments or {})
+        except ValidationError as error:
+            raise ToolError(str(error)) from error
+        if result.is_error and raise_on_error:
+            raise ToolError(result.content[0].text if result.content else "")  # type: ignore[union-attr]
+        wraps = "fastmcp" in (result.meta or {})
+        data = result.structured_content
+        result.__dict__["data"] = data["result"] if wraps and data else data
+        return result
+
+
+for module in (fastmcp, fastmcp.client):
+    module.Client = FaceClient  # type: ignore[attr-defined]
+fastmcp.FastMCP = FaceServer  # type: ignore[attr-defined,misc]
+fastmcp.Context = mcpbolt.Context  # type: ignore[attr-defined,misc]
+fastmcp.tools.base.Tool = fastmcp.tools.Tool = FaceTool  # type: ignore[attr-defined,misc]
