@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
@@ -277,6 +278,11 @@ def test_hints_that_json_cannot_carry_are_refused() -> None:
     function.__annotations__ = {"a": Odd}
     with pytest.raises(TypeError, match="parameter 'a'"):
         Server("x").tool(function)
+
+    def called(a: Callable[[int], str]) -> None: ...
+
+    with pytest.raises(TypeError, match="called: .*JsonSchema"):
+        Server("x").tool(called)
 
     def unchecked(a: Annotated[str, {"minLength": 1}]) -> None: ...
 

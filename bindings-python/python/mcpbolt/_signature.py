@@ -75,9 +75,12 @@ class Arguments:
         schema = _plain.arguments(signature.parameters, signature.hints, texts, _NONE)
         self.is_plain = schema is not None
         if schema is None:
-            from ._types import schema_of
+            from ._types import UNSUPPORTED, schema_of
 
-            schema = schema_of(self._adapter)
+            try:
+                schema = schema_of(self._adapter)
+            except UNSUPPORTED as error:
+                raise TypeError(f"{_name(signature.function)}: {getattr(error, 'message', error)}") from error
         self.schema = schema
 
     @property
