@@ -119,12 +119,13 @@ def run_file(path: str, arguments: list[str]) -> None:
     """Runs a file as `python FILE` would."""
     from io import open_code
 
-    with open_code(path) as file:
-        code = compile(file.read(), path, "exec")
+    whole = os.path.abspath(path)
+    with open_code(whole) as file:
+        code = compile(file.read(), whole, "exec")
     sys.argv = [path, *arguments]
     begin_path(os.path.dirname(os.path.realpath(path)))
     main = ModuleType("__main__")
-    main.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None)
+    main.__dict__.update(__file__=whole, __builtins__=__builtins__, __cached__=None)
     # It stays there: threads and functions that run at the exit look it up, too.
     sys.modules["__main__"] = main
     exec(code, main.__dict__)

@@ -20,6 +20,8 @@ class Published:
         known: Values for parameters of these names, and for those of one tool (`tool.parameter`).
         without: Tools that are not called, each with the reason.
         with_: Further packages that it needs.
+        varies: Tools whose answers contain the time or the like; only their shape is compared.
+        is_listed_only: Whether no tool is called: each needs something that is not there.
     """
 
     package: str
@@ -29,6 +31,8 @@ class Published:
     environment: Mapping[str, str] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)
     with_: tuple[str, ...] = ()
+    varies: tuple[str, ...] = ()
+    is_listed_only: bool = False
 
     @property
     def name(self) -> str:
@@ -77,6 +81,64 @@ SERVERS = [
         known={"timezone": "Asia/Tokyo", "source_timezone": "Europe/Paris", "target_timezone": "America/New_York", "time": "12:30"},
     ),
     Published("mcp-server-fetch==2026.10.24", ["mcp-server-fetch", "--ignore-robots-txt"], known={"url": "http://127.0.0.1:9/a"}),
+    Published(
+        "excel-mcp-server==2.2.2",
+        ["excel-mcp-server", "stdio", "--allow-dir", "."],
+        varies=("list_workbooks", "export_workbook"),
+        known={"filepath": "a.xlsx", "path": "a.xlsx", "file_path": "a.xlsx", "sheet_name": "Sheet1", "sheet": "Sheet1", "data": [["a", 1], ["b", 2]],
+               "start_cell": "A1", "end_cell": "B2", "cell": "C1", "formula": "=SUM(B1:B2)", "range": "A1:B2"},
+    ),
+    Published(
+        "office-word-mcp-server==1.1.11",
+        ["word_mcp_server"],
+        known={"filename": "a.docx", "source_filename": "a.docx", "target_filename": "b.docx", "rows": 2, "cols": 2, "level": 1,
+               "paragraph_index": 0, "table_index": 0, "row_index": 0, "col_index": 0},
+        without={"convert_to_pdf": "needs an office suite"},
+    ),
+    Published(
+        "mcp-server-duckdb==1.1.0",
+        ["mcp-server-duckdb", "--db-path", "a.duckdb"],
+        known={"query": "select 1 as a, 'b' as b"},
+        with_=("mcp==1.30.0",),
+    ),
+    Published("web-forager==4.0.0", ["web-forager", "serve"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}),
+    Published(
+        "awslabs-aws-documentation-mcp-server==1.2.3",
+        ["awslabs.aws-documentation-mcp-server"],
+        known={"url": "https://docs.aws.amazon.com/s3/a.html", "search_phrase": "bucket"},
+    ),
+    Published(
+        "mcp-clickhouse==0.7.0",
+        ["mcp-clickhouse"],
+        environment={"CLICKHOUSE_HOST": "127.0.0.1", "CLICKHOUSE_PORT": "9", "CLICKHOUSE_USER": "a", "CLICKHOUSE_PASSWORD": "b"},
+        is_listed_only=True,
+    ),
+    Published(
+        "cli-mcp-server==0.2.5",
+        ["cli-mcp-server"],
+        texts,
+        {"command": "cat a.txt"},
+        {"ALLOWED_DIR": ".", "ALLOWED_COMMANDS": "cat,ls,pwd", "ALLOWED_FLAGS": "all"},
+        with_=("mcp==1.30.0",),
+    ),
+    Published("markitdown-mcp==0.0.1a8", ["markitdown-mcp"], texts, {"uri": "data:text/plain,some%20text"}),
+    Published("duckduckgo-mcp-server==0.7.0", ["duckduckgo-mcp-server"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}),
+    Published("office-powerpoint-mcp-server==2.0.7", ["ppt_mcp_server"], known={"file_path": "a.pptx", "slide_index": 0, "layout_index": 0}),
+    Published("awslabs-aws-iac-mcp-server==1.0.26", ["awslabs.aws-iac-mcp-server"], known={"template_content": "Resources: {}"}),
+    Published(
+        "mcp-server-motherduck==1.1.0",
+        ["mcp-server-motherduck", "--db-path", ":memory:", "--read-write"],
+        known={"query": "select 1 as a, 'b' as b", "sql": "select 1 as a"},
+    ),
+    Published(
+        "arxiv-mcp-server==0.8.2",
+        ["arxiv-mcp-server", "--storage-path", "papers"],
+        known={"paper_id": "2401.00001", "query": "proofs", "max_results": 1},
+    ),
+    Published("mcp-yahoo-finance==0.2.0", ["mcp-yahoo-finance"], known={"symbol": "ABC"}),
+    Published("chroma-mcp==0.2.6", ["chroma-mcp", "--client-type", "ephemeral"], known={"collection_name": "abc"}),
+    Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": "."}),
+    Published("awslabs-aws-pricing-mcp-server==1.1.1", ["awslabs.aws-pricing-mcp-server"], environment={"AWS_REGION": "us-east-1"}, is_listed_only=True),
 ]
 
 # Those that every run of the tests takes.

@@ -75,6 +75,10 @@ class Talk:
             line = self.line()
             if not line:
                 return {"ended": self.process.wait(END_SECONDS), "said": said}
+            if not line.startswith(b"{"):
+                # What the server itself prints.
+                said.append({"printed": line.decode(errors="replace")})
+                continue
             message = json.loads(line)
             if message.get("id") == self.count:
                 del message["id"]
@@ -121,12 +125,14 @@ def conversation(talk: Talk, server: Published) -> Iterator[tuple[str, object]]:
             tools = answer.get("result", {}).get(name, [])
     for tool in tools:
         name = tool["name"]
-        if name in server.without:
+        if name in server.without or server.is_listed_only:
             continue
         schema = tool["inputSchema"]
         right = arguments(schema, name, server.known)
         for how, given in (("right", right), ("wrong", wrong(right, schema)), ("missing", {})):
             yield f"{name} {how} {json.dumps(given)}", talk.request("tools/call", {"name": name, "arguments": given})
+    if server.is_listed_only:
+        tools = []
     yield "no such tool", talk.request("tools/call", {"name": "no-such-tool", "arguments": {}})
     yield "cancelled", cancelled(talk, tools)
     yield "end", talk.end()
@@ -215,6 +221,13 @@ def ended_by(signum: int, talk: Talk) -> int:
     talk.open()
     talk.process.send_signal(signum)
     return talk.process.wait(END_SECONDS)
+
+
+def shape(value: Any) -> Any:
+    """The types in a value."""
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    return [shape(one) for one in value] if isinstance(value, list) else type(value).__name__
 
 
 TERMINATIONS = (signal.SIGTERM,)
