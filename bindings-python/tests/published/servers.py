@@ -123,7 +123,7 @@ SERVERS = [
     ),
     Published("markitdown-mcp==0.0.1a8", ["markitdown-mcp"], texts, {"uri": "data:text/plain,some%20text"}),
     Published("duckduckgo-mcp-server==0.7.0", ["duckduckgo-mcp-server"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}),
-    Published("office-powerpoint-mcp-server==2.0.7", ["ppt_mcp_server"], known={"file_path": "a.pptx", "slide_index": 0, "layout_index": 0}),
+    Published("office-powerpoint-mcp-server==2.0.7", ["ppt_mcp_server"], known={"file_path": "a.pptx", "slide_index": 0, "layout_index": 0}, with_=("mcp==1.30.0",)),
     Published("awslabs-aws-iac-mcp-server==1.0.26", ["awslabs.aws-iac-mcp-server"], known={"template_content": "Resources: {}"}),
     Published(
         "mcp-server-motherduck==1.1.0",
@@ -136,7 +136,7 @@ SERVERS = [
         known={"paper_id": "2401.00001", "query": "proofs", "max_results": 1},
     ),
     Published("mcp-yahoo-finance==0.2.0", ["mcp-yahoo-finance"], known={"symbol": "ABC"}),
-    Published("chroma-mcp==0.2.6", ["chroma-mcp", "--client-type", "ephemeral"], known={"collection_name": "abc"}),
+    Published("code-review-graph==2.3.9", ["code-review-graph", "serve"], texts, {"repo_root": "."}),
     Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": "."}),
     Published("awslabs-aws-pricing-mcp-server==1.1.1", ["awslabs.aws-pricing-mcp-server"], environment={"AWS_REGION": "us-east-1"}, is_listed_only=True),
 ]
