@@ -11,10 +11,10 @@ from . import _core
 from ._carrier import Carriers
 from ._event_loop import at_last, event_loop, shielded
 from ._interpreter import Interpreter
-from ._serve_options import ServeOptions
 
 if TYPE_CHECKING:
     from ._event_loop import Future, Loop
+    from ._serve_options import ServeOptions
     from ._trio import Calls
 
 
@@ -123,7 +123,7 @@ async def serve(server: Any, grace: float, own: bool, failed: asyncio.Future[Non
 
 def serve_options(options: ServeOptions | None, grace: float) -> str:
     """Options of a server on the network, as the engine reads them."""
-    return _core.to_json({**(options or ServeOptions()).wire(), "grace": grace})
+    return _core.to_json({**(options.wire() if options else {}), "grace": grace})
 
 
 @asynccontextmanager

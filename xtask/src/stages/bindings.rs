@@ -145,8 +145,21 @@ pub fn types(log: &mut Log) -> Result<()> {
     log.run(in_package(&venv, &["tests/translated/run.py"]))
 }
 
-/// For each set of releases: its name, the packages that override the environment's, and the tests to run.
-const RELEASES: [(&str, &[&str], &[&str]); 2] = [
+/// Tests published servers, each in an environment of its own.
+pub fn published(log: &mut Log) -> Result<()> {
+    log.longest = Duration::from_secs(60 * 60);
+    let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
+    let mut test = in_package(
+        &venv,
+        &["-m", "pytest", "-q", "-rs", "tests/test_published.py"],
+    );
+    test.env("MCPBOLT_PUBLISHED", "all");
+    log.run(test)
+}
+
+/// For each set of releases: its name, the packages that override the environment's, and the tests to run. Together
+/// they are the table in `bindings-python/python/mcpbolt/mcp/_gate.py`, apart from the environment's own releases.
+const RELEASES: [(&str, &[&str], &[&str]); 7] = [
     (
         "before",
         &[
@@ -155,21 +168,80 @@ const RELEASES: [(&str, &[&str], &[&str]); 2] = [
             "fastmcp==4.0.11",
             "fastmcp-slim==4.0.11",
         ],
-        &[
-            "tests/test_existing.py",
-            "tests/test_existing_parts.py",
-            "tests/test_run.py",
-            "tests/test_sdk.py",
-            "tests/test_sdk_client.py",
-            "tests/test_sdk_http_client.py",
-        ],
+        ACCELERATED,
+    ),
+    (
+        "fastmcp-4.1",
+        &["fastmcp==4.1.7", "fastmcp-slim==4.1.8"],
+        ACCELERATED,
     ),
     (
         "unknown",
         &["mcp==2.1.1", "mcp-types==2.1.1"],
         &["tests/unknown_release.py"],
     ),
+    (
+        "mcp-1.27",
+        &carried("mcp==1.27.2", "fastmcp==3.2.4", "fastmcp-slim==3.3.0"),
+        CARRIED,
+    ),
+    (
+        "mcp-1.28",
+        &carried("mcp==1.28.1", "fastmcp==3.3.1", "fastmcp-slim==3.3.1"),
+        CARRIED,
+    ),
+    (
+        "mcp-1.29",
+        &carried("mcp==1.29.1", "fastmcp==3.4.11", "fastmcp-slim==3.4.11"),
+        CARRIED,
+    ),
+    (
+        "mcp-1.30",
+        &carried("mcp==1.30.0", "fastmcp==3.4.11", "fastmcp-slim==3.4.11"),
+        CARRIED,
+    ),
 ];
+
+/// The tests beside releases that are accelerated.
+const ACCELERATED: &[&str] = &[
+    "tests/test_existing.py",
+    "tests/test_existing_parts.py",
+    "tests/test_exec.py",
+    "tests/test_private.py",
+    "tests/test_run.py",
+    "tests/test_sdk.py",
+    "tests/test_sdk_client.py",
+    "tests/test_sdk_http_client.py",
+];
+
+/// The tests beside releases whose messages the engine carries.
+const CARRIED: &[&str] = &["tests/carried_release.py"];
+
+/// The packages of such a release, with what the environment lacks for it.
+const fn carried(
+    sdk: &'static str,
+    fastmcp: &'static str,
+    slim: &'static str,
+) -> [&'static str; 16] {
+    [
+        sdk,
+        fastmcp,
+        slim,
+        "backports.tarfile==1.2.0",
+        "httpcore==1.0.9",
+        "httpx==0.28.1",
+        "httpx-sse==0.4.3",
+        "importlib_metadata==10.2.0",
+        "jaraco.classes==3.4.0",
+        "jaraco.context==6.1.2",
+        "jaraco.functools==4.6.0",
+        "jeepney==0.9.0",
+        "keyring==25.7.0",
+        "lazy-importer==0.1.0",
+        "more-itertools==11.2.1",
+        "SecretStorage==3.5.0",
+    ]
+}
 
 fn test_node(how: Build, log: &mut Log) -> Result<()> {
     node::package(how, &mut |command| log.run(command))?;

@@ -240,6 +240,12 @@ pub fn deep() -> Vec<Deep> {
             bindings::types,
         ),
         deep(
+            "published",
+            "servers that others have published, by themselves and under mcpbolt exec",
+            nothing,
+            bindings::published,
+        ),
+        deep(
             "other-node",
             "the tests that depend on Node itself, with another release of it",
             nothing,

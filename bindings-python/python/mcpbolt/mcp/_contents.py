@@ -26,6 +26,7 @@ from mcp_types import (
 from pydantic_core import from_json, to_json, to_jsonable_python
 
 from .._errors import HandBack, ProtocolError
+from . import _private as private
 from ._outgoing import refusal, sent
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
@@ -70,11 +71,11 @@ def resource(server: MCPServer[Any], resource: Resource) -> Callable[..., Any]:
 def _added(server: MCPServer[Any]) -> Callable[[str], dict[str, Any]]:
     """Makes a function that returns the members of a result beside its contents, by revision."""
     made: dict[str, dict[str, Any]] = {}
-    runner: ServerRunner[Any] = ServerRunner(server._lowlevel_server, None, None)  # type: ignore[arg-type]
+    runner: ServerRunner[Any] = ServerRunner(private.lowlevel_of(server), None, None)  # type: ignore[arg-type]
 
     def added(revision: str) -> dict[str, Any]:
         if revision not in made:
-            whole = runner._serialize("resources/read", revision, ReadResourceResult(contents=[]))
+            whole = private.serialized(runner, "resources/read", revision, ReadResourceResult(contents=[]))
             made[revision] = {key: value for key, value in whole.items() if key not in _ENGINES}
         return made[revision]
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp.shared._otel import inject_trace_context
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
@@ -17,6 +16,7 @@ from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 from starlette.requests import Request
 
 from .._errors import ConnectionClosed, McpError, PeerError
+from . import _private as private
 from ._arrived import Arrived
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ async def ask(
     opts = opts or {}
     members = dict(params or {})
     meta = dict(members.get("_meta") or {})
-    inject_trace_context(meta)
+    private.inject_trace_context(meta)
     if meta:
         members["_meta"] = meta
     else:

@@ -16,11 +16,10 @@ from fastmcp.resources.template import ResourceTemplate
 from fastmcp.server.context import Context, reset_transport, set_transport
 from fastmcp.server.low_level import FastMCPServerMiddleware
 from fastmcp.server.middleware.dereference import DereferenceRefsMiddleware
-from fastmcp.server.mixins.mcp_operations import _normalize_call_tool_result
 from fastmcp.server.server import FastMCP, logger
 from fastmcp.server.transforms.visibility import is_enabled
 from fastmcp.tools.base import Tool, ToolResult
-from fastmcp.tools.function_tool import FunctionTool, _ToolBodyError, _wrap_body_errors
+from fastmcp.tools.function_tool import FunctionTool
 from fastmcp.utilities.async_utils import is_coroutine_function
 from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
 from fastmcp.utilities.types import get_cached_typeadapter
@@ -33,21 +32,13 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
+from . import _private as private
 from ._gate import release
 from ._handled import Handled, Handler, Result, by_handler
 from ._mcpserver import STRAIGHT, plain_parameters
 from ._outgoing import Unsendable, sent
 from ._plan import Direct, Native, Planned, Straight, asks_its_thread, names_in
 
-_HANDLERS = {
-    "tools/call": "_on_call_tool",
-    "resources/read": "_on_read_resource",
-    "prompts/get": "_on_get_prompt",
-    "tools/list": "_on_list_tools",
-    "resources/list": "_on_list_resources",
-    "resources/templates/list": "_on_list_resource_templates",
-    "prompts/list": "_on_list_prompts",
-}
 # Whether this is 4.0, which calls a tool's function differently; its calls go through its own handlers.
 FORMER = release("fastmcp") == "4.0"
 # The functions by which a tool reaches the request, besides its parameters.
@@ -62,7 +53,7 @@ async def running(server: FastMCP[Any], kind: str) -> AsyncIterator[None]:
     """Enters the lifespans of the server and its providers."""
     token = set_transport("stdio" if kind == "stdio" else "streamable-http")
     try:
-        async with server._lifespan_manager():
+        async with private.lifespans(server):
             yield
     finally:
         reset_transport(token)
@@ -70,10 +61,12 @@ async def running(server: FastMCP[Any], kind: str) -> AsyncIterator[None]:
 
 def options(server: FastMCP[Any], kind: str) -> InitializationOptions:
     """The options of the handshake. On stdin and stdout, 4.0 announces list changes for tools only."""
-    make = server._mcp_server.create_initialization_options
+    make = private.fastmcp_lowlevel_of(server).create_initialization_options
     if kind == "stdio" and FORMER:
-        return make(NotificationOptions(tools_changed=True))
-    return make()
+        made: InitializationOptions = make(NotificationOptions(tools_changed=True))
+    else:
+        made = make()
+    return made
 
 
 def middleware(server: FastMCP[Any], own: list[Any]) -> list[Any]:
@@ -82,29 +75,25 @@ def middleware(server: FastMCP[Any], own: list[Any]) -> list[Any]:
     return [one for one in own if not isinstance(one, FastMCPServerMiddleware)] + added
 
 
-def registries(server: FastMCP[Any]) -> list[tuple[object, str]]:
-    """The containers whose changes affect the plan: owner and attribute name."""
-    local = server._local_provider
-    own = [(server, name) for name in ("middleware", "providers", "_transforms")]
-    return [(local, "_components"), (local, "_transforms"), *own]
+registries = private.fastmcp_registries
 
 
 def _obstacle(server: FastMCP[Any], method: str) -> str | None:
     """Why the engine answers no request of a method; `None` if it can."""
-    entry = server._mcp_server.get_request_handler(method)
-    handler = _HANDLERS[method]
+    entry = private.fastmcp_lowlevel_of(server).get_request_handler(method)
+    handler = private.FAST_HANDLERS[method]
     if entry is None or entry.handler != getattr(server, handler) or type(server) is not FastMCP:
         return f"the handler of {method} is another"
-    if server._extensions:
+    if private.extensions(server):
         return "extensions see each call"
     return None
 
 
 def _particular(server: FastMCP[Any]) -> str | None:
     """Why the server's own handlers are needed; `None` if they are not."""
-    if server.providers != [server._local_provider]:
+    if server.providers != [private.local(server)]:
         return "there are other providers than the server's own"
-    if server._transforms or server._local_provider._transforms:
+    if private.transforms(server):
         return "transforms change what is offered"
     if server.strict_input_validation:
         return "arguments are validated strictly"
@@ -115,13 +104,13 @@ def _particular(server: FastMCP[Any]) -> str | None:
 
 def lists(server: FastMCP[Any], method: str) -> bool:
     """Whether a list depends only on the registered parts."""
-    components = server._local_provider._components.values()
+    components = private.components(server).values()
     reason = _obstacle(server, method) or _particular(server)
     return reason is None and all(getattr(one, "auth", None) is None for one in components)
 
 
 def plan(server: FastMCP[Any]) -> list[Planned]:
-    components = server._local_provider._components.values()
+    components = private.components(server).values()
     names = [(type(one), one.name) for one in components]
     is_particular = _particular(server) is not None
     made = []
@@ -157,7 +146,7 @@ def _named(component: Any) -> tuple[str | None, str, str | None]:
 
 def _shared(server: FastMCP[Any]) -> FastMCPServerMiddleware:
     """The middleware that provides the server's dependencies to a request."""
-    return next(one for one in server._mcp_server.middleware if isinstance(one, FastMCPServerMiddleware))
+    return next(one for one in private.fastmcp_lowlevel_of(server).middleware if isinstance(one, FastMCPServerMiddleware))
 
 
 def _through(server: FastMCP[Any]) -> Handler:
@@ -165,7 +154,7 @@ def _through(server: FastMCP[Any]) -> Handler:
     shared = _shared(server)
 
     async def answer(handled: Handled) -> Result:
-        with shared._apply_shared_context(server):
+        with private.shared_context(shared, server):
             return await by_handler(handled)
 
     return answer
@@ -175,17 +164,17 @@ def _with_context(server: FastMCP[Any], tool: FunctionTool) -> Handler:
     """Makes a handler for a tool with parameters that FastMCP injects, or that accesses the request."""
     shared = _shared(server)
     filled = dependencies.without_injected_parameters(
-        _wrap_body_errors(tool.fn, materialize_generators=True), run_in_thread=tool.run_in_thread
+        private.wrapped(tool.fn, materialize_generators=True), run_in_thread=tool.run_in_thread
     )
-    adapter = get_cached_typeadapter(_wrap_body_errors(filled))
+    adapter = get_cached_typeadapter(private.wrapped(filled))
     is_async = is_coroutine_function(filled)
 
     async def call(handled: Handled) -> Result:
         arguments = handled.params.get("arguments") or {}
         try:
-            with shared._apply_shared_context(server), dependencies.bind_request_context(handled.context):
+            with private.shared_context(shared, server), dependencies.bind_request_context(handled.context):
                 async with Context(fastmcp=server):
-                    value = await tool._run_body(adapter, is_async, arguments, strict=None)
+                    value = await private.body(tool, adapter, is_async, arguments)
                     return _sent(tool.convert_result(value), handled.revision)
         except Exception as error:
             cause = error.__cause__
@@ -268,7 +257,7 @@ def _straight(
 
     def fail(error: Exception) -> bytes:
         if isinstance(error, ValidationError):
-            error = _ToolBodyError(str(error))
+            error = private.body_error()(str(error))
         return _failed(server, tool, error)
 
     meta = '{"fastmcp":{"wrap_result":true}}' if wraps else None
@@ -284,7 +273,7 @@ def _wrapped(tool: FunctionTool) -> tuple[type[Any] | None, bool]:
 
 def _validated(function: Callable[..., Any]) -> Callable[[bytes], Any]:
     """Makes a function that validates a JSON object as the tool's arguments and calls the tool."""
-    adapter = get_cached_typeadapter(_wrap_body_errors(_wrap_body_errors(function, materialize_generators=True)))
+    adapter = get_cached_typeadapter(private.wrapped(private.wrapped(function, materialize_generators=True)))
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     if all(parameter.annotation in STRAIGHT for parameter in parameters):
         straight: Callable[[bytes], Any] = adapter.validator.validate_json
@@ -313,7 +302,7 @@ def _result(tool: FunctionTool) -> Callable[[Any, str], bytes]:
 
 
 def _sent(made: ToolResult, revision: str) -> bytes:
-    return sent("tools/call", revision, _normalize_call_tool_result(made.to_mcp_result()))
+    return sent("tools/call", revision, private.normalized(made.to_mcp_result()))
 
 
 def _failed(server: FastMCP[Any], tool: Tool, error: Exception) -> bytes:
@@ -335,5 +324,5 @@ def _failed(server: FastMCP[Any], tool: Tool, error: Exception) -> bytes:
         elif is_timeout_error(error):
             text = "Upstream request timed out, please retry"
         else:
-            text = begin if server._mask_error_details else f"{begin}: {error}"
+            text = begin if private.hides_errors(server) else f"{begin}: {error}"
     return to_json({"content": [{"type": "text", "text": text}], "isError": True})

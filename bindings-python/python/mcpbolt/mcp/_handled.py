@@ -9,12 +9,13 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.request_state import RequestStateBoundary
-from mcp.server.runner import ServerRunner, _extract_meta
+from mcp.server.runner import ServerRunner
 from mcp.shared.exceptions import MCPError
 from mcp_types import ErrorData
 from pydantic import ValidationError
 
 from .._errors import HandBack
+from . import _private as private
 from ._envelope import Enveloped
 
 if TYPE_CHECKING:
@@ -64,19 +65,18 @@ class Handled:
     def context(self) -> ServerRequestContext[Any, Any]:
         """The context that the SDK passes to handlers."""
         if self._context is None:
-            meta = _extract_meta(self.params)
-            make = self.runner._make_context
-            self._context = make(self.within, self.method, self.params, meta, self.revision)
+            meta = private.meta_of(self.params)
+            self._context = private.context_of(self.runner, self.within, self.method, self.params, meta, self.revision)
         return self._context
 
     def whole(self, result: Any) -> dict[str, Any]:
         """Serializes a result of the SDK for the wire; state that the client must bring back is signed."""
         if isinstance(result, ErrorData):
             raise MCPError.from_error_data(result)
-        made: Any = self.runner._serialize(self.method, self.revision, result)
+        made: Any = private.serialized(self.runner, self.method, self.revision, result)
         for one in self.kernel.server.middleware:
             if isinstance(one, RequestStateBoundary):
-                made = one._seal_result(self.context, made, None)
+                made = private.sealed(one, self.context, made)
         return cast("dict[str, Any]", made)
 
     async def close(self) -> None:
@@ -89,7 +89,7 @@ class LazyContext(Context[Any, Any]):
     """The context of a tool of an `MCPServer`, for a request that is answered without the kernel."""
 
     def __init__(self, handled: Handled, server: MCPServer[Any]) -> None:
-        super().__init__(mcp_server=server, subscriptions=server._subscriptions)
+        super().__init__(mcp_server=server, subscriptions=private.subscriptions(server))
         self._handled = handled
 
     _handled: Any

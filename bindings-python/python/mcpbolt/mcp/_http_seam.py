@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, MutableMapping
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context, copy_context
-from functools import wraps
 from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import anyio
 from mcp.server.transport_security import TransportSecurityMiddleware
@@ -24,7 +22,7 @@ from starlette.responses import Response
 from .. import _core
 from .._asgi import AsgiApp
 from .._serve_options import ServeOptions
-from . import _gate, _said
+from . import _gate, _private as private, _said
 
 Scope = MutableMapping[str, Any]
 GRACE = 1.0
@@ -133,57 +131,6 @@ def requestor(scope: Scope) -> Any:
     return identify(user)
 
 
-_joined: WeakKeyDictionary[Any, Joined] = WeakKeyDictionary()
-
-
-def join(kind: type[Any], how: str) -> None:
-    """Has the engine answer the requests of all session managers."""
-    begin, run, handle = kind.__init__, kind.run, kind.handle_request
-
-    def __init__(self: Any, *args: Any, **named: Any) -> None:
-        begin(self, *args, **named)
-        # Some releases have a second way in.
-        if (app := getattr(self, "asgi_app", None)) is not None:
-            self.asgi_app = through(self, app)
-
-    async def handle_request(self: Any, scope: Scope, receive: Any, send: Any) -> None:
-        await through(self, lambda *request: handle(self, *request))(scope, receive, send)
-
-    kind.__init__ = wraps(begin)(__init__)
-    kind.handle_request = wraps(handle)(handle_request)
-    kind.run = wraps(run)(running(run, how))
-
-
-def through(manager: Any, own: Callable[..., Any]) -> Callable[..., Any]:
-    """The ASGI application that hands to the engine what it takes, and the rest to the manager's own."""
-
-    async def app(scope: Scope, receive: Any, send: Any) -> None:
-        joined = _joined.get(manager)
-        takes = joined is not None and scope["type"] == "http" and joined.takes(scope["headers"])
-        await (joined.answer if joined and takes else own)(scope, receive, send)
-
-    return app
-
-
-def running(run: Callable[..., Any], how: str) -> Callable[..., Any]:
-    """`run` of a session manager, with the engine within."""
-
-    @asynccontextmanager
-    async def joined(self: Any) -> AsyncIterator[None]:
-        async with run(self), AsyncExitStack() as stack:
-            reason = obstacle(self, how)
-            if reason is None:
-                await stack.enter_async_context(begun(self, how))
-            else:
-                _said.kept("http", reason)
-            try:
-                yield
-            finally:
-                _joined.pop(self, None)
-
-    return joined
-
-
 def obstacle(manager: Any, how: str) -> str | None:
     """Why the engine answers no request of a manager; `None` if it can."""
     from ._seams import is_asyncio, unfit
@@ -213,8 +160,8 @@ def options(manager: Any) -> ServeOptions:
 
 
 @asynccontextmanager
-async def begun(manager: Any, how: str) -> AsyncIterator[None]:
-    """Has the engine answer for a manager while the block runs."""
+async def begun(manager: Any, how: str) -> AsyncIterator[Joined]:
+    """Has the engine answer for a manager while the block runs; yields what answers."""
     requests = Requests()
     async with AsyncExitStack() as stack:
         if how == _gate.ACCELERATED:
@@ -223,18 +170,16 @@ async def begun(manager: Any, how: str) -> AsyncIterator[None]:
             served = await stack.enter_async_context(carried(manager, requests))
         app = AsgiApp(served, "*", GRACE, options(manager))
         await stack.enter_async_context(app.lifespan())
-        _joined[manager] = Joined(manager, app, requests, how)
-        yield
+        yield Joined(manager, app, requests, how)
 
 
 def accelerated(manager: Any, requests: Requests) -> Any:
-    from ._seams import owner
     from ._served import ServedInApplication
     from ._server import Known
 
-    known = Known(owner(manager.app))
+    known = Known(private.owner_of(manager.app))
     served = ServedInApplication(known, "streamable-http", is_accelerated=True)
-    served.state = manager._lifespan_state
+    served.state = private.state_of(manager)
     served.kernel.requests = requests
     _said.served("http", known.server)
     return served

@@ -13,7 +13,6 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.connection import Connection
 from mcp.server.runner import ServerRunner, serve_connection
 from mcp.shared.transport_context import TransportContext
@@ -23,6 +22,7 @@ from pydantic_core import from_json, to_json
 from .. import _core
 from .._carrier import Carrier, Carriers
 from .._errors import HandBack
+from . import _private as private
 from ._context import Alone, Outbound, Within
 from ._envelope import Enveloped
 from ._handled import Handled, Result
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ._natives import Natives
 
 logger = logging.getLogger(__name__)
+_TELEMETRY = private.telemetry()
 
 Params = Mapping[str, Any] | None
 _LISTEN = "subscriptions/listen"
@@ -162,12 +163,12 @@ class Untraced:
         whole: list[Any] = self._server.middleware
         if self.has_context or is_traced():
             return whole
-        return [one for one in whole if type(one) is not OpenTelemetryMiddleware]
+        return [one for one in whole if type(one) is not _TELEMETRY]
 
     @property
     def server_info_stamp(self) -> dict[str, Any]:
         """A copy of the server's info for one answer."""
-        source: dict[str, Any] = self._server._server_info_stamp_source
+        source: dict[str, Any] = private.info(self._server)
         if all(type(value) is str for value in source.values()):
             return source.copy()
         return self._server.server_info_stamp

@@ -20,22 +20,13 @@ from mcp_types import INTERNAL_ERROR, InputRequiredResult
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
-from . import _contents as contents
+from . import _contents as contents, _private as private
 from ._handled import Handled, Handler, LazyContext, Result, by_handler
 from ._outgoing import Unsendable, sent
 from ._plan import Direct, Native, Planned, Straight, asks_its_thread
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
 
-_HANDLERS = {
-    "tools/call": "_handle_call_tool",
-    "resources/read": "_handle_read_resource",
-    "prompts/get": "_handle_get_prompt",
-    "tools/list": "_handle_list_tools",
-    "resources/list": "_handle_list_resources",
-    "resources/templates/list": "_handle_list_resource_templates",
-    "prompts/list": "_handle_list_prompts",
-}
 _USES = {
     "tools/call": ["call_tool"],
     "resources/read": ["read_resource"],
@@ -49,23 +40,15 @@ _LISTERS = {
 }
 
 
-def registries(server: MCPServer[Any]) -> list[tuple[object, str]]:
-    """The dicts in which parts are registered: owner and attribute name."""
-    resources = server._resource_manager
-    return [
-        (server._tool_manager, "_tools"),
-        (resources, "_resources"),
-        (resources, "_templates"),
-        (server._prompt_manager, "_prompts"),
-    ]
-
-
 def _is_own(server: MCPServer[Any], method: str, *names: str) -> bool:
     """Whether requests of that method are answered by the unmodified code of `MCPServer`."""
-    entry = server._lowlevel_server.get_request_handler(method)
-    handler = _HANDLERS[method]
+    entry = private.lowlevel_of(server).get_request_handler(method)
+    handler = private.SDK_HANDLERS[method]
     same = all(getattr(type(server), name) is getattr(MCPServer, name) for name in (handler, *names))
     return same and entry is not None and entry.handler == getattr(server, handler)
+
+
+registries = private.registries
 
 
 def lists(server: MCPServer[Any], method: str) -> bool:
@@ -74,8 +57,7 @@ def lists(server: MCPServer[Any], method: str) -> bool:
 
 
 def plan(server: MCPServer[Any]) -> list[Any]:
-    resources = server._resource_manager
-    tools, prompts = server._tool_manager, server._prompt_manager
+    tools, resources, prompts = private.managers(server)
     made: list[Planned] = []
 
     def add(method: str, what: str, owner: Any, kind: type[Any], parts: dict[str, Any], how: Callable[..., Any]) -> None:
@@ -92,10 +74,10 @@ def plan(server: MCPServer[Any]) -> list[Any]:
     def resource(one: Resource) -> Native:
         return Native(contents.resource(server, one), "task")
 
-    add("tools/call", "tool", tools, ToolManager, tools._tools, lambda one: _tool(server, one))
-    add("resources/read", "resource", resources, ResourceManager, resources._resources, resource)
-    add("resources/read", "template", resources, ResourceManager, resources._templates, template)
-    add("prompts/get", "prompt", prompts, PromptManager, prompts._prompts, _prompt)
+    add("tools/call", "tool", tools, ToolManager, private.tools(server), lambda one: _tool(server, one))
+    add("resources/read", "resource", resources, ResourceManager, private.resources(server), resource)
+    add("resources/read", "template", resources, ResourceManager, private.templates(server), template)
+    add("prompts/get", "prompt", prompts, PromptManager, private.prompts(server), _prompt)
     return made
 
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 from pydantic_core import to_json
 
 from .. import _core
-from . import _mcpserver
+from . import _mcpserver, _private as private
 from ._handled import Handled, Handler, Result
 from ._plan import Direct, Key, Native, Planned
 from ._server import Known, is_fastmcp, is_traced
@@ -66,7 +66,7 @@ class Natives:
         self.version = 0
         self._watched: list[tuple[object, str]] = []
         if self._parts is not None:
-            own = [(known.lowlevel, "middleware"), (known.lowlevel, "_request_handlers")]
+            own = private.containers(known.lowlevel)
             self._watched = [*own, *self._parts.registries(known.server)]
             for owner, name in self._watched:
                 watch(owner, name, self.changed)

@@ -19,7 +19,7 @@ from typing import Any
 
 import anyio
 
-from . import _gate, _said
+from . import _gate, _private as private, _said
 
 GRACE = 1.0
 """Seconds that calls in flight have when stdin ends. By themselves the packages cancel them."""
@@ -35,9 +35,9 @@ def join(name: str, module: ModuleType) -> None:
     elif name == "lowlevel" and how == _gate.ACCELERATED:
         module.Server.run = run_on_engine(module.Server.run)
     elif name == "http":
-        from . import _http_seam
+        from . import _manager
 
-        _http_seam.join(module.StreamableHTTPSessionManager, how)
+        _manager.join(module.StreamableHTTPSessionManager, how)
 
 
 def replace(module: ModuleType, name: str, new: Any) -> None:
@@ -142,7 +142,7 @@ def run_on_engine(original: Callable[..., Any]) -> Callable[..., Any]:
         from ._served import ServedWithin
         from ._server import Known
 
-        known = Known(owner(self))
+        known = Known(private.owner_of(self))
         served = ServedWithin(known, "stdio", is_accelerated=True, options=initialization_options)
         _said.served("stdio", known.server)
         if not (any(args) or any(named.values())):
@@ -153,16 +153,6 @@ def run_on_engine(original: Callable[..., Any]) -> Callable[..., Any]:
             await _loop.serve(served, GRACE, False, served.kernel.failed)
 
     return run
-
-
-def owner(lowlevel: Any) -> Any:
-    """The `MCPServer` or `FastMCP` around a low-level server, or that server itself."""
-    for method in ("tools/list", "tools/call"):
-        entry = lowlevel.get_request_handler(method)
-        found = getattr(getattr(entry, "handler", None), "__self__", None)
-        if found is not None and lowlevel in (getattr(found, name, None) for name in ("_lowlevel_server", "_mcp_server")):
-            return found
-    return lowlevel
 
 
 def unfit(server: Any, how: str) -> str | None:

@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.lowlevel import Server
-from mcp.server.lowlevel.server import _ping_handler
 from mcp.server.mcpserver import MCPServer
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary
 
 from .._errors import Unsupported
+from . import _private as private
 
 
 class Known:
@@ -25,9 +24,9 @@ class Known:
         if isinstance(server, Server):
             self.lowlevel: Server[Any] = server
         elif isinstance(server, MCPServer):
-            self.lowlevel = server._lowlevel_server
+            self.lowlevel = private.lowlevel_of(server)
         elif is_fastmcp(server):
-            self.lowlevel = server._mcp_server
+            self.lowlevel = private.fastmcp_lowlevel_of(server)
         else:
             raise TypeError(f"expected a Server, MCPServer or FastMCP, not {type(server).__name__}")
 
@@ -41,7 +40,7 @@ class Known:
         settings = getattr(server, "settings", None)
         if getattr(settings, "auth", None) is not None or getattr(server, "auth", None) is not None:
             raise Unsupported("the server has authorization of its own: serve its own application")
-        routes = getattr(server, "_custom_starlette_routes", ()) or getattr(server, "_additional_http_routes", ())
+        routes = private.routes(server)
         if routes:
             raise Unsupported("the server has routes of its own: serve its own application")
 
@@ -49,7 +48,7 @@ class Known:
     def takes_pings(self) -> bool:
         """Whether pings must reach the kernel: the program handles or traces them, or has middleware."""
         entry = self.lowlevel.get_request_handler("ping")
-        return entry is None or entry.handler is not _ping_handler or bool(self.middleware) or is_traced()
+        return entry is None or entry.handler is not private.ping_handler() or bool(self.middleware) or is_traced()
 
     @property
     def middleware(self) -> list[Any]:
@@ -82,7 +81,7 @@ class Known:
                 yield state
 
 
-_BUILT_IN = (OpenTelemetryMiddleware, RequestStateBoundary)
+_BUILT_IN = (private.telemetry(), RequestStateBoundary)
 
 
 def is_fastmcp(server: object) -> bool:
@@ -94,4 +93,4 @@ def is_fastmcp(server: object) -> bool:
 def is_traced() -> bool:
     """Whether a tracer of OpenTelemetry is installed, so that the kernel makes a span for each request."""
     trace = sys.modules.get("opentelemetry.trace")
-    return trace is not None and trace._TRACER_PROVIDER is not None
+    return trace is not None and private.has_tracer(trace)
