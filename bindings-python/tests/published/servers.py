@@ -84,9 +84,13 @@ SERVERS = [
     Published(
         "excel-mcp-server==2.2.2",
         ["excel-mcp-server", "stdio", "--allow-dir", "."],
+        texts,
+        {"path": "a.xlsx", "sheet": "Sheet1", "rows": [["a", "b"], ["x", 1], ["y", 2]], "at": "A1", "cell": "B2", "range": "A1:B3", "axis": "row",
+         "start": 9, "csv_path": "a.csv", "create_sheet.new_name": "Two", "rename_sheet.sheet": "Two", "rename_sheet.new_name": "Three",
+         "copy_sheet.new_name": "Four", "delete_sheet.sheet": "Three", "import_csv.sheet": "Five", "copy_range.at": "D1", "query": "x", "replacement": "z",
+         "style": {"bold": True}, "chart_type": "bar", "refers_to": "Sheet1!$A$1", "set_defined_name.name": "first", "delete_defined_name.name": "first",
+         "target": 3, "changing_cell": "B3", "text": "a note"},
         varies=("list_workbooks", "export_workbook"),
-        known={"filepath": "a.xlsx", "path": "a.xlsx", "file_path": "a.xlsx", "sheet_name": "Sheet1", "sheet": "Sheet1", "data": [["a", 1], ["b", 2]],
-               "start_cell": "A1", "end_cell": "B2", "cell": "C1", "formula": "=SUM(B1:B2)", "range": "A1:B2"},
     ),
     Published(
         "office-word-mcp-server==1.1.11",
