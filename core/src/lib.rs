@@ -80,8 +80,8 @@ pub mod features {
 pub mod prelude {
     pub use crate::handlers;
     pub use crate::server::{
-        Arguments, Content, Context, FromCall, HandlerError, Json, Prompt, PromptResult, Resource,
-        Role, Server, State, Tool, ToolResult,
+        Arguments, Content, Context, Extension, FromCall, HandlerCall, HandlerError, Json, Next,
+        Prompt, PromptResult, Reply, Resource, Role, Server, State, Tool, ToolResult,
     };
     #[cfg(feature = "macros")]
     pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};
@@ -102,6 +102,7 @@ pub mod limits;
 pub mod mcp;
 #[cfg(any(feature = "server", feature = "client"))]
 pub mod model;
+mod panics;
 #[cfg(feature = "server")]
 pub mod policy;
 #[cfg(any(feature = "server", feature = "client"))]

@@ -1,5 +1,6 @@
 //! Tool calls, and waiting for them without a runtime.
 
+use std::borrow::Cow;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,14 +8,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::core::{ClientCore, parse, result};
 use super::known_tools::{OutputSchema, check_answer};
 use super::pending::PendingRequest;
 use super::results::CallToolResult;
+use super::typed::TypedCall;
 use crate::connection::{Progress, RequestOptions};
 use crate::error::RequestError;
-use crate::json::string;
+use crate::json::{reader, string};
 use crate::mcp::{Method, TaskSupport};
 use crate::sync::block_on;
 
@@ -23,12 +26,19 @@ use crate::sync::block_on;
 #[must_use = "a call is sent when it is awaited"]
 pub struct CallTool {
     pub(super) client: ClientCore,
-    params: Result<String, RequestError>,
+    params: Result<String, Unsendable>,
     options: RequestOptions,
     pub(super) schema: Option<Arc<OutputSchema>>,
     /// The tool's task support, if the tool was listed.
     pub(super) support: Option<TaskSupport>,
     ttl: Option<Duration>,
+}
+
+/// A call that cannot be sent, and its tool.
+#[derive(Debug)]
+struct Unsendable {
+    tool: Box<str>,
+    error: RequestError,
 }
 
 impl CallTool {
@@ -38,7 +48,11 @@ impl CallTool {
             client: client.clone(),
             params: client
                 .require("tools")
-                .and_then(|()| params(name, arguments)),
+                .and_then(|()| params(name, arguments))
+                .map_err(|error| Unsendable {
+                    tool: name.into(),
+                    error,
+                }),
             options: RequestOptions::default(),
             schema,
             support,
@@ -66,7 +80,12 @@ impl CallTool {
     pub fn meta(mut self, members: &impl Serialize) -> Self {
         match serde_json::to_string(members) {
             Ok(json) => self.options.meta = Some(json.into()),
-            Err(_) => self.params = Err(RequestError::Misuse("_meta must be a JSON object")),
+            Err(_) => {
+                self.params = Err(Unsendable {
+                    tool: self.tool().into(),
+                    error: RequestError::Misuse("_meta must be a JSON object"),
+                });
+            }
         }
         self
     }
@@ -107,13 +126,29 @@ impl CallTool {
         self
     }
 
+    /// The name of the tool.
+    pub(super) fn tool(&self) -> Cow<'_, str> {
+        match &self.params {
+            Ok(params) => {
+                let name = reader::find(params, "name").and_then(reader::as_str);
+                name.unwrap_or_default()
+            }
+            Err(unsendable) => (*unsendable.tool).into(),
+        }
+    }
+
+    /// Reads the result as a value of the program's own type: see [`Client::call`](super::Client::call).
+    pub fn read_as<T: DeserializeOwned>(self) -> TypedCall<T> {
+        TypedCall::new(self)
+    }
+
     /// Sends the call now; await the returned future for the result.
     ///
     /// # Errors
     /// When it cannot be sent: the connection has ended, too many calls wait, the arguments are no
     /// JSON object, or the tool's output schema is not valid.
     pub fn send(self) -> Result<PendingCall, RequestError> {
-        let params = self.params?;
+        let params = self.params.map_err(|unsendable| unsendable.error)?;
         if let Some(schema) = &self.schema {
             schema.is_usable()?;
         }

@@ -1,12 +1,14 @@
 //! Typed calls to a server.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::call::CallTool;
 use super::core::{ClientCore, member, parse, result};
 use super::pending::PendingRequest;
 use super::results::GetPromptResult;
+use super::typed::TypedCall;
 use crate::connection::{Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::mcp::{Method, Revision};
@@ -89,7 +91,7 @@ impl Client {
     }
 
     /// Sends a request that the server may answer with questions, and waits for the complete answer.
-    async fn call(&self, method: Method, params: &Value) -> Result<Message, RequestError> {
+    async fn ask(&self, method: Method, params: &Value) -> Result<Message, RequestError> {
         let options = RequestOptions::default();
         self.request(method.name(), Some(&params.to_string()), options)?
             .await
@@ -110,6 +112,44 @@ impl Client {
         CallTool::new(&self.core, name, arguments)
     }
 
+    /// Calls a tool and reads its result as a `T`. `arguments` serializes to a JSON object.
+    ///
+    /// The value is the structured content of the result; or, if that is an object with the one member `result`
+    /// and no `T`, this member, in which some servers wrap values that are no objects. Without structured
+    /// content, it is the text of the result: JSON, or else the value that the text stands for, such as `"7"`
+    /// for a number.
+    ///
+    /// If this client has [listed](Self::list_tools) the tool, the structured content must fit the tool's output
+    /// schema; otherwise only `T` decides. To set a timeout or to watch progress, use
+    /// [`CallTool::read_as`].
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use serde_json::json;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Weather {
+    ///     celsius: f64,
+    /// }
+    ///
+    /// let weather: Weather = client.call("weather", &json!({"city": "Rome"})).await?;
+    /// println!("{} °C", weather.celsius);
+    /// let copies = client.call::<u32>("copies", &json!({"title": "Faust"})).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError`](super::CallError), when it is awaited: the call has no result, the tool failed, or the
+    /// result is not a `T`.
+    pub fn call<T: DeserializeOwned>(
+        &self,
+        tool: &str,
+        arguments: &impl Serialize,
+    ) -> TypedCall<T> {
+        self.call_tool(tool, arguments).read_as()
+    }
+
     /// Reads a resource.
     ///
     /// # Errors
@@ -117,7 +157,7 @@ impl Client {
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, RequestError> {
         self.core.require("resources")?;
         let params = json!({ "uri": uri });
-        member(&self.call(Method::ReadResource, &params).await?, "contents")
+        member(&self.ask(Method::ReadResource, &params).await?, "contents")
     }
 
     /// Renders a prompt. The values of `arguments` are strings (R-PRM-02).
@@ -131,7 +171,7 @@ impl Client {
     ) -> Result<GetPromptResult, RequestError> {
         self.core.require("prompts")?;
         let params = json!({ "name": name, "arguments": strings(arguments) });
-        parse(result(&self.call(Method::GetPrompt, &params).await?))
+        parse(result(&self.ask(Method::GetPrompt, &params).await?))
     }
 
     /// Asks for the values that an argument of a prompt or resource template may take, given how it
@@ -163,7 +203,7 @@ impl Client {
         {
             params["ref"] = json!({"type": "ref/resource", "name": uri});
         }
-        member(&self.call(Method::Complete, &params).await?, "completion")
+        member(&self.ask(Method::Complete, &params).await?, "completion")
     }
 
     /// Pings the server. Revisions from 2026-07-28 on have no ping (R-PNG-03); there this sends

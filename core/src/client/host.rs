@@ -1,6 +1,5 @@
 //! The host of a client's connection.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::client::Client;
@@ -12,6 +11,7 @@ use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{HandlerError, Job, Spawner};
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
+use crate::panics::contain;
 
 /// The program's callbacks.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl ClientHost {
         if let Some((client, _)) = &self.serving
             && let Some(hook) = which(&mut self.hooks)
         {
-            let _ = catch_unwind(AssertUnwindSafe(|| hook(client)));
+            contain("a hook", || hook(client));
         }
     }
 }
@@ -117,7 +117,7 @@ impl Host for ClientHost {
         }
         if let Some(report) = &mut self.hooks.notice {
             // A panic in the callback does not affect the connection.
-            let _ = catch_unwind(AssertUnwindSafe(|| report(&method, message.params())));
+            contain("a notice handler", || report(&method, message.params()));
         }
     }
 

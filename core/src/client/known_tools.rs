@@ -9,7 +9,7 @@ use crate::json::reader;
 use crate::mcp::TaskSupport;
 use crate::message::Message;
 use crate::model::Tool;
-use crate::schema::Schema;
+use crate::schema::{InvalidSchema, Schema};
 
 /// Shared by the clones of a client. Holds the last list only.
 #[derive(Debug, Default)]
@@ -26,8 +26,9 @@ struct KnownTool {
 /// An output schema, compiled on the first call of its tool.
 #[derive(Debug)]
 pub(super) struct OutputSchema {
+    tool: String,
     json: String,
-    compiled: OnceLock<Option<Schema>>,
+    compiled: OnceLock<Result<Schema, InvalidSchema>>,
 }
 
 impl KnownTools {
@@ -35,8 +36,11 @@ impl KnownTools {
     pub fn learn(&self, tools: &[Tool]) {
         let known = |tool: &Tool| {
             let schema = tool.output_schema.as_ref().map(|json| {
-                let (json, compiled) = (json.to_string(), OnceLock::new());
-                Arc::new(OutputSchema { json, compiled })
+                Arc::new(OutputSchema {
+                    tool: tool.name.clone(),
+                    json: json.to_string(),
+                    compiled: OnceLock::new(),
+                })
             });
             let support = tool.task_support;
             (tool.name.clone(), KnownTool { schema, support })
@@ -68,11 +72,14 @@ pub(super) fn check_answer(
 
 impl OutputSchema {
     fn schema(&self) -> Result<&Schema, RequestError> {
-        let compiled = self.compiled.get_or_init(|| Schema::new(&self.json).ok());
+        let compiled = self.compiled.get_or_init(|| Schema::new(&self.json));
         // R-SCH-07, R-SCH-11: an invalid schema accepts nothing.
-        compiled.as_ref().ok_or(RequestError::BadAnswer(
-            "the tool's output schema is not valid",
-        ))
+        compiled.as_ref().map_err(|why| {
+            wrong(format_args!(
+                "the output schema of tool {:?} is not valid: {why}",
+                self.tool
+            ))
+        })
     }
 
     /// Checks that results can be checked at all.
@@ -91,13 +98,22 @@ impl OutputSchema {
         if reader::find(result, "isError") == Some("true") {
             return Ok(());
         }
-        let structured =
-            reader::find(result, "structuredContent").ok_or(RequestError::BadAnswer(
-                "there is no structured content although the tool has an output schema",
-            ))?;
+        let structured = reader::find(result, "structuredContent").ok_or_else(|| {
+            wrong(format_args!(
+                "tool {:?} sent no structured content, but has an output schema",
+                self.tool
+            ))
+        })?;
         let fits = self.schema()?.check(structured);
-        fits.map_err(|_| {
-            RequestError::BadAnswer("the structured content does not fit the tool's output schema")
+        fits.map_err(|why| {
+            wrong(format_args!(
+                "the structured content of tool {:?} does not fit its output schema: {why}",
+                self.tool
+            ))
         })
     }
+}
+
+fn wrong(why: std::fmt::Arguments<'_>) -> RequestError {
+    RequestError::BadResult(why.to_string().into())
 }

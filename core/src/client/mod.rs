@@ -44,6 +44,7 @@ mod shapes;
 mod skills;
 mod tasks;
 mod tool_hints;
+mod typed;
 
 pub use self::actions::{
     ActionAnswer, ActionCall, ActionCallError, ActionFailure, BreakerPolicy, RetryPolicy,
@@ -63,4 +64,6 @@ pub use self::results::{CallToolResult, GetPromptResult, PromptMessage};
 pub use self::skills::{SkillFile, SkillFiles, SkillInfo};
 pub use self::tasks::{Started, Task, TaskInfo};
 pub use self::tool_hints::{ToolHints, Trust};
+pub(crate) use self::typed::read as read_value;
+pub use self::typed::{CallError, TypedCall};
 pub use crate::sync::block_on;

@@ -1,9 +1,10 @@
 //! Results of a server. Members without a field of their own are kept in `other` (R-RPC-13).
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::model::{Content, Other};
+use crate::mcp::meta;
+use crate::model::{Content, Other, PromptResult, Role, ToolResult};
 
 /// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,24 @@ impl CallToolResult {
     }
 }
 
+/// The result as a server sends it on: without the members of `_meta` that the protocol defines, which tell about
+/// the server that it comes from.
+impl From<CallToolResult> for ToolResult {
+    fn from(mut result: CallToolResult) -> Self {
+        let mut own = result.other.remove("_meta");
+        if let Some(Value::Object(members)) = &mut own {
+            members.retain(|key, _| !key.starts_with(meta::PREFIX));
+        }
+        let own = own.filter(|own| *own != json!({}));
+        Self {
+            content: result.content,
+            structured: result.structured_content.map(|json| json.to_string()),
+            is_error: result.is_error,
+            meta: own.map(|own| own.to_string()),
+        }
+    }
+}
+
 /// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GetPromptResult {
@@ -53,4 +72,22 @@ pub struct PromptMessage {
     /// All other members.
     #[serde(flatten)]
     pub other: Other,
+}
+
+/// The prompt as a server sends it on.
+impl From<GetPromptResult> for PromptResult {
+    fn from(prompt: GetPromptResult) -> Self {
+        let role = |role: &str| match role {
+            "assistant" => Role::Assistant,
+            "system" => Role::System,
+            _ => Role::User,
+        };
+        let messages = prompt.messages.into_iter();
+        Self {
+            description: prompt.description,
+            messages: messages
+                .map(|message| (role(&message.role), message.content))
+                .collect(),
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! An optional callback that sees every frame of a connection, with secrets masked.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::json::{DecodeErrorKind, reader, string};
+use crate::panics::contain;
 
 /// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ impl Trace {
             },
             Err(_) => format!("<{} bytes that are no JSON>", frame.len()),
         };
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(direction, &shown)));
+        contain("a trace", || (self.0)(direction, &shown));
     }
 }
 

@@ -8,9 +8,23 @@ use crate::mcp::ErrorKind;
 /// A failure that a handler reports; its text is sent to the peer. The text of any other failure (a
 /// panic) is not sent.
 ///
-/// Every [`Error`] converts into this type, so `?` works in handlers that return
-/// `Result<_, HandlerError>`. The caller gets the text of the error and of its sources. An error of a tool becomes a result that the model reads; an error of
-/// any other handler becomes a protocol error of its kind.
+/// Every [`Error`] that threads can share converts into this type, and so do texts, `Box<dyn Error + Send + Sync>` and
+/// the errors of crates such as anyhow. So `?` works in handlers that return `Result<_, HandlerError>`; a handler may
+/// also return any of these errors itself. The caller gets the text of the error and of its sources. An error of a tool
+/// becomes a result that the model reads; an error of any other handler becomes a protocol error of its kind.
+///
+/// ```
+/// use mcpbolt::handler::HandlerError;
+///
+/// fn price(text: &str) -> Result<f64, HandlerError> {
+///     let price: f64 = text.parse()?;
+///     if price < 0.0 {
+///         Err("a price is not negative")?;
+///     }
+///     Ok(price)
+/// }
+/// assert_eq!(price("-1").unwrap_err().to_string(), "a price is not negative");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerError {
     kind: ErrorKind,
@@ -162,26 +176,40 @@ impl fmt::Display for HandlerError {
     }
 }
 
-impl<E: Error> From<E> for HandlerError {
+/// A [`HandlerError`] that was [boxed](HandlerError::into_boxed) stays as it was.
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        Self::new(with_sources(&error))
-    }
-}
-
-/// For errors that are collected in one type, such as anyhow's. [`HandlerError::from_boxed`] is the way back.
-impl From<HandlerError> for Box<dyn Error + Send + Sync> {
-    fn from(error: HandlerError) -> Self {
-        Box::new(Boxed(error))
+        match error.into().downcast::<Boxed>() {
+            Ok(boxed) => boxed.0,
+            Err(error) => Self::new(with_sources(&*error)),
+        }
     }
 }
 
 impl HandlerError {
-    /// Converts an error of any type, a text included. A [`HandlerError`] that was boxed stays as it was.
-    pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
-        match error.downcast::<Boxed>() {
-            Ok(boxed) => boxed.0,
-            Err(error) => Self::new(with_sources(&*error)),
-        }
+    /// Makes this error an [`Error`], for functions that collect errors of all types, such as those that return
+    /// `anyhow::Result`. As the error of a handler it counts as what it was.
+    pub fn into_boxed(self) -> Box<dyn Error + Send + Sync> {
+        Box::new(Boxed(self))
+    }
+}
+
+/// An error that a handler may return: a [`HandlerError`], or any error that converts into one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a handler",
+    label = "not an error that threads can share",
+    note = "the error of a handler implements `std::error::Error + Send + Sync`, or is `HandlerError`, a text, or an error of a crate such as anyhow",
+    note = "instead of `Box<dyn Error>`, return `Box<dyn Error + Send + Sync>` or `HandlerError`"
+)]
+pub trait IntoHandlerError {
+    /// Converts into the error that is answered.
+    fn into_handler_error(self) -> HandlerError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<HandlerError>> IntoHandlerError for E {
+    fn into_handler_error(self) -> HandlerError {
+        self.into()
     }
 }
 
@@ -244,11 +272,7 @@ mod tests {
     #[test]
     fn an_error_that_was_boxed_is_what_it_was() {
         let error = HandlerError::typed("CONFLICT", "taken").with_code(409);
-        let boxed: Box<dyn Error + Send + Sync> = error.clone().into();
-        assert_eq!(HandlerError::from_boxed(boxed), error);
-        assert_eq!(
-            HandlerError::from_boxed("b is zero".into()).to_string(),
-            "b is zero"
-        );
+        assert_eq!(HandlerError::from(error.clone().into_boxed()), error);
+        assert_eq!(HandlerError::from("b is zero").to_string(), "b is zero");
     }
 }

@@ -1,12 +1,11 @@
 //! Runs a handler's future so that it may panic or be cancelled.
 
-use std::any::Any;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::correlate::Cancelled;
+use crate::panics::contain;
 
 /// A handler's future.
 pub(crate) type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -18,32 +17,35 @@ pub(crate) enum Outcome<T> {
     Cancelled,
 }
 
+const HANDLER: &str = "a handler";
+
 /// Runs the future of `make` until it completes, panics or is cancelled. Panics in `make` count
-/// too.
+/// too, and callers do not see the text of a panic. The future is dropped as soon as the call is cancelled.
 pub(crate) fn guarded<T>(cancelled: Cancelled, make: impl FnOnce() -> Made<T>) -> Guarded<T> {
-    let made = catch_unwind(AssertUnwindSafe(make));
     Guarded {
         cancelled,
-        made: Some(made),
+        state: contain(HANDLER, make).map_or(State::Panicked, State::Running),
     }
 }
 
-/// Logs a panic, whose text callers do not see. The panic hook has written it to stderr, with the
-/// backtrace that `RUST_BACKTRACE` asks for.
-fn panicked<T>(panic: &(dyn Any + Send)) -> Outcome<T> {
-    #[cfg(feature = "tracing")]
-    {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        tracing::error!(panic = text.unwrap_or("not a text"), "a handler panicked");
-    }
-    let _ = panic;
-    Outcome::Panicked
+enum State<T> {
+    Running(Made<T>),
+    Panicked,
+    Over,
 }
 
 pub(crate) struct Guarded<T> {
     cancelled: Cancelled,
-    made: Option<Result<Made<T>, Box<dyn Any + Send>>>,
+    state: State<T>,
+}
+
+impl<T> Guarded<T> {
+    /// Drops the future, which may panic, too.
+    fn end(&mut self) {
+        if let State::Running(made) = std::mem::replace(&mut self.state, State::Over) {
+            contain(HANDLER, || drop(made));
+        }
+    }
 }
 
 impl<T> Future for Guarded<T> {
@@ -52,20 +54,26 @@ impl<T> Future for Guarded<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<T>> {
         let this = &mut *self;
         if !this.cancelled.is_over() {
-            let made = match &mut this.made {
-                Some(Ok(made)) => made,
-                Some(Err(panic)) => return Poll::Ready(panicked(&**panic)),
-                None => return Poll::Ready(Outcome::Cancelled),
+            let made = match &mut this.state {
+                State::Running(made) => made,
+                State::Panicked => return Poll::Ready(Outcome::Panicked),
+                State::Over => return Poll::Ready(Outcome::Cancelled),
             };
-            match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
-                Ok(Poll::Ready(made)) => return Poll::Ready(Outcome::Made(made)),
-                Ok(Poll::Pending) => {}
-                Err(panic) => return Poll::Ready(panicked(&*panic)),
+            match contain(HANDLER, || made.as_mut().poll(cx)) {
+                Some(Poll::Ready(made)) => return Poll::Ready(Outcome::Made(made)),
+                Some(Poll::Pending) => {}
+                None => return Poll::Ready(Outcome::Panicked),
             }
         }
         // A handler that completes at once never registers for cancellation, which takes a slot.
         std::task::ready!(Pin::new(&mut this.cancelled).poll(cx));
-        this.made = None;
+        this.end();
         Poll::Ready(Outcome::Cancelled)
+    }
+}
+
+impl<T> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-/// The head of the HTTP request that carried a message, unchanged. Nothing in it proves who sent
+use super::extensions::Extensions;
+
+/// The head of the HTTP request that carried a message, unchanged. Nothing that the client wrote proves who sent
 /// it.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
@@ -16,4 +18,6 @@ pub struct Head {
     pub session: Option<Box<str>>,
     /// The address that the request comes from, if known.
     pub peer: Option<SocketAddr>,
+    /// The values that HTTP middleware, such as a layer of axum, put into the extensions of the request.
+    pub extensions: Extensions,
 }

@@ -5,6 +5,7 @@
 //! [`Spawner`] decides where handlers run.
 
 mod error;
+mod extensions;
 #[cfg(any(feature = "server", feature = "client"))]
 pub(crate) mod guarded;
 mod head;
@@ -13,7 +14,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use self::error::HandlerError;
+pub use self::error::{HandlerError, IntoHandlerError};
+pub use self::extensions::Extensions;
 pub use self::head::Head;
 use crate::connection::{
     Answer, Batch, CallKey, Disposition, IncomingRequest, Operation, RequestSource, StreamId,

@@ -1,7 +1,6 @@
 //! Splits a child's stderr into lines.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
+use crate::panics::contain;
 use memchr::memchr;
 
 /// Longest line that is passed on whole, in bytes; a longer one arrives in pieces of this length.
@@ -55,7 +54,9 @@ fn emit(sink: &mut (dyn FnMut(&str) + Send), line: &[u8]) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // A panic of the sink is contained.
-    let _ = catch_unwind(AssertUnwindSafe(|| sink(&String::from_utf8_lossy(line))));
+    contain("a receiver of lines", || {
+        sink(&String::from_utf8_lossy(line))
+    });
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Handlers as tasks of a tokio runtime.
 
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
 use super::wake::{WakeUps, gather};
 use crate::handler::{Job, Jobs, Spawner};
+use crate::panics::contain;
 use crate::sync::block_on;
 
 /// How long one task begins handlers of a batch before others may take the rest.
@@ -40,9 +41,14 @@ fn begin(handle: &Handle, mut jobs: Jobs) {
     let begun = Instant::now();
     gather(&mut wakes, || {
         for mut job in jobs.by_ref() {
-            // As a task it is polled again at once, which registers its own waker.
+            // As a task it is polled again at once, which registers its own waker. A panic that a handler leaves
+            // behind, such as in a destructor, ends only its job, which answers when it is dropped.
             let mut context = Context::from_waker(Waker::noop());
-            if job.as_mut().poll(&mut context).is_pending() {
+            let polled = contain("a job", move || match job.as_mut().poll(&mut context) {
+                Poll::Pending => Some(job),
+                Poll::Ready(()) => None,
+            });
+            if let Some(job) = polled.flatten() {
                 handle.spawn(job);
             }
             if begun.elapsed() > SHARE {

@@ -15,6 +15,7 @@ mod resource;
 mod results;
 mod roots;
 mod sampling;
+pub(crate) mod text_value;
 mod tool;
 #[cfg(feature = "server")]
 mod validity;

@@ -2,10 +2,10 @@
 //! refused over HTTP for its credentials.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::panics::contain;
 use serde::Serialize;
 
 /// The outcome of a request.
@@ -100,7 +100,7 @@ impl Sink {
 
     /// Passes an event on. A receiver that panics affects nothing else.
     pub fn tell(&self, event: &AuditEvent<'_>) {
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(event)));
+        contain("a receiver of the audit", || (self.0)(event));
     }
 }
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use crate::connection::Principal;
 use crate::json::reader;
+use crate::panics::contain;
 
 /// The credentials of a client. `Debug` does not show secrets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,8 +71,8 @@ impl Verifier {
     /// # Errors
     /// Why the credentials are refused. A callback that panics refuses them.
     pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
-        let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)(credentials)));
-        verdict.unwrap_or_else(|_| Err("the verification of the credentials failed".into()))
+        let verdict = contain("a verifier", || (self.0)(credentials));
+        verdict.unwrap_or_else(|| Err("the verification of the credentials failed".into()))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::connection::IncomingRequest;
 use crate::handler::HandlerError;
 use crate::json::reader;
 use crate::mcp::Method;
+use crate::panics::contain;
 
 /// An access that a client requests, as the [guard](super::Builder::guard) sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Guard {
     /// # Errors
     /// The guard's reason to refuse. If the guard panics, the access is refused.
     pub fn check(&self, access: &Access<'_>) -> Result<(), HandlerError> {
-        let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)(access)));
-        verdict.unwrap_or_else(|_| Err(HandlerError::new("the guard failed unexpectedly")))
+        let verdict = contain("a guard", || (self.0)(access));
+        verdict.unwrap_or_else(|| Err(HandlerError::new("the guard failed unexpectedly")))
     }
 }
 

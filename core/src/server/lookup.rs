@@ -9,7 +9,7 @@ use crate::json::{JsonStr, reader, string};
 use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, Profile, TaskForm, TaskSupport, extension};
 use crate::message::Field;
-use crate::model::{CompletionTarget, ToolResult};
+use crate::model::{CompletionTarget, Prompt, ToolResult};
 
 /// Why a request is refused.
 #[derive(Debug)]
@@ -190,26 +190,29 @@ pub(super) fn prompt(
         return Err(Refusal::new(ErrorKind::PromptNotFound, why).about(&name));
     };
     let arguments = request.message.arguments().unwrap_or("{}");
+    let checked = check_prompt_arguments(prompt, arguments);
+    checked.map_err(Refusal::params)?;
+    Ok(Operation::GetPrompt(number))
+}
+
+/// Checks that the arguments, a JSON object, are texts that the prompt declares (R-PRM-09), and all that it requires.
+///
+/// # Errors
+/// One sentence that says what is wrong.
+pub(super) fn check_prompt_arguments(prompt: &Prompt, arguments: &str) -> Result<(), String> {
     if reader::members(arguments).any(|(_, value)| reader::as_str(value).is_none()) {
-        return Err(Refusal::params("prompt arguments are strings"));
+        return Err("prompt arguments are strings".to_owned());
     }
-    // R-PRM-09: a prompt receives only arguments that it declares.
     let decode = |name: &JsonStr<'_>| name.decode().unwrap_or_default().into_owned();
-    let names = reader::members(arguments).map(|(name, _)| decode(&name));
+    let mut names = reader::members(arguments).map(|(name, _)| decode(&name));
     let is_declared = |name: &String| prompt.arguments.iter().any(|own| own.name == *name);
-    if let Some(name) = names.into_iter().find(|name| !is_declared(name)) {
-        return Err(Refusal::params(format!(
-            "there is no argument {}",
-            quoted(&name)
-        )));
+    if let Some(name) = names.find(|name| !is_declared(name)) {
+        return Err(format!("there is no argument {}", quoted(&name)));
     }
     let mut required = prompt.arguments.iter().filter(|argument| argument.required);
     match required.find(|argument| reader::find(arguments, &argument.name).is_none()) {
-        Some(missing) => {
-            let name = quoted(&missing.name);
-            Err(Refusal::params(format!("the argument {name} is missing")))
-        }
-        None => Ok(Operation::GetPrompt(number)),
+        Some(missing) => Err(format!("the argument {} is missing", quoted(&missing.name))),
+        None => Ok(()),
     }
 }
 

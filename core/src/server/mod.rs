@@ -87,13 +87,13 @@ pub use crate::schema::{InvalidSchema, Schema};
 pub use access::Access;
 pub use arguments::{Arguments, FromArguments};
 #[cfg(feature = "tower")]
-pub use builder::ToolService;
+pub use builder::HandlerService;
 pub use builder::{Builder, Offer, OfferMethods, ProposedCall, Server};
 pub use cache_hint::CacheScope;
 pub use call::{Context, Pieces, StateSigner};
 pub use completion_request::CompletionRequest;
-pub use executor::{Next, ToolCall};
-pub use extract::{FromCall, State};
+pub use executor::{HandlerCall, Next, Reply};
+pub use extract::{Extension, FromCall, State};
 pub use host::{Hosting, ServerHost};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};

@@ -1,13 +1,12 @@
 //! Conversion of a handler's return value into a tool result.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use crate::handler::HandlerError;
+use crate::handler::{HandlerError, IntoHandlerError};
 use crate::model::object_writer::ObjectWriter;
 use crate::model::{Content, Tool, ToolResult};
 use crate::schema::Schema;
@@ -136,8 +135,8 @@ macro_rules! written_as_text {
 
 written_as_text!(bool char i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);
 
-/// The error may be a [`HandlerError`], any [`Error`], a text, or an error of a crate such as anyhow.
-impl<T: IntoToolResult, E: Into<Box<dyn Error + Send + Sync>>> IntoToolResult for Result<T, E> {
+/// The error may be a [`HandlerError`], any [`Error`](std::error::Error), a text, or an error of a crate such as anyhow.
+impl<T: IntoToolResult, E: IntoHandlerError> IntoToolResult for Result<T, E> {
     fn output_schema() -> Option<String> {
         T::output_schema()
     }
@@ -145,7 +144,7 @@ impl<T: IntoToolResult, E: Into<Box<dyn Error + Send + Sync>>> IntoToolResult fo
     fn into_tool_result(self) -> Result<ToolResult, HandlerError> {
         match self {
             Ok(value) => value.into_tool_result(),
-            Err(error) => match HandlerError::from_boxed(error.into()) {
+            Err(error) => match error.into_handler_error() {
                 error if error.is_of_protocol() => Err(error),
                 error => Ok(ToolResult {
                     structured: typed(&error),

@@ -1,11 +1,9 @@
 //! Conversion of what the handlers of resources, prompts and completion return.
 
-use std::error::Error;
-
 use serde::Serialize;
 
 use super::output::Json;
-use crate::handler::HandlerError;
+use crate::handler::{HandlerError, IntoHandlerError};
 use crate::model::{Completions, Content, PromptResult, ResourceContents, Role};
 
 /// A value that converts to the contents of a resource: text, bytes, JSON, or a [`Result`] of one of them. An
@@ -70,10 +68,9 @@ impl<T: IntoContents> IntoContents for Option<T> {
     }
 }
 
-impl<T: IntoContents, E: Into<Box<dyn Error + Send + Sync>>> IntoContents for Result<T, E> {
+impl<T: IntoContents, E: IntoHandlerError> IntoContents for Result<T, E> {
     fn into_contents(self, uri: &str) -> Result<Vec<ResourceContents>, HandlerError> {
-        let failed = |error: E| HandlerError::from_boxed(error.into());
-        self.map_err(failed)?.into_contents(uri)
+        self.map_err(E::into_handler_error)?.into_contents(uri)
     }
 }
 
@@ -122,10 +119,9 @@ impl<C: Into<Content>> IntoPrompt for Vec<(Role, C)> {
     }
 }
 
-impl<T: IntoPrompt, E: Into<Box<dyn Error + Send + Sync>>> IntoPrompt for Result<T, E> {
+impl<T: IntoPrompt, E: IntoHandlerError> IntoPrompt for Result<T, E> {
     fn into_prompt(self) -> Result<PromptResult, HandlerError> {
-        let failed = |error: E| HandlerError::from_boxed(error.into());
-        self.map_err(failed)?.into_prompt()
+        self.map_err(E::into_handler_error)?.into_prompt()
     }
 }
 
@@ -163,9 +159,8 @@ impl<T: Into<String>, const N: usize> IntoCompletions for [T; N] {
     }
 }
 
-impl<T: IntoCompletions, E: Into<Box<dyn Error + Send + Sync>>> IntoCompletions for Result<T, E> {
+impl<T: IntoCompletions, E: IntoHandlerError> IntoCompletions for Result<T, E> {
     fn into_completions(self) -> Result<Completions, HandlerError> {
-        let failed = |error: E| HandlerError::from_boxed(error.into());
-        self.map_err(failed)?.into_completions()
+        self.map_err(E::into_handler_error)?.into_completions()
     }
 }

@@ -1,7 +1,7 @@
 //! Tools that roll back when a call fails (R-ACT-18).
 
+use crate::panics::contain;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The completed steps of a call, each with its undo function. See [`Builder::atomic_tool`](super::Builder::atomic_tool).
@@ -50,7 +50,7 @@ impl Steps {
         if undone {
             for undo in steps.into_iter().rev() {
                 // An undo that panics does not keep the others from running.
-                let _ = catch_unwind(AssertUnwindSafe(undo));
+                contain("an undo function", undo);
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::client::CallToolResult;
+use crate::client::{CallError, CallToolResult, read_value};
 use crate::error::RequestError;
 
 /// The outcome of a call. Each assertion returns it, so that another one can follow.
@@ -12,13 +13,25 @@ use crate::error::RequestError;
 pub struct Called {
     /// The result, or why there is none.
     pub result: Result<CallToolResult, RequestError>,
-    /// The tool and its arguments, for failed assertions.
-    call: String,
+    tool: String,
+    arguments: Value,
 }
 
 impl Called {
-    pub(super) fn new(call: String, result: Result<CallToolResult, RequestError>) -> Self {
-        Self { result, call }
+    pub(super) fn new(
+        tool: &str,
+        arguments: Value,
+        result: Result<CallToolResult, RequestError>,
+    ) -> Self {
+        Self {
+            result,
+            tool: tool.to_owned(),
+            arguments,
+        }
+    }
+
+    fn call(&self) -> String {
+        format!("the call of {} with {}", self.tool, self.arguments)
     }
 
     /// Asserts that the tool succeeded with this text.
@@ -47,6 +60,25 @@ impl Called {
         self.expect(is_content, &format!("the content {content}"))
     }
 
+    /// Asserts that the tool succeeded, and returns its value as [`Client::call`](crate::client::Client::call) reads it.
+    ///
+    /// # Panics
+    /// When it did not, or the result is not a `T`.
+    #[track_caller]
+    pub fn expect_value<T: DeserializeOwned>(&self) -> T {
+        let value = match &self.result {
+            Ok(result) => {
+                let json = serde_json::to_string(result).unwrap_or_default();
+                read_value(self.tool.as_str().into(), &json)
+            }
+            Err(error) => Err(CallError::Request {
+                tool: self.tool.as_str().into(),
+                error: error.clone(),
+            }),
+        };
+        value.unwrap_or_else(|error| panic!("{}: {error}", self.call()))
+    }
+
     /// Asserts that the tool failed with an error for the model, whose text contains `part`.
     ///
     /// # Panics
@@ -70,7 +102,8 @@ impl Called {
 
     #[track_caller]
     fn expect(&self, came: bool, expected: &str) -> &Self {
-        assert!(came, "{}: expected {expected}, but got {self}", self.call);
+        let call = self.call();
+        assert!(came, "{call}: expected {expected}, but got {self}");
         self
     }
 }

@@ -18,6 +18,8 @@
 //! block_on(async {
 //!     let test = TestClient::new(&server).await?;
 //!     test.call("divide", json!({"a": 6, "b": 2})).await.expect_text("3");
+//!     let four: i64 = test.call("divide", json!({"a": 8, "b": 2})).await.expect_value();
+//!     assert_eq!(four, 4);
 //!     assert_eq!(test.progress()[0].message.as_deref(), Some("checking"));
 //!     test.call("divide", json!({"a": 6, "b": 0})).await.expect_error("b is zero");
 //!     test.call("divide", json!({"a": 6})).await.expect_error("invalid arguments");
@@ -162,7 +164,7 @@ impl TestClient {
             call = call.meta(&json!({ meta::LOG_LEVEL: LogLevel::Debug.name() }));
         }
         let result = call.await;
-        Called::new(format!("the call of {tool} with {arguments}"), result)
+        Called::new(tool, arguments, result)
     }
 
     /// Takes the progress reports since the last time.

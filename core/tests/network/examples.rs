@@ -169,13 +169,14 @@ fn a_film_is_rendered_as_a_task() {
 fn a_server_shares_an_application_of_axum() {
     let application = Listening::start("in_axum", "127.0.0.1:0");
     let client = application.client();
-    assert_eq!(call(&client, "visit", json!({})), "visit 1");
     let address = application
         .1
         .strip_prefix("http://")
         .unwrap()
         .strip_suffix("/mcp")
         .unwrap();
+    let visited = call(&client, "visit", json!({}));
+    assert_eq!(visited, format!("visit 1 at {address}"));
     let mut socket = std::net::TcpStream::connect(address).unwrap();
     let request = format!("GET /count HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
     socket.write_all(request.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Layers around calls of tools, the program's own and those of `tower`; and the client for tests.
+//! Layers around handlers, the program's own and those of `tower`; and the client for tests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::mcp::{ErrorKind, LogLevel, Revision, Revisions};
+use mcpbolt::model::CompletionTarget;
 use mcpbolt::server::{
-    Arguments, Builder, Content, Context, HandlerError, Next, Server, Tool, ToolCall, ToolResult,
+    Arguments, Builder, Completions, Content, Context, Extension, FromCall, HandlerCall,
+    HandlerError, Next, Prompt, PromptResult, Reply, Resource, ResourceContents, Server, Tool,
+    ToolResult,
 };
 use mcpbolt::testing::TestClient;
 use serde_json::{Value, json};
@@ -40,13 +43,13 @@ fn layers_run_in_the_order_of_registration_within_sanitising_and_around_approval
     let order = Arc::new(Mutex::new(Vec::new()));
     let layer = |name: &'static str| {
         let order = order.clone();
-        move |call: ToolCall, next: Next| {
+        move |call: HandlerCall, next: Next| {
             let order = order.clone();
             async move {
                 order
                     .lock()
                     .unwrap()
-                    .push(format!("{name} {}", call.tool()));
+                    .push(format!("{name} {}", call.name()));
                 let result = next.run(call).await;
                 order.lock().unwrap().push(format!("{name} ends"));
                 result
@@ -98,7 +101,7 @@ fn layers_run_in_the_order_of_registration_within_sanitising_and_around_approval
 
 #[test]
 fn a_layer_changes_arguments_and_results() {
-    let server = echo().layer(|mut call: ToolCall, next: Next| async move {
+    let server = echo().layer(|mut call: HandlerCall, next: Next| async move {
         assert_eq!(
             (&*call.method(), call.context().principal()),
             ("tools/call", None)
@@ -113,9 +116,11 @@ fn a_layer_changes_arguments_and_results() {
         }
         call.set_arguments(&arguments)?;
         assert_eq!(call.arguments(), arguments.to_string());
-        let mut result = next.run(call).await?;
-        result.content.push(Content::text("changed"));
-        Ok::<_, HandlerError>(result)
+        let mut reply = next.run(call).await?;
+        if let Reply::Tool(result) = &mut reply {
+            result.content.push(Content::text("changed"));
+        }
+        Ok(reply)
     });
     with_test_client(server, async |test| {
         for tool in ["later", "now"] {
@@ -144,13 +149,13 @@ fn a_layer_answers_in_place_of_the_handler_or_runs_it_twice() {
                 }
             }
         })
-        .layer(|call: ToolCall, next: Next| async move {
+        .layer(|call: HandlerCall, next: Next| async move {
             if call.arguments() == "{}" {
-                return Ok(ToolResult::text("from a cache"));
+                return Ok(ToolResult::text("from a cache").into());
             }
             match next.run(call.clone()).await? {
-                result if result.is_error => next.run(call).await,
-                result => Ok(result),
+                reply if reply.is_tool_error() => next.run(call).await,
+                reply => Ok(reply),
             }
         });
     with_test_client(server, async |test| {
@@ -167,7 +172,7 @@ fn a_layer_answers_in_place_of_the_handler_or_runs_it_twice() {
 
 #[test]
 fn a_layer_fails_for_the_model_or_for_the_protocol_and_a_panic_stays_untold() {
-    let server = echo().layer(|call: ToolCall, next: Next| async move {
+    let server = echo().layer(|call: HandlerCall, next: Next| async move {
         match call.parse_arguments::<Value>()?["n"].as_i64() {
             Some(1) => Err(HandlerError::new("closed today")),
             Some(2) => Err(HandlerError::protocol(
@@ -196,6 +201,177 @@ fn a_layer_fails_for_the_model_or_for_the_protocol_and_a_panic_stays_untold() {
     });
 }
 
+/// A server with a tool, a prompt, a resource, a template and completion, whose handlers give back what they got.
+fn all_kinds() -> Builder {
+    let topic = Prompt::new("ask").argument("topic", "What about", true);
+    echo()
+        .prompt(topic, |given, _| async move {
+            Ok(PromptResult::user(given["topic"].clone()))
+        })
+        .resource(Resource::new("mem:one", "one"), |uri, _| async move {
+            Ok(ResourceContents::text(uri, "one"))
+        })
+        .resource_template(
+            Resource::new("mem:all/{n}", "all"),
+            |uri, named, _| async move { Ok(ResourceContents::text(uri, named["n"].clone())) },
+        )
+        .completion(|request, _| async move { Ok(vec![request.value]) })
+}
+
+#[test]
+fn a_layer_sees_and_changes_the_calls_and_replies_of_every_kind() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = seen.clone();
+    let server = all_kinds().layer(move |mut call: HandlerCall, next: Next| {
+        let sees = sees.clone();
+        async move {
+            let call_seen = format!("{} {} {}", call.method(), call.name(), call.arguments());
+            sees.lock().unwrap().push(call_seen);
+            if call.name() == "ask" && call.method() == "prompts/get" {
+                let wrong = call.set_arguments(&json!({"topic": 7})).unwrap_err();
+                assert_eq!(wrong.to_string(), "prompt arguments are strings");
+                let wrong = call.set_arguments(&json!({"Topic": "x"})).unwrap_err();
+                assert_eq!(wrong.to_string(), "there is no argument \"Topic\"");
+                call.set_arguments(&json!({"topic": "rain"}))?;
+            } else if !call.is_tool() {
+                assert!(call.set_arguments(&json!({})).is_err());
+            }
+            let mut reply = next.run(call).await?;
+            match &mut reply {
+                Reply::Tool(result) => result.content.push(Content::text("+")),
+                Reply::Prompt(prompt) => prompt.description = Some("changed".to_owned()),
+                Reply::Contents(contents) => contents[0].mime_type = Some("text/plain".to_owned()),
+                Reply::Completions(completions) => completions.values.push("more".to_owned()),
+                Reply::Object(_) => unreachable!(),
+            }
+            Ok(reply)
+        }
+    });
+    with_test_client(server, async |test| {
+        let client = test.client();
+        test.call("later", json!({"n": 1}))
+            .await
+            .expect_text("{\"n\":1}\n+");
+        let prompt = client.get_prompt("ask", &[("topic", "sun")]).await.unwrap();
+        assert_eq!(prompt.description.as_deref(), Some("changed"));
+        assert_eq!(prompt.messages[0].content.as_text(), Some("rain"));
+        for (uri, text) in [("mem:one", "one"), ("mem:all/7", "7")] {
+            let contents = client.read_resource(uri).await.unwrap();
+            assert_eq!(contents[0].as_text(), Some(text));
+            assert_eq!(contents[0].mime_type.as_deref(), Some("text/plain"));
+        }
+        let target = CompletionTarget::prompt("ask");
+        let values = client.complete(&target, ("topic", "r"), &[]).await.unwrap();
+        assert_eq!(values.values, ["r", "more"]);
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        let seen: Vec<_> = seen
+            .iter()
+            .map(|seen| seen.splitn(3, ' ').collect::<Vec<_>>())
+            .collect();
+        assert_eq!(seen[0], ["tools/call", "later", "{\"n\":1}"]);
+        assert_eq!(seen[1], ["prompts/get", "ask", "{\"topic\":\"sun\"}"]);
+        assert_eq!(seen[2][..2], ["resources/read", "mem:one"]);
+        assert_eq!(seen[3][..2], ["resources/read", "mem:all/7"]);
+        assert_eq!(seen[4][..2], ["completion/complete", "ask"]);
+        assert!(
+            seen[2][2].starts_with("{\"uri\":\"mem:one\""),
+            "{}",
+            seen[2][2]
+        );
+        assert_eq!(seen.len(), 5);
+    });
+}
+
+#[test]
+fn a_layer_replies_to_every_kind_itself_and_in_its_kind_only() {
+    let server = all_kinds().layer(|call: HandlerCall, next: Next| async move {
+        match &*call.name() {
+            "mem:one" => Ok(vec![ResourceContents::text("mem:one", "from a cache")].into()),
+            "mem:all/1" => Err(HandlerError::not_found("it is gone")),
+            "mem:all/2" => Ok(ToolResult::text("no contents").into()),
+            "ask" if call.method() == "prompts/get" => Ok(PromptResult::user("else").into()),
+            "ask" => Ok(Completions::from(vec!["else".to_owned()]).into()),
+            "later" => Ok(PromptResult::user("no result").into()),
+            _ => next.run(call).await,
+        }
+    });
+    with_test_client(server, async |test| {
+        let client = test.client();
+        let contents = client.read_resource("mem:one").await.unwrap();
+        assert_eq!(contents[0].as_text(), Some("from a cache"));
+        let gone = client.read_resource("mem:all/1").await.unwrap_err();
+        assert!(gone.is_resource_not_found(), "{gone}");
+        let wrong = client.read_resource("mem:all/2").await.unwrap_err();
+        assert_eq!(wrong.code(), Some(-32603), "{wrong}");
+        let prompt = client.get_prompt("ask", &[("topic", "sun")]).await.unwrap();
+        assert_eq!(prompt.messages[0].content.as_text(), Some("else"));
+        let target = CompletionTarget::prompt("ask");
+        let values = client.complete(&target, ("topic", "r"), &[]).await.unwrap();
+        assert_eq!(values.values, ["else"]);
+        test.call("later", json!({"n": 1}))
+            .await
+            .expect_protocol_error(-32603);
+        test.call("now", json!({"n": 1}))
+            .await
+            .expect_text("{\"n\":1}");
+    });
+}
+
+/// The tenant that a call is for.
+#[derive(Clone)]
+struct Tenant(&'static str);
+
+#[test]
+fn a_handler_takes_what_a_layer_inserted_and_a_missing_value_is_an_error_that_names_it() {
+    let tenant = |context: &Context| Extension::<Tenant>::from_call(context);
+    let server = Server::builder("s", "1")
+        .tool(
+            Tool::new("who"),
+            move |_: Arguments, context: Context| async move {
+                tenant(&context).map(|Extension(Tenant(name))| name)
+            },
+        )
+        .tool(
+            Tool::new("maybe"),
+            |_: Arguments, context: Context| async move {
+                let tenant = Option::<Extension<Tenant>>::from_call(&context)?;
+                Ok::<_, HandlerError>(tenant.map_or("nobody", |Extension(Tenant(name))| name))
+            },
+        )
+        .layer(|mut call: HandlerCall, next: Next| async move {
+            if call.arguments() != "{}" {
+                call.extensions_mut().insert(Tenant("outer"));
+                call.extensions_mut().insert(7u8);
+            }
+            next.run(call).await
+        })
+        .layer(|mut call: HandlerCall, next: Next| async move {
+            if call.parse_arguments::<Value>()?["inner"] == true {
+                assert_eq!(call.context().extensions().get(), Some(&7u8));
+                call.extensions_mut().insert(Tenant("inner"));
+                // Arguments that change later keep the values.
+                call.set_arguments(&json!({}))?;
+            }
+            next.run(call).await
+        });
+    with_test_client(server, async |test| {
+        for tool in ["who", "maybe"] {
+            test.call(tool, json!({"a": 1})).await.expect_text("outer");
+            test.call(tool, json!({"inner": true}))
+                .await
+                .expect_text("inner");
+        }
+        test.call("maybe", json!({})).await.expect_text("nobody");
+        let missing = test.call("who", json!({})).await;
+        missing.expect_protocol_error(-32603);
+        let missing = missing.result.unwrap_err().to_string();
+        assert!(
+            missing.contains("Tenant`, but neither a layer nor HTTP middleware"),
+            "{missing}"
+        );
+    });
+}
+
 /// Tells when it is dropped.
 struct Dropped(std::sync::mpsc::Sender<&'static str>, &'static str);
 
@@ -218,7 +394,7 @@ fn a_cancelled_call_drops_its_layers_and_its_handler() {
                 drop(dropped);
             }
         })
-        .layer(move |call: ToolCall, next: Next| {
+        .layer(move |call: HandlerCall, next: Next| {
             let dropped = Dropped(layer.clone(), "layer");
             async move {
                 let result = next.run(call).await;
@@ -385,12 +561,39 @@ mod of_tower {
     }
 
     #[tokio::test]
+    async fn a_stack_of_layers_is_around_prompts_and_resources_too() {
+        let stack = ServiceBuilder::new()
+            .map_request(|mut call: HandlerCall| {
+                call.extensions_mut().insert(Tenant("tower"));
+                call
+            })
+            .map_response(|reply| match reply {
+                Reply::Prompt(_) => PromptResult::user("changed").into(),
+                reply => reply,
+            });
+        let server = all_kinds()
+            .resource(Resource::new("mem:who", "who"), |uri, context| async move {
+                let Extension(Tenant(name)) = Extension::from_call(&context)?;
+                Ok(ResourceContents::text(uri, name))
+            })
+            .tower_layer(stack)
+            .build()
+            .unwrap();
+        let test = TestClient::new(&server).await.unwrap();
+        let prompt = test.client().get_prompt("ask", &[("topic", "sun")]).await;
+        let prompt = prompt.unwrap();
+        assert_eq!(prompt.messages[0].content.as_text(), Some("changed"));
+        let contents = test.client().read_resource("mem:who").await.unwrap();
+        assert_eq!(contents[0].as_text(), Some("tower"));
+    }
+
+    #[tokio::test]
     async fn an_error_of_the_protocol_passes_a_stack_of_layers_unchanged() {
         let stack = ServiceBuilder::new()
             .layer(ConcurrencyLimitLayer::new(1))
             .layer(TimeoutLayer::new(Duration::from_secs(30)));
-        let gone = |_: ToolCall, _: Next| async {
-            Err::<(), _>(HandlerError::protocol(ErrorKind::Internal, "gone"))
+        let gone = |_: HandlerCall, _: Next| async {
+            Err(HandlerError::protocol(ErrorKind::Internal, "gone"))
         };
         let server = echo().tower_layer(stack).layer(gone).build().unwrap();
         let test = TestClient::new(&server).await.unwrap();

@@ -26,6 +26,7 @@ mod layers;
 mod measure;
 mod own_handshake;
 mod owners;
+mod panics;
 mod pass_through;
 mod policed_actions;
 mod policy;
@@ -35,6 +36,7 @@ mod rounds;
 mod scenarios;
 #[path = "../shared/schema.rs"]
 mod schema;
+mod served_again;
 mod sessions;
 #[path = "../shared/shapes.rs"]
 mod shapes;
@@ -42,6 +44,7 @@ mod shapes;
 mod skills;
 mod tasks;
 mod trust;
+mod typed;
 mod validation;
 mod wire;
 #[path = "../shared/world.rs"]

@@ -105,10 +105,10 @@ fn chapter(server: Builder) -> Builder {
             |uri, _| async { Ok(ResourceContents::blob(uri, b"%PDF", "application/pdf")) },
         )
         .resource(Resource::new("file:///broken", "broken"), |_, _| async {
-            Err(HandlerError::new("no disk"))
+            Err::<String, _>(HandlerError::new("no disk"))
         })
         .resource_template(Resource::new("file:///{path}", "files"), |_, _, _| async {
-            Err(HandlerError::not_found("nothing there"))
+            Err::<String, _>(HandlerError::not_found("nothing there"))
         })
         .completion(|request, _| async move {
             assert_eq!(request.value, "ho");

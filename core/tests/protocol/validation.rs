@@ -213,7 +213,7 @@ fn a_client_takes_no_result_that_breaks_the_output_schema() {
     for name in ["bad", "none", "unusable"] {
         let error = call(name).unwrap_err();
         assert!(
-            matches!(error, RequestError::BadAnswer(_)),
+            matches!(error, RequestError::BadResult(_)),
             "{name}: {error}"
         );
     }

@@ -7,16 +7,14 @@ use std::sync::Arc;
 use super::Builder;
 use crate::handler::HandlerError;
 use crate::json::{JsonStr, reader};
-use crate::model::{
-    Completions, Prompt, PromptResult, Resource, ResourceContents, ResourceTemplate, Tool,
-    ToolResult,
-};
+use crate::model::{Completions, Prompt, Resource, ResourceTemplate, Tool, ToolResult};
 use crate::server::arguments::FromArguments;
 use crate::server::call::Context;
 use crate::server::completion_request::CompletionRequest;
 use crate::server::executor::{Reply, Service, ToolHandler};
 use crate::server::output::{IntoToolResult, Output};
 use crate::server::result_cache::{KeptCall, Results};
+use crate::server::returned::{IntoContents, IntoPrompt};
 use crate::server::rollback::{Attempt, Steps};
 use crate::server::template::Template;
 
@@ -48,6 +46,27 @@ impl Builder {
     ///
     /// The handler runs on the spawner and is dropped at its next `await` when the call is
     /// cancelled. A panic becomes an error that does not show the panic's text.
+    ///
+    /// A tool that a client has listed can be served as it is, by a handler that takes raw arguments:
+    ///
+    /// ```
+    /// # #[cfg(feature = "client")] {
+    /// use mcpbolt::client::Client;
+    /// use mcpbolt::model::RawJson;
+    /// use mcpbolt::server::{Arguments, Builder, HandlerError, ToolResult};
+    ///
+    /// async fn forward(client: Client, mut server: Builder) -> Result<Builder, HandlerError> {
+    ///     for tool in client.list_tools().await? {
+    ///         let (client, name) = (client.clone(), tool.name.clone());
+    ///         server = server.tool(tool, move |Arguments(json): Arguments, _| {
+    ///             let call = client.call_tool(&name, &RawJson::from(String::from(json)));
+    ///             async move { Ok::<_, HandlerError>(ToolResult::from(call.await?)) }
+    ///         });
+    ///     }
+    ///     Ok(server)
+    /// }
+    /// # }
+    /// ```
     pub fn tool<A, F, R>(
         self,
         tool: Tool,
@@ -239,19 +258,21 @@ impl Builder {
         })
     }
 
-    /// Adds a resource. The handler takes the URI and returns the contents.
-    pub fn resource<F>(
+    /// Adds a resource, possibly one that a client has listed. The handler takes the URI and returns the contents:
+    /// [`ResourceContents`](crate::model::ResourceContents), a text, bytes, or several contents.
+    pub fn resource<F, C>(
         mut self,
         resource: Resource,
         handler: impl Fn(String, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
+        F: Future<Output = Result<C, HandlerError>> + Send + 'static,
+        C: IntoContents,
     {
         let made: Service = Arc::new(move |call, context| {
             let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
-            let made = handler(uri, context);
-            Box::pin(async move { Ok(Reply::Contents(vec![made.await?])) })
+            let made = handler(uri.clone(), context);
+            Box::pin(async move { Ok(Reply::Contents(made.await?.into_contents(&uri)?)) })
         });
         match self.registry.add_resource(resource) {
             Ok(number) => self.handlers.resources.insert(number, made),
@@ -260,7 +281,8 @@ impl Builder {
         self
     }
 
-    /// Adds resources by URI template. The handler takes the URI and the template's variables, decoded.
+    /// Adds resources by URI template. The handler takes the URI and the template's variables, decoded, and returns
+    /// what that of a [`resource`](Self::resource) returns.
     ///
     /// A `{name}` is one segment: it has no `/`, `\` or NUL, and is neither `.` nor `..`. A
     /// `{+path}` may have several segments and may be absolute; it has no segment `..`. Join it
@@ -281,13 +303,14 @@ impl Builder {
     /// # drop(server.build()?);
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
-    pub fn resource_template<F>(
+    pub fn resource_template<F, C>(
         mut self,
         template: impl Into<ResourceTemplate>,
         handler: impl Fn(String, HashMap<String, String>, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
+        F: Future<Output = Result<C, HandlerError>> + Send + 'static,
+        C: IntoContents,
     {
         let template = template.into();
         let parsed = Template::parse(&template.uri_template);
@@ -298,8 +321,8 @@ impl Builder {
                 .ok()
                 .and_then(|template| template.match_uri(&uri));
             let variables = variables.unwrap_or_default().into_iter().collect();
-            let made = handler(uri, variables, context);
-            Box::pin(async move { Ok(Reply::Contents(vec![made.await?])) })
+            let made = handler(uri.clone(), variables, context);
+            Box::pin(async move { Ok(Reply::Contents(made.await?.into_contents(&uri)?)) })
         });
         match self.registry.add_template(template) {
             Ok(number) => self.handlers.templates.insert(number, made),
@@ -308,14 +331,16 @@ impl Builder {
         self
     }
 
-    /// Adds a prompt. The handler takes the arguments by name.
-    pub fn prompt<F>(
+    /// Adds a prompt, possibly one that a client has listed. The handler takes the arguments by name and returns a
+    /// [`PromptResult`](crate::model::PromptResult), the text of the user's message, or messages with their roles.
+    pub fn prompt<F, P>(
         mut self,
         prompt: Prompt,
         handler: impl Fn(HashMap<String, String>, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<PromptResult, HandlerError>> + Send + 'static,
+        F: Future<Output = Result<P, HandlerError>> + Send + 'static,
+        P: IntoPrompt,
     {
         let made: Service = Arc::new(move |call, context| {
             let arguments = call.message.as_ref().arguments().unwrap_or("{}");
@@ -327,7 +352,7 @@ impl Builder {
                 reader::members(arguments).filter_map(pair).collect(),
                 context,
             );
-            Box::pin(async move { Ok(Reply::Prompt(made.await?)) })
+            Box::pin(async move { Ok(Reply::Prompt(made.await?.into_prompt()?)) })
         });
         match self.registry.add_prompt(prompt) {
             Ok(number) => self.handlers.prompts.insert(number, made),

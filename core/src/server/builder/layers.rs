@@ -1,14 +1,12 @@
-//! Adds layers around the handlers of tools: the program's own, approval, and sanitising of arguments.
+//! Adds layers around handlers: the program's own, approval of tools, and sanitising of their arguments.
 
 use std::future::Future;
-use std::sync::Arc;
 
 use super::Builder;
 use crate::handler::HandlerError;
 use crate::model::ToolResult;
 use crate::server::call::Context;
-use crate::server::executor::{Layer, Next, Place, Replied, Reply, ToolCall, ToolSet};
-use crate::server::output::IntoToolResult;
+use crate::server::executor::{Coverage, HandlerCall, Layer, Next, Place, Reply};
 
 /// A call of a tool that has not begun: to be approved, or to have its arguments replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,20 +19,24 @@ pub struct ProposedCall {
 }
 
 impl ProposedCall {
-    fn of(call: &ToolCall) -> Self {
+    fn of(call: &HandlerCall) -> Self {
         Self {
-            tool: call.tool().to_owned(),
+            tool: call.name().into_owned(),
             arguments: call.arguments().to_owned(),
         }
     }
 }
 
 impl Builder {
-    /// Runs `layer` around each call of a tool: it may change the arguments, [run](Next::run) the rest or
-    /// answer without it, and change the result. Layers run in the order of registration, the outermost
-    /// first, within [sanitising](Self::sanitise) and around [approval](Self::approval). The arguments were
-    /// checked against the tool's schema before; the result is checked after the outermost layer. An error becomes a tool error for the model to read, unless it is a
-    /// [protocol error](HandlerError::protocol).
+    /// Runs `layer` around each call of a handler: of tools, prompts, resources, completions and methods of
+    /// extensions. It may change the arguments, insert [values](HandlerCall::extensions_mut) for the handler,
+    /// [run](Next::run) the rest or reply without it, and change the reply. Requests that the server answers
+    /// itself, such as lists, pass no layer.
+    ///
+    /// Layers run in the order of registration, the outermost first, within [sanitising](Self::sanitise) and
+    /// around [approval](Self::approval). Arguments were checked before; a tool's result is checked against its
+    /// output schema after the outermost layer. An error for a call of a tool becomes a tool error for the model
+    /// to read, unless it is a [protocol error](HandlerError::protocol).
     ///
     /// A cancelled call drops the layers with the handler. A handler that asks the client in rounds
     /// (2026-07-28) runs again in each round, and its layers with it. The tool's timeout includes the time of
@@ -42,37 +44,36 @@ impl Builder {
     ///
     /// ```
     /// use std::time::Instant;
-    /// use mcpbolt::server::{Arguments, Next, Server, Tool, ToolCall};
+    /// use mcpbolt::server::{Arguments, HandlerCall, Next, Server, Tool};
     ///
     /// let server = Server::builder("clock", "1.0.0")
     ///     .tool(Tool::new("now"), |_: Arguments, _| async { "noon" })
-    ///     .layer(|call: ToolCall, next: Next| async move {
-    ///         let (tool, began) = (call.tool().to_owned(), Instant::now());
-    ///         let result = next.run(call).await;
-    ///         eprintln!("{tool} took {:?}", began.elapsed());
-    ///         result
+    ///     .layer(|call: HandlerCall, next: Next| async move {
+    ///         let (what, began) = (format!("{} {}", call.method(), call.name()), Instant::now());
+    ///         let reply = next.run(call).await;
+    ///         eprintln!("{what} took {:?}", began.elapsed());
+    ///         reply
     ///     })
     ///     .build()?;
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
-    pub fn layer<F, R>(self, layer: impl Fn(ToolCall, Next) -> F + Send + Sync + 'static) -> Self
+    pub fn layer<F>(self, layer: impl Fn(HandlerCall, Next) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = R> + Send + 'static,
-        R: IntoToolResult,
+        F: Future<Output = Result<Reply, HandlerError>> + Send + 'static,
     {
-        self.layer_for(["*"], layer)
+        self.layer_at(Place::Around, Coverage::Everything, layer)
     }
 
-    /// Runs `layer` around each call of these tools only: see [`layer`](Self::layer). The calls of other tools
-    /// do not pass through it. [`build`](Self::build) fails for a name that no tool has, unless
+    /// Runs `layer` around each call of these tools only, `*` for all tools: see [`layer`](Self::layer). Other
+    /// calls do not pass through it. [`build`](Self::build) fails for a name that no tool has, unless
     /// [tools may come later](Self::list_changes).
     ///
     /// ```
-    /// use mcpbolt::server::{Arguments, HandlerError, Next, Server, Tool, ToolCall};
+    /// use mcpbolt::server::{Arguments, HandlerCall, HandlerError, Next, Server, Tool};
     ///
     /// let server = Server::builder("disk", "1.0.0")
     ///     .tool(Tool::new("erase"), |_: Arguments, _| async { "erased" })
-    ///     .layer_for(["erase"], |call: ToolCall, next: Next| async move {
+    ///     .layer_for(["erase"], |call: HandlerCall, next: Next| async move {
     ///         match call.context().principal() {
     ///             Some("key:alice") => next.run(call).await,
     ///             _ => Err(HandlerError::new("only Alice erases")),
@@ -81,40 +82,29 @@ impl Builder {
     ///     .build()?;
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
-    pub fn layer_for<F, R>(
+    pub fn layer_for<F>(
         self,
         tools: impl IntoIterator<Item = impl Into<String>>,
-        layer: impl Fn(ToolCall, Next) -> F + Send + Sync + 'static,
+        layer: impl Fn(HandlerCall, Next) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = R> + Send + 'static,
-        R: IntoToolResult,
+        F: Future<Output = Result<Reply, HandlerError>> + Send + 'static,
     {
-        self.layer_at(Place::Around, tools, layer)
+        self.layer_at(Place::Around, Coverage::tools(tools), layer)
     }
 
-    fn layer_at<F, R>(
+    fn layer_at<F>(
         mut self,
         place: Place,
-        tools: impl IntoIterator<Item = impl Into<String>>,
-        layer: impl Fn(ToolCall, Next) -> F + Send + Sync + 'static,
+        coverage: Coverage,
+        layer: impl Fn(HandlerCall, Next) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = R> + Send + 'static,
-        R: IntoToolResult,
+        F: Future<Output = Result<Reply, HandlerError>> + Send + 'static,
     {
-        let run = move |call: ToolCall, next: Next| -> Replied {
-            let result = layer(call, next);
-            Box::pin(async move { result.await.into_tool_result().map(Reply::Tool) })
-        };
-        let layer = Layer {
-            place,
-            tools: ToolSet::new(tools),
-            run: Arc::new(run),
-        };
         let layers = &mut self.handlers.layers;
         let at = layers.partition_point(|other| other.place <= place);
-        layers.insert(at, layer);
+        layers.insert(at, Layer::new(place, coverage, layer));
         self
     }
 
@@ -146,12 +136,13 @@ impl Builder {
     where
         F: Future<Output = bool> + Send + 'static,
     {
-        self.layer_at(Place::Approval, tools, move |call: ToolCall, next: Next| {
+        let coverage = Coverage::tools(tools);
+        self.layer_at(Place::Approval, coverage, move |call, next| {
             let approved = ask(ProposedCall::of(&call), call.context().clone());
             async move {
                 match approved.await {
                     true => next.run(call).await,
-                    false => Ok(ToolResult::error("the call was not approved")),
+                    false => Ok(ToolResult::error("the call was not approved").into()),
                 }
             }
         })
@@ -192,19 +183,16 @@ impl Builder {
     where
         F: Future<Output = Result<String, HandlerError>> + Send + 'static,
     {
-        self.layer_at(
-            Place::Sanitiser,
-            tools,
-            move |mut call: ToolCall, next: Next| {
-                let cleaned = clean(ProposedCall::of(&call), call.context().clone());
-                async move {
-                    let cleaned = cleaned.await?;
-                    if cleaned != call.arguments() {
-                        call.set_raw_arguments(&cleaned)?;
-                    }
-                    next.run(call).await
+        let coverage = Coverage::tools(tools);
+        self.layer_at(Place::Sanitiser, coverage, move |mut call, next| {
+            let cleaned = clean(ProposedCall::of(&call), call.context().clone());
+            async move {
+                let cleaned = cleaned.await?;
+                if cleaned != call.arguments() {
+                    call.set_raw_arguments(&cleaned)?;
                 }
-            },
-        )
+                next.run(call).await
+            }
+        })
     }
 }

@@ -10,7 +10,7 @@ mod tower;
 pub use self::layers::ProposedCall;
 pub use self::offer::{Offer, OfferMethods};
 #[cfg(feature = "tower")]
-pub use self::tower::ToolService;
+pub use self::tower::HandlerService;
 
 use std::any::TypeId;
 use std::num::NonZeroUsize;
@@ -431,6 +431,15 @@ impl Builder {
         self
     }
 
+    /// Gives [`Context::head`](super::Context::head) and [`Context::extensions`](super::Context::extensions) what
+    /// came with each HTTP request. Each costs a copy of its headers and extensions. Handlers of attributes that
+    /// take an `Option<Arc<Head>>` or an [`Extension`](super::Extension) imply it; layers and closures that read
+    /// the context need it.
+    pub fn request_heads(self) -> Self {
+        self.handlers.wants_heads.store(true, Ordering::Relaxed);
+        self
+    }
+
     /// Calls `hook` when a connection has ended. Runs on the driver's thread; must not block.
     pub fn on_closed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
         self.handlers.closed = Some(Arc::new(hook));
@@ -491,7 +500,7 @@ impl Builder {
         }
         let (registry, handlers) = self.into_parts()?;
         let layers = handlers.layers.iter();
-        registry.knows_tools(layers.flat_map(|layer| layer.tools.names()))?;
+        registry.knows_tools(layers.flat_map(|layer| layer.coverage.names()))?;
         Ok(Server {
             signer,
             wants_heads: handlers.wants_heads.clone(),

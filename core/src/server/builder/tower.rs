@@ -1,4 +1,4 @@
-//! Layers of `tower` around the handlers of tools.
+//! Layers of `tower` around handlers.
 
 use std::error::Error;
 use std::future::{Future, poll_fn};
@@ -11,41 +11,43 @@ use tower_service::Service;
 
 use super::Builder;
 use crate::handler::HandlerError;
-use crate::model::ToolResult;
-use crate::server::executor::ToolCall;
+use crate::server::executor::{HandlerCall, Reply};
+
+/// The error of `tower` services that may fail in several ways. A [`HandlerError`] in it stays as it was.
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The innermost service of a stack of `tower` layers: it runs the rest of a call's way. See
 /// [`Builder::tower_layer`].
 #[derive(Clone, Debug)]
-pub struct ToolService(());
+pub struct HandlerService(());
 
-impl Service<ToolCall> for ToolService {
-    type Response = ToolResult;
-    type Error = HandlerError;
-    type Future = Pin<Box<dyn Future<Output = Result<ToolResult, HandlerError>> + Send>>;
+impl Service<HandlerCall> for HandlerService {
+    type Response = Reply;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), HandlerError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut call: ToolCall) -> Self::Future {
+    fn call(&mut self, mut call: HandlerCall) -> Self::Future {
         Box::pin(async move {
             match call.rest.take() {
-                Some(next) => next.run(call).await,
-                None => Err(HandlerError::new("the call is not in its stack of layers")),
+                Some(next) => next.run(call).await.map_err(HandlerError::into_boxed),
+                None => Err("the call is not in its stack of layers".into()),
             }
         })
     }
 }
 
 impl Builder {
-    /// Runs a `tower` layer, or several in a `ServiceBuilder`, around each call of a tool, like a
-    /// [`layer`](Self::layer): with [`ToolCall`] as the request and [`ToolResult`] as the response. All calls
-    /// share one service, so a limit of concurrency or rate is one of all tools and connections, and the
+    /// Runs a `tower` layer, or several in a `ServiceBuilder`, around each call of a handler, like a
+    /// [`layer`](Self::layer): with [`HandlerCall`] as the request and [`Reply`] as the response. All calls
+    /// share one service, so a limit of concurrency or rate is one of all handlers and connections, and the
     /// service need not be `Clone`. While it is not ready, calls wait in the order of arrival.
     ///
-    /// An error of the service becomes a tool error with the error's text and those of its sources;
-    /// [`HandlerError`]s pass unchanged. Layers that use tokio's timers work wherever the server is served; a
+    /// An error of the service becomes an error with the error's text and those of its sources, of a tool a tool
+    /// error; [`HandlerError`]s pass unchanged. Layers that use tokio's timers work wherever the server is served; a
     /// client in the same process is to be connected within a tokio runtime.
     ///
     /// ```
@@ -66,13 +68,13 @@ impl Builder {
     /// ```
     pub fn tower_layer<L, S>(self, layer: L) -> Self
     where
-        L: tower_layer::Layer<ToolService, Service = S>,
-        S: Service<ToolCall, Response = ToolResult> + Send + 'static,
-        S::Error: Into<Box<dyn Error + Send + Sync>>,
+        L: tower_layer::Layer<HandlerService, Service = S>,
+        S: Service<HandlerCall, Response = Reply> + Send + 'static,
+        S::Error: Into<BoxError>,
         S::Future: Send + 'static,
     {
-        let stack = Arc::new(Mutex::new(layer.layer(ToolService(()))));
-        let failed = |error: S::Error| HandlerError::from_boxed(error.into());
+        let stack = Arc::new(Mutex::new(layer.layer(HandlerService(()))));
+        let failed = |error: S::Error| HandlerError::from(error);
         self.layer(move |mut call, next| {
             let stack = stack.clone();
             async move {

@@ -7,7 +7,7 @@ use super::round_trips::RoundTrips;
 use super::state_signer::StateSigner;
 use crate::connection::{Call, Handle, Principal, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
-use crate::handler::Head;
+use crate::handler::{Extensions, Head};
 use crate::json::reader;
 use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
@@ -48,6 +48,8 @@ struct Inner {
     session_values: Option<Arc<SessionValues>>,
     /// The HTTP request, if a handler takes it.
     head: Option<Arc<Head>>,
+    /// The values beside the call, if there are any.
+    extensions: Option<Box<Extensions>>,
 }
 
 impl Context {
@@ -87,6 +89,7 @@ impl Context {
             states: None,
             session_values: None,
             head: None,
+            extensions: None,
         };
         Self {
             call: Arc::new(inner),
@@ -119,6 +122,7 @@ impl Context {
             let inner = Arc::make_mut(&mut self.call);
             inner.states.clone_from(states);
             inner.head = head.cloned();
+            inner.extensions = head.map(|head| Box::new(head.extensions.clone()));
         }
         self
     }
@@ -135,8 +139,8 @@ impl Context {
         self.call.session_values.as_deref()
     }
 
-    /// The head of the HTTP request that carried the call. Only for calls of a server with a handler that takes
-    /// an `Option<Arc<Head>>`, since it costs a copy of the headers.
+    /// The head of the HTTP request that carried the call. Only if the server asks for
+    /// [heads](crate::server::Builder::request_heads), since each costs a copy of the headers.
     pub fn head(&self) -> Option<&Arc<Head>> {
         self.call.head.as_ref()
     }
@@ -145,6 +149,19 @@ impl Context {
     /// [`Builder::state`](crate::server::Builder::state).
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.call.states.as_ref()?.get()
+    }
+
+    /// The values that layers and HTTP middleware put beside the call: see
+    /// [`Extension`](crate::server::Extension). Those of middleware only if the server asks for
+    /// [heads](crate::server::Builder::request_heads).
+    pub fn extensions(&self) -> &Extensions {
+        static NONE: Extensions = Extensions::NONE;
+        self.call.extensions.as_deref().unwrap_or(&NONE)
+    }
+
+    pub(in crate::server) fn extensions_mut(&mut self) -> &mut Extensions {
+        let call = Arc::make_mut(&mut self.call);
+        call.extensions.get_or_insert_default()
     }
 
     /// Returns whether the handler asked a question that the call must end with. The caller then

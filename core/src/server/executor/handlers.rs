@@ -71,7 +71,7 @@ pub(in crate::server) struct Handlers {
     pub initialized: Option<Hook>,
     pub roots_changed: Option<Hook>,
     pub closed: Option<Hook>,
-    /// The layers around the handlers of tools, the outermost first.
+    /// The layers around handlers, the outermost first.
     pub layers: Vec<Layer>,
     pub tools: Slots<ToolHandler>,
     /// The numbers of the tools that block their thread.
@@ -120,9 +120,14 @@ impl Handlers {
         }
     }
 
-    /// Returns whether a layer runs around the handler of this tool call.
-    pub fn has_layer(&self, message: &MessageRef<'_>) -> bool {
-        self.layers.iter().any(|layer| layer.tools.covers(message))
+    /// The layers around the handler of this request, the outermost first.
+    pub fn layers_of<'a>(
+        &'a self,
+        operation: Operation,
+        message: &'a MessageRef<'a>,
+    ) -> impl DoubleEndedIterator<Item = &'a Layer> {
+        let covers = move |layer: &&Layer| layer.coverage.covers(operation, message);
+        self.layers.iter().filter(covers)
     }
 
     /// Sets the handler of a tool.

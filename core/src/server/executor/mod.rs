@@ -1,19 +1,20 @@
 //! Runs the operations of one connection with a program's handlers.
 
+mod handler_call;
 mod handlers;
 mod layers;
 mod reply;
 mod reply_guard;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+pub use self::handler_call::{HandlerCall, Next};
 pub(super) use self::handlers::{Completing, Handlers, ToolHandler};
-pub(super) use self::layers::{Layer, Place, ToolSet};
-pub use self::layers::{Next, ToolCall};
+pub(super) use self::layers::{Coverage, Layer, Place};
+pub use self::reply::Reply;
+pub(super) use self::reply::Service;
 use self::reply::panicked;
-pub(super) use self::reply::{Replied, Reply, Service};
 use self::reply_guard::ReplyGuard;
 use super::call::{Attended, Context, StateSigner};
 use super::extract::SessionValues;
@@ -25,6 +26,7 @@ use crate::handler::guarded::guarded;
 use crate::handler::{Executor, Head, Job, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
+use crate::panics::contain;
 
 /// Runs handlers on a [`Spawner`], and inline tools on the driver's thread.
 pub(super) struct HandlerExecutor {
@@ -86,15 +88,16 @@ impl Executor for HandlerExecutor {
             return Err(answer);
         };
         let snapshot = self.snapshots.get();
-        if snapshot.handlers.has_layer(&request.message) {
+        let mut layers = snapshot.handlers.layers_of(operation, &request.message);
+        if layers.next().is_some() {
             return Err(answer);
         }
         let Some(ToolHandler::Inline(handler, _)) = snapshot.handlers.tools.get(number) else {
             return Err(answer);
         };
         let arguments = request.message.arguments().unwrap_or("{}");
-        let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
-        let result = match outcome.unwrap_or_else(|_| Ok(panicked())) {
+        let outcome = contain("an inline tool", || handler(arguments));
+        let result = match outcome.unwrap_or_else(|| Ok(panicked())) {
             Ok(result) => result,
             Err(error) => {
                 return Ok(answer.error(error.kind(), &error.to_string(), error.data()));
@@ -120,25 +123,25 @@ impl Executor for HandlerExecutor {
 
     fn initialized(&mut self) {
         if let Some(hook) = &self.snapshots.get().handlers.initialized {
-            guard_hook(|| hook(&self.handle));
+            contain("a hook", || hook(&self.handle));
         }
     }
 
     fn roots_changed(&mut self) {
         if let Some(hook) = &self.snapshots.get().handlers.roots_changed {
-            guard_hook(|| hook(&self.handle));
+            contain("a hook", || hook(&self.handle));
         }
     }
 
     fn notification(&mut self, method: &str, params: &str) {
         if let Some(hook) = self.snapshots.get().handlers.notices.get(method) {
-            guard_hook(|| hook(params, &self.handle));
+            contain("a hook", || hook(params, &self.handle));
         }
     }
 
     fn closed(&mut self) {
         if let Some(hook) = &self.snapshots.get().handlers.closed {
-            guard_hook(|| hook(&self.handle));
+            contain("a hook", || hook(&self.handle));
         }
     }
 
@@ -194,11 +197,6 @@ impl Executor for HandlerExecutor {
     }
 }
 
-/// Ignores a panic of a hook, so that the connection continues.
-fn guard_hook(hook: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(hook));
-}
-
 /// Runs one operation and answers it. A cancelled operation is not answered.
 fn carry_out(
     snapshot: Snapshot<Handlers>,
@@ -242,7 +240,6 @@ async fn handle_call(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyG
     let Some(service) = handlers.service(operation, &call.message.as_ref()) else {
         return guard.refuse(ErrorKind::MethodNotFound, "this is not offered any more");
     };
-    let mut layered = None;
     if let Operation::CallTool(number) = operation {
         let message = call.message.as_ref();
         let arguments = message.arguments().unwrap_or("{}");
@@ -258,14 +255,14 @@ async fn handle_call(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyG
         {
             return guard.refuse(ErrorKind::Overloaded, "too many tasks");
         }
-        if handlers.has_layer(&message) {
-            let layers = handlers.layers.iter().rev();
-            let layers = layers.filter(|layer| layer.tools.covers(&message));
-            layered = Some(layers.fold(service.clone(), |next, layer| {
-                layer.around(next, registry, number)
-            }));
-        }
     }
+    let layered = handlers
+        .layers_of(operation, &call.message.as_ref())
+        .rev()
+        .fold(None, |next: Option<Service>, layer| {
+            let next = next.unwrap_or_else(|| service.clone());
+            Some(layer.around(next, registry))
+        });
     let context = guard.context().clone();
     let service = layered.as_ref().unwrap_or(service);
     let attended = Attended {

@@ -8,19 +8,54 @@ use crate::handler::guarded::Made;
 use crate::model::{Completions, PromptResult, ResourceContents, ToolResult, write_contents};
 use crate::server::call::Context;
 
-/// The reply of a handler, by kind of handler.
-pub(in crate::server) enum Reply {
+/// The reply of a handler, by the kind of handler. A [layer](crate::server::Builder::layer) may change it
+/// before it is encoded, or reply itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The result of a tool, failures for the model to read included.
     Tool(ToolResult),
+    /// The contents of a resource.
     Contents(Vec<ResourceContents>),
+    /// A rendered prompt.
     Prompt(PromptResult),
+    /// The values that an argument may take.
     Completions(Completions),
-    /// The result of an extension's method, a JSON object.
+    /// The result of an extension's method, a raw JSON object.
     Object(String),
 }
 
+impl From<ToolResult> for Reply {
+    fn from(result: ToolResult) -> Self {
+        Self::Tool(result)
+    }
+}
+
+impl From<Vec<ResourceContents>> for Reply {
+    fn from(contents: Vec<ResourceContents>) -> Self {
+        Self::Contents(contents)
+    }
+}
+
+impl From<PromptResult> for Reply {
+    fn from(prompt: PromptResult) -> Self {
+        Self::Prompt(prompt)
+    }
+}
+
+impl From<Completions> for Reply {
+    fn from(completions: Completions) -> Self {
+        Self::Completions(completions)
+    }
+}
+
 impl Reply {
+    /// Whether a tool failed.
+    pub fn is_tool_error(&self) -> bool {
+        matches!(self, Self::Tool(result) if result.is_error)
+    }
+
     /// Writes the members of the result.
-    pub fn write(&self, result: &mut ResultWriter<'_>) {
+    pub(super) fn write(&self, result: &mut ResultWriter<'_>) {
         match self {
             Self::Tool(tool) => tool.write(result),
             Self::Contents(contents) => write_contents(contents, result),

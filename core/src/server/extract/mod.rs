@@ -13,6 +13,7 @@
 //! | [`State<T>`](State) | a value that the server was built with |
 //! | [`Principal`](crate::connection::Principal), `Option<Principal>` | the verified caller |
 //! | `Option<Arc<`[`Head`](crate::handler::Head)`>>` | the HTTP request: headers, session, peer |
+//! | [`Extension<T>`](Extension), `Option<Extension<T>>` | a value that a layer, or HTTP middleware, put beside the call |
 //! | [`CancelToken`](crate::correlate::CancelToken) | ends with the call |
 //! | [`Arguments`](super::Arguments) | the arguments of a tool, raw |
 //!
@@ -20,6 +21,7 @@
 //! An argument may be a reference: `&str` takes a `String` and lends it.
 
 mod argument;
+mod extension;
 mod from_call;
 mod given;
 mod needs;
@@ -29,6 +31,7 @@ mod signature;
 mod state;
 
 pub use self::argument::{Argument, InlineArgument, Parameter};
+pub use self::extension::Extension;
 pub use self::from_call::FromCall;
 #[doc(hidden)]
 pub use self::given::Received;

@@ -16,7 +16,7 @@ impl Needs {
         self.states.push((TypeId::of::<T>(), type_name::<T>()));
     }
 
-    /// The [`Head`](crate::handler::Head) of the HTTP request: the server copies the headers of each.
+    /// The [`Head`](crate::handler::Head) of the HTTP request: the server copies the headers and extensions of each.
     pub fn head(&mut self) {
         self.head = true;
     }

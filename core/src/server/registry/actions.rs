@@ -1,7 +1,6 @@
 //! The standard actions of the action dialect: the schemas of the server's actions, and its health check.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::pages::{Pages, cursor};
@@ -10,6 +9,7 @@ use crate::handler::HandlerError;
 use crate::json::string;
 use crate::model::Tool;
 use crate::model::object_writer::ObjectWriter;
+use crate::panics::contain;
 
 /// The standard actions: name, description, schemas of params and data. Only servers whose answers
 /// use references have `mcp.get_data`. The protocol layer runs `batch.execute`.
@@ -56,8 +56,8 @@ impl Health {
     }
 
     pub fn check(&self) -> Result<(), HandlerError> {
-        let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)()));
-        verdict.unwrap_or_else(|_| Err(HandlerError::new("the check failed unexpectedly")))
+        let verdict = contain("a health check", || (self.0)());
+        verdict.unwrap_or_else(|| Err(HandlerError::new("the check failed unexpectedly")))
     }
 }
 

@@ -29,7 +29,7 @@ use super::peer::PeerAddress;
 use super::refusal::{HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, WRONG_METHOD};
 use super::response::refused;
 use crate::connection::{Principal, RequestSource};
-use crate::handler::Head;
+use crate::handler::{Extensions, Head};
 use crate::policy::Policy;
 
 /// The kind of a request, according to its method, path and headers.
@@ -97,6 +97,7 @@ impl<'a> Admitted<'a> {
                 .collect(),
             session: session.map(Into::into),
             peer: self.peer.map(|peer| peer.0),
+            extensions: Extensions::carried(&self.parts.extensions),
         })
     }
 }
