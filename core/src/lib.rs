@@ -75,13 +75,23 @@ pub mod requirements {
 pub mod features {
     #![doc = include_str!("../FEATURES.md")]
 }
-/// The names that an ordinary server needs.
+/// The names that ordinary servers and clients need.
 #[cfg(feature = "server")]
 pub mod prelude {
+    #[cfg(feature = "client")]
+    pub use crate::client::{CallError, CallToolResult, Client, block_on};
+    pub use crate::connection::Principal;
+    pub use crate::correlate::CancelToken;
+    pub use crate::error::RequestError;
+    pub use crate::handler::Head;
     pub use crate::handlers;
+    #[cfg(feature = "stdio")]
+    pub use crate::io::ChildCommand;
+    pub use crate::mcp::{ErrorKind, LogLevel, TaskSupport};
     pub use crate::server::{
-        Arguments, Content, Context, Extension, FromCall, HandlerCall, HandlerError, Json, Next,
-        Prompt, PromptResult, Reply, Resource, Role, Server, State, Tool, ToolResult,
+        Arguments, CacheScope, CompletionRequest, Completions, Content, Context, Extension,
+        FromCall, HandlerCall, HandlerError, Json, Next, Prompt, PromptResult, RegistryError,
+        Reply, Resource, ResourceContents, ResourceTemplate, Role, Server, State, Tool, ToolResult,
     };
     #[cfg(feature = "macros")]
     pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};

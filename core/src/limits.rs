@@ -209,6 +209,10 @@ pub const MAX_REFERENCES: usize = 1024;
 /// from growing.
 pub const MAX_KNOWN_SERVERS: usize = 1_000;
 
+/// Most handlers of one connection that [sleep](crate::connection::Handle::sleep) at once; of all requests of
+/// 2026-07-28 of one HTTP endpoint together. Further ones do not sleep. Keeps timers from growing.
+pub const MAX_SLEEPS: usize = 500_000;
+
 /// Most resources that one connection may be subscribed to. Stops a peer from pinning memory with
 /// URIs.
 pub const MAX_SUBSCRIPTIONS: usize = 10_000;

@@ -351,7 +351,7 @@ fn timers() {
     for _ in 0..9 {
         for refill in [false, true] {
             let begin = ran(zero);
-            timers.extend((0..LIVE).map(|_| queue.insert(start + after(), key)));
+            timers.extend((0..LIVE).map(|_| queue.insert(start + after(), key).unwrap()));
             note(0, begin);
             assert_eq!(queue.len(), LIVE as usize);
             if !refill {
@@ -363,7 +363,7 @@ fn timers() {
         timers.clear();
         let begin = ran(zero);
         for _ in 0..LIVE {
-            let timer = queue.insert(start + Duration::from_secs(60), key);
+            let timer = queue.insert(start + Duration::from_secs(60), key).unwrap();
             assert!(queue.cancel(timer).is_some());
         }
         note(2, begin);

@@ -134,7 +134,9 @@ impl Core {
         let Some(step) = self.opening.step().filter(|step| step.key == key) else {
             return false;
         };
-        self.timers.cancel(step.timer);
+        if let Some(timer) = step.timer {
+            self.timers.cancel(timer);
+        }
         self.shared().outgoing.cancel(key);
         if let Some(next) = decide(&mut self.opening, &self.config) {
             self.open(exchange, next, host);
@@ -172,15 +174,12 @@ impl Core {
                     self.tell_cancelled(streams, on, key, reason.as_deref());
                 }
             }
-            Submission::Sleep { alarm, duration } => {
-                self.timers
-                    .insert(later(now, duration), Timer::Sleep(alarm));
-            }
+            Submission::Sleep { alarm, duration } => self.timers.sleep(later(now, duration), alarm),
             Submission::Limit { key, limit, answer } => {
                 let exchange = streams.exchange(key.stream);
                 if let Some(entry) = exchange.and_then(|it| it.incoming.get_mut(key.incoming)) {
                     let timer = self.timers.insert(later(now, limit), Timer::Overdue(key));
-                    entry.limit = Some((timer, answer));
+                    entry.limit = timer.map(|timer| (timer, answer));
                 }
             }
             Submission::Batch { key, batch } => {

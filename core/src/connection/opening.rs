@@ -35,7 +35,7 @@ pub(super) enum Opening {
 #[derive(Debug)]
 pub(super) struct Step {
     pub key: RequestKey,
-    pub timer: TimerKey,
+    pub timer: Option<TimerKey>,
     pub ask: Ask,
 }
 

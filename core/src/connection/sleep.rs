@@ -13,18 +13,20 @@ use crate::correlate::{CancelToken, Cancelled};
 /// Future that completes after a while. See [`Handle::sleep`].
 ///
 /// # Cancel safety
-/// May be dropped at any time. The waker is dropped at once; the timer remains until it is due.
+/// May be dropped at any time. The waker is dropped at once; the timer remains until it is due, or until there
+/// are more timers of dropped sleeps than others.
 #[derive(Debug)]
 pub struct Sleep {
     handle: Handle,
     duration: Duration,
     /// Completes when the driver drops the alarm; `None` before the first poll.
-    end: Option<Cancelled>,
+    end: Option<(CancelToken, Cancelled)>,
 }
 
 impl Handle {
     /// Completes after `duration`, or when the connection ends. The time counts from the first poll and
-    /// runs on the timers of the connection's driver; no async runtime is needed.
+    /// runs on the timers of the connection's driver; no async runtime is needed. Completes at once if
+    /// [`MAX_SLEEPS`](crate::limits::MAX_SLEEPS) sleep already.
     pub fn sleep(&self, duration: Duration) -> Sleep {
         Sleep {
             handle: self.clone(),
@@ -42,13 +44,22 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         let this = &mut *self;
-        let end = this.end.get_or_insert_with(|| {
+        let (_, end) = this.end.get_or_insert_with(|| {
             let token = CancelToken::new();
             let end = token.cancelled();
-            let (alarm, duration) = (SleepGuard(token), this.duration);
+            let (alarm, duration) = (SleepGuard(token.clone()), this.duration);
             this.handle.submit(Submission::Sleep { alarm, duration });
-            end
+            (token, end)
         });
         Pin::new(end).poll(cx)
+    }
+}
+
+/// Tells the timers that nobody waits.
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some((token, _)) = &self.end {
+            token.cancel(None);
+        }
     }
 }

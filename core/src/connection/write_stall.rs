@@ -43,7 +43,7 @@ impl WriteStall {
             self.taken = taken();
             self.above_cap = above_cap;
             let deadline = later(now, limits.stall_timeout);
-            self.timer = Some(timers.insert(deadline, Timer::WriteStall));
+            self.timer = timers.insert(deadline, Timer::WriteStall);
         }
     }
 

@@ -106,6 +106,13 @@ impl<V> Arena<V> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
     }
 
+    /// Removes the values that are not `kept`.
+    pub(super) fn retain(&mut self, kept: impl Fn(&V) -> bool) {
+        let removed = self.iter().filter(|(_, value)| !kept(value));
+        let removed: Vec<_> = removed.map(|(key, _)| key).collect();
+        removed.into_iter().for_each(|key| drop(self.remove(key)));
+    }
+
     /// Removes every value, in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestKey, V)> {
         (0..self.slots.len()).filter_map(|index| {

@@ -98,20 +98,20 @@ impl<K> TimerQueue<K> {
         self.len() == 0
     }
 
-    /// Starts a timer. A timer whose deadline has passed fires at the next [`poll`](Self::poll).
-    ///
-    /// # Panics
-    ///
-    /// If there are about a million timers already.
+    /// Starts a timer; `None` if there are about a million already. A timer whose deadline has passed fires at
+    /// the next [`poll`](Self::poll).
     #[inline]
-    pub fn insert(&mut self, deadline: Instant, value: K) -> TimerKey {
-        let (live, added) = (self.len(), self.timers.insert(|| value));
-        let Some(key) = added else {
-            panic!("more timers than the queue can name");
-        };
+    pub fn insert(&mut self, deadline: Instant, value: K) -> Option<TimerKey> {
+        let live = self.len();
+        let key = self.timers.insert(|| value)?;
         let is_live = |key: &RequestKey| self.timers.get(*key).is_some();
         self.deadlines.insert(deadline, key, live, is_live);
-        TimerKey(key)
+        Some(TimerKey(key))
+    }
+
+    /// Stops the timers whose values are not `kept`. Looks at all of them.
+    pub fn retain(&mut self, kept: impl Fn(&K) -> bool) {
+        self.timers.retain(kept);
     }
 
     /// Stops a timer and returns its value; `None` if it has fired or was cancelled.

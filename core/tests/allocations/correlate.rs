@@ -72,7 +72,7 @@ fn timers() {
     let mut now = start;
     let count = allocations_once_warm(|| {
         for n in 0..1000 {
-            let timer = timers.insert(now + Duration::from_millis(n), n);
+            let timer = timers.insert(now + Duration::from_millis(n), n).unwrap();
             if n % 3 == 0 {
                 assert_eq!(timers.cancel(timer), Some(n));
             }

@@ -10,6 +10,10 @@ use std::path::Path;
 /// A limit, and the test that tries it.
 const ROWS: &[(&str, &str)] = &[
     (
+        "MAX_SLEEPS",
+        "sleeps_are_bounded_in_number_and_those_that_were_dropped_do_not_count",
+    ),
+    (
         "Limits::max_message_bytes",
         "bodies_are_bounded_in_size_and_time",
     ),

@@ -137,8 +137,9 @@ mod traced {
 
     /// The events at level ERROR, with the text of their fields.
     #[derive(Clone, Default)]
-    struct Errors(Arc<Mutex<Vec<Vec<(String, String)>>>>);
+    struct Errors(Arc<Mutex<Vec<Fields>>>);
 
+    #[derive(Debug)]
     struct Fields(Vec<(String, String)>);
 
     impl tracing::field::Visit for Fields {
@@ -162,7 +163,7 @@ mod traced {
         fn event(&self, event: &tracing::Event<'_>) {
             let mut fields = Fields(Vec::new());
             event.record(&mut fields);
-            self.0.lock().unwrap().push(fields.0);
+            self.0.lock().unwrap().push(fields);
         }
 
         fn enter(&self, _: &tracing::span::Id) {}
@@ -205,7 +206,7 @@ mod traced {
                 let events = std::mem::take(&mut *errors.0.lock().unwrap());
                 assert_eq!(events.len(), 1, "{name}: {events:?}");
                 let field = |name: &str| {
-                    let of_name = events[0].iter().find(|(own, _)| own == name);
+                    let of_name = events[0].0.iter().find(|(own, _)| own == name);
                     of_name.map_or("", |(_, value)| value)
                 };
                 assert_eq!(field("message"), said);

@@ -7,6 +7,7 @@
 
 mod calculator;
 mod extracts;
+mod fallible;
 mod memos;
 mod reviewer;
 mod shop;

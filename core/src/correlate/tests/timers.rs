@@ -66,12 +66,12 @@ fn a_cancelled_timer_does_not_fire_and_its_key_is_void() {
     let start = Instant::now();
     let mut timers = TimerQueue::default();
     let (first, second) = (
-        timers.insert(start + 5 * MS, 1),
-        timers.insert(start + 5 * MS, 2),
+        timers.insert(start + 5 * MS, 1).unwrap(),
+        timers.insert(start + 5 * MS, 2).unwrap(),
     );
     assert_eq!(timers.cancel(first), Some(1));
     assert_eq!(timers.cancel(first), None);
-    let third = timers.insert(start + 9 * MS, 3);
+    let third = timers.insert(start + 9 * MS, 3).unwrap();
     assert_ne!(first, third);
     assert_eq!(timers.cancel(first), None, "an earlier use of the node");
     assert_eq!(fired(&mut timers, start + 5 * MS), [2]);
@@ -85,7 +85,9 @@ fn timers_may_be_cancelled_and_inserted_while_others_fire() {
     for count in [5, 13, 14, 40] {
         let start = Instant::now();
         let mut timers = TimerQueue::default();
-        let keys: Vec<_> = (0..count).map(|n| timers.insert(start + MS, n)).collect();
+        let keys: Vec<_> = (0..count)
+            .map(|n| timers.insert(start + MS, n).unwrap())
+            .collect();
         let now = start + 3 * MS;
         let first = timers.poll(now).unwrap();
         let mut others = (0..count).filter(|&n| n != first);
@@ -135,7 +137,7 @@ fn it_does_what_a_sorted_map_does() {
             let deadline = start + Duration::from_millis(at);
             match random.below(10) {
                 0..5 => {
-                    let key = timers.insert(deadline, name);
+                    let key = timers.insert(deadline, name).unwrap();
                     model.insert(name, (at, key));
                     keys.push((name, key));
                 }
