@@ -1,21 +1,33 @@
-//! A protocol engine for the [Model Context Protocol](https://modelcontextprotocol.io): every
-//! revision from 2024-11-05 to 2026-07-28, as server and as client.
+//! Servers and clients for the [Model Context Protocol](https://modelcontextprotocol.io) (MCP), by which language
+//! models reach tools and data: every revision from 2024-11-05 to 2026-07-28, over standard input and output,
+//! Streamable HTTP, WebSocket, TCP and Unix sockets.
 //!
-//! | to | look at |
-//! |---|---|
-//! | write a server | [`server`], or the names of [`prelude`] |
-//! | call a server | [`client`] |
-//! | test a server | [`testing`] |
-//! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
-//! | limit, verify and audit clients | [`policy`], [`limits`] |
-//! | drive a connection on an event loop of your own | [`connection`], [`handler`] |
+//! # Install
 //!
-//! Beneath `server` and `client` is a sans-I/O engine that reads no clock: a [`connection`] takes bytes in
-//! and gives bytes out, and any event loop can drive it.
-//!
+//! ```text
+//! cargo add mcpbolt serde_json                    # servers and clients on stdio
+//! cargo add mcpbolt --features http,http-client   # and on the network
 //! ```
-//! # #[cfg(all(feature = "macros", feature = "client", feature = "stdio"))] {
-//! use mcpbolt::client::{Client, block_on};
+//!
+//! | to | enable, besides the defaults |
+//! |---|---|
+//! | serve on stdio, call servers that are child processes, serve any byte stream in tokio | nothing |
+//! | serve on HTTP, WebSocket, TCP or Unix sockets, or within axum and other `tower` applications | `http`; for `https`, `tls` |
+//! | call servers on HTTP | `http-client` |
+//! | call servers on WebSocket, TCP or Unix sockets | `net`; for `wss`, `tls` |
+//! | put layers of `tower` around handlers | `tower` |
+//! | verify signed tokens | `jwt` |
+//! | log by `tracing` | `tracing` |
+//! | build without tokio, macros or clients | `default-features = false` and those of `server`, `client`, `stdio`, `tokio`, `macros` that you need |
+//!
+//! The [README](https://docs.rs/crate/mcpbolt) lists every feature, and what each costs.
+//!
+//! # A server
+//!
+//! A function becomes a tool: its documentation is what the model reads, its arguments make the schema.
+//!
+//! ```no_run
+//! # #[cfg(all(feature = "macros", feature = "stdio"))] {
 //! use mcpbolt::prelude::*;
 //!
 //! /// Greets somebody.
@@ -27,36 +39,74 @@
 //!     format!("Hello, {name}!")
 //! }
 //!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let server = Server::builder("greeter", "1.0.0").with(handlers![greet]).build()?;
+//!     // On stdio, or at the address that the command line names.
+//!     Ok(server.run()?)
+//! }
+//! # }
+//! ```
+//!
+//! A test calls it in the same process:
+//!
+//! ```
+//! # #[cfg(all(feature = "macros", feature = "client", feature = "stdio"))] {
+//! # use mcpbolt::prelude::*;
+//! # /// Greets somebody.
+//! # #[tool]
+//! # fn greet(name: &str) -> String {
+//! #     format!("Hello, {name}!")
+//! # }
+//! use mcpbolt::testing::TestClient;
+//! use serde_json::json;
+//!
 //! let server = Server::builder("greeter", "1.0.0").with(handlers![greet]).build()?;
-//! // In one process, as in a test; `Server::serve_stdio` serves on stdin and stdout.
-//! let client = block_on(Client::builder("me", "1").connect(&server))?;
-//! let greeting = client.call_tool("greet", &serde_json::json!({"name": "Ada"})).wait()?;
-//! assert_eq!(greeting.text(), "Hello, Ada!");
+//! block_on(async {
+//!     let test = TestClient::new(&server).await?;
+//!     test.call("greet", json!({"name": "Ada"})).await.expect_text("Hello, Ada!");
+//!     Ok::<(), std::io::Error>(())
+//! })?;
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client that starts its server as a child process:
+//! # A client
+//!
+//! This client starts the server as a child process, which ends when the last clone of the client is dropped.
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "client", feature = "stdio"))] {
 //! use mcpbolt::client::{Client, block_on};
 //! use mcpbolt::io::ChildCommand;
+//! use serde_json::json;
 //!
-//! let client = block_on(Client::spawn(ChildCommand::new("path/to/server").arg("--quiet")))?;
+//! let client = block_on(Client::spawn(ChildCommand::new("path/to/greeter")))?;
 //! for tool in block_on(client.list_tools())? {
 //!     println!("{}: {}", tool.name, tool.description.unwrap_or_default());
 //! }
-//! // The child ends when the last clone of the client is dropped.
+//! // Futures need no runtime: `.wait()` and `block_on` where there is none, else `.await`.
+//! let greeting: String = client.call("greet", &json!({"name": "Ada"})).wait()?;
+//! println!("{greeting}");
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! To install it, add `mcpbolt` to the dependencies; the features `http` and `http-client` bring the network.
+//! # Where next
 //!
-//! Where next: [`features`] shows each part of the protocol in a program, [`coming_from_rmcp`] the counterparts of
-//! `rmcp`. The folder `examples` has whole programs. [`architecture`] describes the modules and which of them may
-//! depend on which. Ids such as `R-RPC-05` name rows of [`requirements`].
+//! | to | look at |
+//! |---|---|
+//! | see each part of the protocol in a program | [`features`], and the folder `examples` |
+//! | come from `rmcp` | [`coming_from_rmcp`] |
+//! | write a server | [`server`], or the names of [`prelude`] |
+//! | call a server | [`client`] |
+//! | test a server | [`testing`] |
+//! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
+//! | limit, verify and audit clients | [`policy`], [`limits`] |
+//! | drive a connection on an event loop of your own | [`connection`], [`handler`] |
+//! | change this crate | [`architecture`]; ids such as `R-RPC-05` name rows of [`requirements`] |
+//!
+//! Beneath `server` and `client` is a sans-I/O engine that reads no clock: a [`connection`] takes bytes in
+//! and gives bytes out, and any event loop can drive it.
 #![deny(unsafe_code)]
 
 #[cfg(doc)]

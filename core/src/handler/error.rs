@@ -187,8 +187,9 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
 }
 
 impl HandlerError {
-    /// Makes this error an [`Error`], for functions that collect errors of all types, such as those that return
-    /// `anyhow::Result`. As the error of a handler it counts as what it was.
+    /// Makes this error an [`Error`], for functions that collect errors of all types in one. If such a function
+    /// returns a `Box<dyn Error + Send + Sync>`, this error counts as what it was when a handler returns it; of
+    /// errors in other types, such as `anyhow::Error`, only the text remains.
     pub fn into_boxed(self) -> Box<dyn Error + Send + Sync> {
         Box::new(Boxed(self))
     }
