@@ -18,8 +18,8 @@ use crate::handler::Kind;
 ///
 /// Functions with [`#[tool]`](macro@tool), [`#[resource]`](macro@resource), [`#[prompt]`](macro@prompt) or
 /// [`#[completion]`](macro@completion) are added by `Builder::with`; all others stay what they are. The value is
-/// shared by all calls, which run at the same time: functions take `&self`, and what changes is kept in a
-/// `Mutex` or an atomic. A function without `self` is fine, too.
+/// shared by all calls, or by those of one session (`Builder::per_session`). They run at the same time: functions
+/// take `&self`, and what changes is kept in a `Mutex` or an atomic. A function without `self` is fine, too.
 ///
 /// ```
 /// use std::collections::HashMap;

@@ -108,8 +108,9 @@ impl Elicitation {
         match self {
             Self::Form { message, schema } => {
                 let mut params = json!({ "message": message, "requestedSchema": schema });
-                if rules.elicitation_modes {
-                    params["mode"] = "form".into();
+                match rules.elicitation_modes {
+                    true => params["mode"] = "form".into(),
+                    false => name_choices(&mut params["requestedSchema"]["properties"]),
                 }
                 params
             }
@@ -200,6 +201,25 @@ impl Elicited {
     }
 }
 
+/// Writes choices with titles as 2025-06-18 has them: `enum` and `enumNames`.
+fn name_choices(fields: &mut Value) {
+    let fields = fields.as_object_mut().into_iter().flatten();
+    for field in fields.filter_map(|(_, field)| field.as_object_mut()) {
+        let choices = field.get("oneOf").and_then(Value::as_array);
+        let choices = choices.into_iter().flatten().filter_map(|choice| {
+            let value = choice.get("const")?.clone();
+            let title = choice.get("title").unwrap_or(&value).clone();
+            Some((value, title))
+        });
+        let (values, titles): (Vec<_>, Vec<_>) = choices.unzip();
+        if !values.is_empty() {
+            field.remove("oneOf");
+            field.insert("enum".to_owned(), values.into());
+            field.insert("enumNames".to_owned(), titles.into());
+        }
+    }
+}
+
 /// Whether the form is a flat object schema. R-ELI-04.
 fn is_flat(schema: &Value, choices: bool) -> bool {
     let Some(fields) = schema.get("properties").and_then(Value::as_object) else {
@@ -265,6 +285,24 @@ mod tests {
         ] {
             let page = Elicitation::url("?", url, "1");
             assert!(page.check(Revision::V2025_11_25, both).is_err(), "{url}");
+        }
+    }
+
+    /// R-ELI-04.
+    #[test]
+    fn choices_with_titles_are_written_as_each_revision_has_them() {
+        let choices = json!([{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]);
+        let newer = json!({"type": "string", "oneOf": choices});
+        let older = json!({"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]});
+        let form = json!({"type": "object", "properties": {"size": newer}});
+        let form = Elicitation::form("?", form);
+        for (revision, field) in [
+            (Revision::V2025_06_18, older),
+            (Revision::V2025_11_25, newer.clone()),
+            (Revision::V2026_07_28, newer),
+        ] {
+            let params = form.to_json(revision);
+            assert_eq!(params["requestedSchema"]["properties"]["size"], field);
         }
     }
 
