@@ -97,12 +97,12 @@ impl Counter {
             .description(format!("Counter analysis for reaching {goal} from {value}"))
     }
 
-    #[resource("str:////Users/to/some/path/", name = "cwd")]
+    #[resource("str:////Users/to/some/path/", name = "cwd", mime_type = "text/plain")]
     fn cwd() -> &'static str {
         "/Users/to/some/path/"
     }
 
-    #[resource("memo://insights", name = "memo-name")]
+    #[resource("memo://insights", name = "memo-name", mime_type = "text/plain")]
     fn insights() -> &'static str {
         "Business Intelligence Memo\n\nAnalysis has revealed 5 key insights ..."
     }

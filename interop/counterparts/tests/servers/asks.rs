@@ -1,10 +1,9 @@
 //! Servers that ask the user or the model.
 
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
-use rmcp::service::ClientServiceExt;
 use serde_json::{Value, json};
 
-use crate::peer::{OnHttp, Peer, REVISIONS, call, lifecycle, output, spawned, text};
+use crate::peer::{OnHttp, Peer, REVISIONS, call, connect, output, spawned, text};
 
 #[path = "../../examples/servers/mrtr.rs"]
 #[allow(dead_code, reason = "the program's own main")]
@@ -161,8 +160,7 @@ async fn the_weather_takes_two_rounds() {
         let (ours, theirs) = tokio::io::duplex(8192);
         let server = mrtr::server().unwrap();
         tokio::spawn(async move { server.serve_on(ours).await.map(drop) });
-        let client = user(answer).serve_with_lifecycle(theirs, lifecycle(REVISIONS[1]));
-        let client = client.await.unwrap();
+        let client = connect(user(answer), theirs, REVISIONS[1]).await;
         assert_eq!(text(&client, "weather", json!({})).await, weather);
         let params = CallToolRequestParams::new("weather");
         let CallToolResponse::InputRequired(once) = client.call_tool_once(params).await.unwrap()

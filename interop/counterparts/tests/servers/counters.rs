@@ -85,6 +85,7 @@ async fn check_resources(client: &Running, revision: &str) {
     ] {
         let read = ask(client, "resources/read", json!({"uri": uri})).await;
         assert_eq!(read["contents"][0]["text"], text);
+        assert_eq!(read["contents"][0]["mimeType"], "text/plain");
     }
     let missing = ask(client, "resources/read", json!({"uri": "memo://none"})).await;
     let code = if revision < "2026" { -32002 } else { -32602 };

@@ -10,7 +10,7 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext, RunningService,
     ServiceError,
 };
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::transport::{IntoTransport, StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::{Value, from_value, json, to_value};
 
@@ -25,6 +25,8 @@ pub type Report = (f64, Option<String>);
 /// What the client answers, and what it has seen.
 #[derive(Clone, Default)]
 pub struct Peer {
+    /// The revision that it proposes; `connect` sets it.
+    pub revision: ProtocolVersion,
     /// The result of `elicitation/create`.
     pub user: Value,
     /// The result of `sampling/createMessage`.
@@ -54,7 +56,8 @@ impl ClientHandler for Peer {
             "extensions": {TASKS_EXTENSION_ID: {}},
         });
         let info = Implementation::new("counterparts", "1");
-        ClientConfig::new(from_value(capabilities).unwrap(), info)
+        let config = ClientConfig::new(from_value(capabilities).unwrap(), info);
+        config.with_protocol_version(self.revision.clone())
     }
 
     async fn create_message(
@@ -83,14 +86,23 @@ impl ClientHandler for Peer {
     }
 }
 
-pub fn lifecycle(revision: &str) -> ClientLifecycleMode {
-    let revision: ProtocolVersion = from_value(revision.into()).unwrap();
-    match revision.has_initialize() {
+/// Connects the client in that revision.
+pub async fn connect<T, E, A>(mut peer: Peer, transport: T, revision: &str) -> Running
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    peer.revision = from_value(revision.into()).unwrap();
+    let preferred_versions = vec![peer.revision.clone()];
+    let lifecycle = match peer.revision.has_initialize() {
         true => ClientLifecycleMode::Initialize,
-        false => ClientLifecycleMode::Discover {
-            preferred_versions: vec![revision],
-        },
-    }
+        false => ClientLifecycleMode::Discover { preferred_versions },
+    };
+    let client = peer.serve_with_lifecycle(transport, lifecycle);
+    let client = client.await.unwrap();
+    let agreed = client.peer_info().unwrap().protocol_version.to_string();
+    assert_eq!(agreed, revision);
+    client
 }
 
 fn example(name: &str) -> PathBuf {
@@ -116,8 +128,7 @@ pub fn output(name: &str) -> String {
 pub async fn spawned(name: &str, revision: &str, peer: Peer) -> Running {
     let command = tokio::process::Command::new(example(name));
     let transport = TokioChildProcess::new(command).unwrap();
-    let connected = peer.serve_with_lifecycle(transport, lifecycle(revision));
-    connected.await.unwrap()
+    connect(peer, transport, revision).await
 }
 
 /// A program that serves on HTTP; it ends with the test.
@@ -140,8 +151,7 @@ impl OnHttp {
         // Fails if another test was first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let transport = StreamableHttpClientTransport::from_uri(self.1.as_str());
-        let connected = peer.serve_with_lifecycle(transport, lifecycle(revision));
-        connected.await.unwrap()
+        connect(peer, transport, revision).await
     }
 }
 
