@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import warnings
@@ -60,3 +61,14 @@ def test_the_command_says_so_too() -> None:
     done = subprocess.run(command, input=hello, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and '"serverInfo"' in done.stdout
     assert done.stderr.count("is not known to this mcpbolt") == 1, done.stderr
+
+
+def test_a_program_that_is_run_unchanged_says_so_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(f"import sys; sys.path.insert(0, {str(FILE.parent)!r})\nimport highlevel\nhighlevel.server.run()\n")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
+    command = [sys.executable, "-m", "mcpbolt", "exec", str(tmp_path / "program.py")]
+    done = subprocess.run(command, input=line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and '"serverInfo"' in done.stdout
+    (said,) = [one for one in done.stderr.splitlines() if one.startswith("mcpbolt: ")]
+    assert said.endswith("the program runs as it would without mcpbolt")

@@ -124,7 +124,11 @@ pub fn versions(log: &mut Log) -> Result<()> {
     let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
     for (name, packages, tests) in RELEASES {
         let run = &mut |command| log.run(command);
-        let folder = python::releases(&venv, name, packages, run)?;
+        let mut packages = packages.to_vec();
+        if tests == CARRIED {
+            packages.extend(FORMER);
+        }
+        let folder = python::releases(&venv, name, &packages, run)?;
         let mut test = in_package(&venv, &["-m", "pytest", "-q", "-rs"]);
         test.args(tests).env("PYTHONPATH", folder);
         log.run(test)?;
@@ -172,7 +176,7 @@ const RELEASES: [(&str, &[&str], &[&str]); 7] = [
     ),
     (
         "fastmcp-4.1",
-        &["fastmcp==4.1.7", "fastmcp-slim==4.1.8"],
+        &["fastmcp==4.1.7", "fastmcp-slim==4.1.7"],
         ACCELERATED,
     ),
     (
@@ -180,24 +184,20 @@ const RELEASES: [(&str, &[&str], &[&str]); 7] = [
         &["mcp==2.1.1", "mcp-types==2.1.1"],
         &["tests/unknown_release.py"],
     ),
-    (
-        "mcp-1.27",
-        &carried("mcp==1.27.2", "fastmcp==3.2.4", "fastmcp-slim==3.3.0"),
-        CARRIED,
-    ),
+    ("mcp-1.27", &["mcp==1.27.2", "fastmcp==3.2.4"], CARRIED),
     (
         "mcp-1.28",
-        &carried("mcp==1.28.1", "fastmcp==3.3.1", "fastmcp-slim==3.3.1"),
+        &["mcp==1.28.1", "fastmcp==3.3.1", "fastmcp-slim==3.3.1"],
         CARRIED,
     ),
     (
         "mcp-1.29",
-        &carried("mcp==1.29.1", "fastmcp==3.4.11", "fastmcp-slim==3.4.11"),
+        &["mcp==1.29.1", "fastmcp==3.4.11", "fastmcp-slim==3.4.11"],
         CARRIED,
     ),
     (
         "mcp-1.30",
-        &carried("mcp==1.30.0", "fastmcp==3.4.11", "fastmcp-slim==3.4.11"),
+        &["mcp==1.30.0", "fastmcp==3.4.11", "fastmcp-slim==3.4.11"],
         CARRIED,
     ),
 ];
@@ -217,31 +217,23 @@ const ACCELERATED: &[&str] = &[
 /// The tests beside releases whose messages the engine carries.
 const CARRIED: &[&str] = &["tests/carried_release.py"];
 
-/// The packages of such a release, with what the environment lacks for it.
-const fn carried(
-    sdk: &'static str,
-    fastmcp: &'static str,
-    slim: &'static str,
-) -> [&'static str; 16] {
-    [
-        sdk,
-        fastmcp,
-        slim,
-        "backports.tarfile==1.2.0",
-        "httpcore==1.0.9",
-        "httpx==0.28.1",
-        "httpx-sse==0.4.3",
-        "importlib_metadata==10.2.0",
-        "jaraco.classes==3.4.0",
-        "jaraco.context==6.1.2",
-        "jaraco.functools==4.6.0",
-        "jeepney==0.9.0",
-        "keyring==25.7.0",
-        "lazy-importer==0.1.0",
-        "more-itertools==11.2.1",
-        "SecretStorage==3.5.0",
-    ]
-}
+/// What the environment lacks for those releases.
+const FORMER: [&str; 14] = [
+    "backports.tarfile==1.2.0",
+    "httpcore==1.0.9",
+    "httpx==0.28.1",
+    "httpx-sse==0.4.3",
+    "importlib_metadata==10.2.0",
+    "jaraco.classes==3.4.0",
+    "jaraco.context==6.1.2",
+    "jaraco.functools==4.6.0",
+    "jeepney==0.9.0",
+    "keyring==25.7.0",
+    "lazy-importer==0.1.0",
+    "more-itertools==11.2.1",
+    "SecretStorage==3.5.0",
+    "zipp==4.1.2",
+];
 
 fn test_node(how: Build, log: &mut Log) -> Result<()> {
     node::package(how, &mut |command| log.run(command))?;
