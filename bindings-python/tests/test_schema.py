@@ -421,6 +421,27 @@ def test_parameters_are_described_by_docstrings(text: str, kind: type) -> None:
     assert described == {"a": "The first,\non two lines.", "b": "The second.", "m": "Told."}
 
 
+def test_the_description_of_a_recursive_class_is_that_of_its_parameter() -> None:
+    class Node(pydantic.BaseModel):
+        next: Optional[Node] = None
+
+    Node.model_rebuild(_types_namespace={"Node": Node, "Optional": Optional})
+
+    def described(a: Any, b: Annotated[int, "A number"]) -> None:
+        """Does it.
+
+        Args:
+            a: The first.
+        """
+
+    def bare(a: Any) -> None: ...
+
+    for function in (described, bare):
+        function.__annotations__["a"] = Node
+    assert schema(described)["properties"]["a"]["description"] == "The first."
+    assert "description" not in schema(bare)["properties"]["a"]
+
+
 @coroutine
 async def test_hints_may_name_what_is_local_to_a_function() -> None:
     @dataclass

@@ -49,7 +49,7 @@ def schema_of(hint: Any) -> Schema | None:
     return None
 
 
-def arguments(parameters: dict[str, Any], hints: dict[str, Any], texts: dict[str, str], missing: object) -> Schema | None:
+def arguments(parameters: dict[str, Any], hints: dict[str, Any], missing: object) -> Schema | None:
     """The schema of the arguments of a function with these parameters (their defaults, by name); `None` unless all have
     plain types, and defaults of such types."""
     properties: dict[str, Schema] = {}
@@ -62,8 +62,6 @@ def arguments(parameters: dict[str, Any], hints: dict[str, Any], texts: dict[str
             if not _is_plain(default):
                 return None
             schema["default"] = default
-        for note in (texts.get(name, {}), *notes):
-            schema.update({"description": note} if isinstance(note, str) else note)
         properties[name] = schema
     required = [name for name, default in parameters.items() if default is missing]
     schema = {"additionalProperties": False, "properties": properties, "type": "object"}

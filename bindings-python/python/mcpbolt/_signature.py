@@ -69,10 +69,9 @@ class Arguments:
     def __init__(self, signature: Signature, title: str, texts: dict[str, str], strict: bool) -> None:
         self._signature = signature
         self._title = title
-        self._texts = texts
         self._strict = strict
         self._made: Adapter | None = None
-        schema = _plain.arguments(signature.parameters, signature.hints, texts, _NONE)
+        schema = _plain.arguments(signature.parameters, signature.hints, _NONE)
         self.is_plain = schema is not None
         if schema is None:
             from ._types import UNSUPPORTED, schema_of
@@ -82,6 +81,15 @@ class Arguments:
             except UNSUPPORTED as error:
                 raise TypeError(f"{_name(signature.function)}: {getattr(error, 'message', error)}") from error
         self.schema = schema
+        # As members of the schema, not as fields of pydantic, which keeps the description of a recursive class for others.
+        for name, shown in schema["properties"].items():
+            for note in bare(signature.hints.get(name))[1]:
+                if isinstance(note, dict):
+                    shown.update(note)
+                elif isinstance(note, str):
+                    shown.setdefault("description", note)
+            if name in texts:
+                shown.setdefault("description", texts[name])
 
     @property
     def _adapter(self) -> Adapter:
@@ -96,7 +104,7 @@ class Arguments:
                 for one in signature(function).parameters.values()
                 if one.name in own.parameters
             ]
-            self._made = arguments(_name(function), parameters, self._texts)
+            self._made = arguments(_name(function), parameters)
         return self._made
 
     def prepare(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from inspect import Parameter
 from inspect import Signature as Parameters
 from typing import Annotated, Any, Union
 
-from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError
 from typing_extensions import NotRequired, TypedDict
 from typing_inspection.introspection import AnnotationSource, inspect_annotation
 
 from ._errors import InvalidArguments
-from ._hints import UNIONS, bare, hints_of, names_of_caller
+from ._hints import UNIONS, hints_of, names_of_caller
 from ._plain import Schema
 
 Adapter = TypeAdapter[Any]
@@ -51,21 +51,21 @@ def _untitled(made: Schema, schema: Any) -> Schema:
     return made
 
 
-def arguments(name: str, parameters: list[Parameter], texts: dict[str, str]) -> Adapter:
+def arguments(name: str, parameters: list[Parameter]) -> Adapter:
     """Makes the adapter that takes the arguments of a function by name, and gives those to call it with.
 
     Raises:
         TypeError: pydantic does not support the type of a parameter.
     """
-    described = [one.replace(annotation=_described(one.annotation, texts.get(one.name))) for one in parameters]
+    parameters = [one.replace(annotation=readable(one.annotation)) for one in parameters]
 
     try:
-        return _taking(described)
+        return _taking(parameters)
     except SchemaError:
         # A default in `Annotated` may precede a parameter without one.
-        return _taking([one.replace(kind=Parameter.KEYWORD_ONLY) for one in described])
+        return _taking([one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters])
     except UNSUPPORTED as error:
-        for one in described:
+        for one in parameters:
             try:
                 adapter_of(one.annotation)
             except UNSUPPORTED as of_parameter:
@@ -144,19 +144,6 @@ def _place(steps: tuple[int | str, ...]) -> str:
 
 def _told(error: BaseException) -> str:
     return str(getattr(error, "message", error))
-
-
-def _described(hint: Any, text: str | None) -> Any:
-    """A parameter's hint with its notes as pydantic knows them. The text of the docstring yields to any other."""
-    kind, notes = bare(hint)
-    known = [Field(description=text)] if text else []
-    for note in notes:
-        if isinstance(note, str):
-            note = Field(description=note)
-        elif isinstance(note, dict):
-            note = Field(json_schema_extra=note)
-        known.append(note)
-    return Annotated[(readable(kind), *known)] if known else readable(kind)
 
 
 def readable(hint: Any, within: tuple[Any, ...] = ()) -> Any:
