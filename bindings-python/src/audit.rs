@@ -3,13 +3,13 @@
 use mcpbolt::policy::Policy;
 use pyo3::prelude::*;
 
-use crate::read;
+use crate::{failures, read};
 
-/// Has each event passed to `report` as a dict, in order, through the policy's queue.
+/// Has each event passed to `report` as a dict, in order, through the policy's queue. `failed` gets its exceptions.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn reported(policy: Policy, report: Py<PyAny>) -> PyResult<Policy> {
+pub fn reported(policy: Policy, report: Py<PyAny>, failed: Py<PyAny>) -> PyResult<Policy> {
     // A thread that waits for room in the queue releases the interpreter, which `report` needs.
     let queue = policy.audit_queue().wait_by(|wait| {
         let attached = Python::try_attach(|py| py.detach(wait));
@@ -22,7 +22,7 @@ pub fn reported(policy: Policy, report: Py<PyAny>) -> PyResult<Policy> {
         let told = Python::try_attach(|py| {
             let told = read::value(py, event).and_then(|event| report.call1(py, (event,)));
             if let Err(error) = told {
-                error.display(py);
+                failures::report(py, &failed, error, "the audit", None);
             }
         });
         // The interpreter has ended, so no more events can be passed on.

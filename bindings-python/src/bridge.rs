@@ -16,8 +16,8 @@ use crate::hub::{Ending, Event, Hub};
 use crate::kernel::{self, KernelEvent};
 use crate::panics::{self, caught};
 use crate::session::{Session, Work};
-use crate::target::{Lane, Target, Targets};
-use crate::worker;
+use crate::target::{LISTS, Lane, Target, Targets};
+use crate::worker::{self, Duty};
 use crate::workers::{NOBODY, Tag};
 
 /// The executor of one connection: hands its operations to Python's threads. Runs on the engine's thread
@@ -71,7 +71,12 @@ impl Executor for Bridge {
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         let Some(kernel) = &self.session.hub.served.kernel else {
-            return Err(answer);
+            let offer = self.view.get();
+            let is_list = |method| offer.registry.has_list(method);
+            return match request.method.is_some_and(is_list) {
+                true if offer.handlers.get(LISTS).is_some() => Ok(Disposition::Deferred(LISTS)),
+                _ => Err(answer),
+            };
         };
         let kernels = Disposition::Deferred(kernel::OPERATION);
         let is_open = self.session.is_open.load(Ordering::Acquire);
@@ -96,6 +101,7 @@ impl Executor for Bridge {
             RequestSource::Unknown => NOBODY,
             source => self.session.hub.workers.tag(source),
         };
+        self.session.set_tag(self.tag);
     }
 
     fn opens(&self, method: Method) -> bool {
@@ -132,7 +138,9 @@ impl Executor for Bridge {
         let hub = &session.hub;
         let (mut work, mut events) = (Vec::new(), Vec::new());
         let mut sort = |call| match sorted(session, offer, call) {
-            Some(Event::Call(one)) if one.target.lane == Lane::Worker => work.push(one),
+            Some(Event::Call(one)) if one.target.lane == Lane::Worker => {
+                work.push(Duty::Call(one));
+            }
             event => events.extend(event),
         };
         for (index, call) in batch.calls().enumerate() {

@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{fitted, given};
 use crate::context::Context;
-use crate::pending::{self, Pending};
+use crate::pending::Pending;
 use crate::read;
 use crate::session::Work;
 
@@ -49,9 +49,9 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
         arguments.set_item(intern!(py, "revision"), PyString::intern(py, revision))?;
         return Ok(arguments);
     }
-    if let Some(number) = pending::looked_at(work) {
+    if target.is_layered {
         let arguments = PyDict::new(py);
-        arguments.set_item(intern!(py, "pending"), Pending::of(py, work, number)?)?;
+        arguments.set_item(intern!(py, "pending"), Pending::of(py, work)?)?;
         return Ok(arguments);
     }
     let arguments = match call.operation {

@@ -27,14 +27,14 @@ pub struct Catalog {
 struct Settings {
     /// The [`ServerSettings`], as JSON.
     json: String,
-    completion: Option<Entry>,
     skills: Vec<SkillFolder>,
     /// The names of the tools that have `sanitise` or `approval` hooks.
-    looked_at: Vec<String>,
+    hooked: Vec<String>,
     kernel: Option<Py<PyAny>>,
     audit: Option<Py<PyAny>>,
     on_initialized: Option<Py<PyAny>>,
     on_roots_changed: Option<Py<PyAny>>,
+    failed: Py<PyAny>,
 }
 
 impl Catalog {
@@ -57,16 +57,16 @@ impl Catalog {
         if let Some(policy) = settings.policy().map_err(unusable)? {
             let policy = match given.audit {
                 None => policy,
-                Some(report) => audit::reported(policy, report)?,
+                Some(report) => audit::reported(policy, report, given.failed.clone_ref(py))?,
             };
             registry.set_policy(Arc::new(policy));
         }
-        for entry in entries.into_iter().chain(given.completion) {
+        for entry in entries {
             let (listed, target) = entry.read(py)?;
             targets.insert(listed.register(&mut registry).map_err(wrong)?, target);
         }
-        let looked_at = given.looked_at.iter().map(String::as_str);
-        registry.knows_tools(looked_at).map_err(wrong)?;
+        let hooked = given.hooked.iter().map(String::as_str);
+        registry.knows_tools(hooked).map_err(wrong)?;
         for folder in given.skills {
             registry.add_skill(folder.read()?).map_err(wrong)?;
         }
@@ -83,6 +83,7 @@ impl Catalog {
             needs_loop,
             on_initialized: given.on_initialized,
             on_roots_changed: given.on_roots_changed,
+            failed: given.failed,
         };
         Ok(Self {
             shared: Arc::new(shared),

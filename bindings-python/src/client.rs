@@ -21,6 +21,7 @@ use crate::asked::Asked;
 use crate::callbacks::Callbacks;
 use crate::client_events::ClientEvent;
 use crate::exceptions::exception;
+use crate::failures::{self, settled};
 use crate::forked::Here;
 use crate::future::tell;
 use crate::inbox::Inbox;
@@ -28,8 +29,8 @@ use crate::operation::{Operation, Outcome};
 use crate::operations::Operations;
 use crate::panics::{self, Panicked, caught};
 use crate::request_options::RequestOptions;
-use crate::serving::shown;
 use crate::settings::wrong;
+use crate::signal::Wake;
 use crate::{future, read, write};
 
 /// The most events handled in one turn of the event loop.
@@ -196,7 +197,7 @@ impl Link {
 
     /// The object that wakes an event loop when [`drain`](Self::drain) has something to do.
     fn wake(&self) -> Wake {
-        Wake(self.inbox.clone())
+        Wake(self.inbox.signal().clone())
     }
 
     /// Handles the events that have come: settles futures and calls callbacks.
@@ -289,7 +290,7 @@ impl Link {
     fn take(&self, py: Python<'_>, event: ClientEvent) {
         panics::point("news");
         match event {
-            ClientEvent::Opened => shown(py, self.settle_opening(py)),
+            ClientEvent::Opened => settled(py, self.settle_opening(py)),
             ClientEvent::Done(number) => match self.operations.poll(number) {
                 // Settled only after the progress reports that are still in the inbox.
                 Some(outcome) if self.operations.progress(py, number).is_some() => self
@@ -320,7 +321,7 @@ impl Link {
             ClientEvent::GivenUp(number) => tell(py, Some(&self.callbacks.on_given_up), (number,)),
             ClientEvent::Stderr(line) => tell(py, self.callbacks.on_stderr.as_ref(), (line,)),
             ClientEvent::Ended => {
-                shown(
+                settled(
                     py,
                     future::settle(py, &self.callbacks.ended, Ok(py.None().into_bound(py))),
                 );
@@ -341,7 +342,7 @@ impl Link {
             Ok(Outcome::Nothing) => Ok(py.None().into_bound(py)),
             Err(error) => Err(exception(py, &error)),
         };
-        shown(py, future::settle(py, &pending.future, outcome));
+        settled(py, future::settle(py, &pending.future, outcome));
     }
 
     fn settle_opening(&self, py: Python<'_>) -> PyResult<()> {
@@ -358,8 +359,8 @@ impl Link {
     fn panicked(&self, py: Python<'_>, number: Option<u64>, panic: &Panicked) {
         let error = panic.exception(py);
         match number.and_then(|number| self.operations.remove(number)) {
-            Some(pending) => shown(py, future::settle(py, &pending.future, Err(error))),
-            None => error.display(py),
+            Some(pending) => settled(py, future::settle(py, &pending.future, Err(error))),
+            None => failures::of_client(py, error),
         }
     }
 }
@@ -371,18 +372,5 @@ impl Drop for Link {
             self.inbox.close();
             self.client.handle().close();
         }
-    }
-}
-
-/// The wakeup descriptor of a link. It may outlive the link, so that an event loop can stop watching the
-/// descriptor before it is closed.
-#[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Wake(Arc<Inbox<ClientEvent>>);
-
-#[pymethods]
-impl Wake {
-    /// The descriptor that is readable when there is something to drain.
-    fn fileno(&self) -> i32 {
-        self.0.signal().fd()
     }
 }

@@ -43,10 +43,23 @@ impl Context {
         Ok(Self {
             session: Arc::downgrade(session),
             handle: session.handle.clone(),
-            state: session.hub.interpreter.state.clone_ref(py),
+            state: session.hub.interpreter.state_of(py, work.target.owner)?,
             inner: inner.ok_or_else(|| round_over(py))?,
             message: work.call.message.clone(),
         })
+    }
+
+    fn log_at(
+        &self,
+        level: LogLevel,
+        data: &Bound<'_, PyAny>,
+        logger: Option<&str>,
+    ) -> PyResult<()> {
+        let data = write::json(data)?;
+        self.handle
+            .replies()
+            .log(self.inner.reply_to(), level, logger, &data);
+        Ok(())
     }
 
     /// The connection of the call.
@@ -85,11 +98,31 @@ impl Context {
             let text = format!("the level is one of {}", names.join(", "));
             return Err(PyValueError::new_err(text));
         };
-        let data = write::json(data)?;
-        self.handle
-            .replies()
-            .log(self.inner.reply_to(), level, logger, &data);
-        Ok(())
+        self.log_at(level, data, logger)
+    }
+
+    /// Logs at the level `debug`.
+    #[pyo3(signature = (data, logger = None))]
+    fn debug(&self, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
+        self.log_at(LogLevel::Debug, data, logger)
+    }
+
+    /// Logs at the level `info`.
+    #[pyo3(signature = (data, logger = None))]
+    fn info(&self, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
+        self.log_at(LogLevel::Info, data, logger)
+    }
+
+    /// Logs at the level `warning`.
+    #[pyo3(signature = (data, logger = None))]
+    fn warning(&self, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
+        self.log_at(LogLevel::Warning, data, logger)
+    }
+
+    /// Logs at the level `error`.
+    #[pyo3(signature = (data, logger = None))]
+    fn error(&self, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
+        self.log_at(LogLevel::Error, data, logger)
     }
 
     /// Asks the client's model to continue a conversation.

@@ -11,7 +11,7 @@ use pyo3::types::PyString;
 
 use crate::plain::{Parameters, Returns};
 use crate::settings::{read, wrong};
-use crate::target::{Lane, Target};
+use crate::target::{self, Lane, Target};
 
 /// The Python `Entry`.
 #[derive(FromPyObject)]
@@ -29,7 +29,10 @@ pub struct Entry {
     /// For a plain type of the return value: whether structured content has it as its member `result`.
     wraps: Option<bool>,
     lower: Py<PyAny>,
-    is_looked_at: bool,
+    is_layered: bool,
+    /// Identifies the mounted server that has the entry; `None` for the server itself.
+    owner: Option<usize>,
+    failed: Option<Py<PyAny>>,
 }
 
 /// The definition of one entry, as clients see it.
@@ -39,6 +42,8 @@ pub enum Listed {
     Template(Resource),
     Prompt(Prompt),
     Completion,
+    /// All lists of the server, which pass through middleware.
+    Lists,
 }
 
 impl Entry {
@@ -69,6 +74,7 @@ impl Entry {
                 Listed::Template(resource.into())
             }
             "prompt" => Listed::Prompt(read::<PromptDefinition>(&self.json)?.into()),
+            "lists" => Listed::Lists,
             _ => Listed::Completion,
         };
         let target = Target {
@@ -83,7 +89,9 @@ impl Entry {
             plain,
             returns,
             lower: self.lower,
-            is_looked_at: self.is_looked_at,
+            is_layered: self.is_layered,
+            owner: self.owner,
+            failed: self.failed,
             is_native: false,
             straight: None,
             slow: AtomicBool::new(true),
@@ -104,6 +112,7 @@ impl Listed {
                 registry.offer_completion();
                 Operation::Complete
             }
+            Self::Lists => target::LISTS,
         })
     }
 }

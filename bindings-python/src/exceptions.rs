@@ -76,6 +76,15 @@ pub fn round_over(py: Python<'_>) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
+/// Makes a `ProtocolError` of that kind.
+///
+/// # Errors
+/// Any error of the interpreter.
+pub fn protocol_error(py: Python<'_>, kind: &str, text: &str) -> PyResult<PyErr> {
+    let error = errors(py)?.protocol_error.bind(py).call1((kind, text))?;
+    Ok(PyErr::from_value(error))
+}
+
 /// The exceptions that handlers raise on purpose.
 pub struct Errors {
     pub tool_error: Py<PyAny>,

@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 
+use crate::failures;
+
 /// Settles a future, unless it is done: its task may have been cancelled meanwhile.
 pub fn settle(
     py: Python<'_>,
@@ -18,13 +20,13 @@ pub fn settle(
     Ok(())
 }
 
-/// Calls a function of the program; prints any exception it raises.
+/// Calls a callback of a client; logs any exception it raises.
 pub fn tell<'py>(
     py: Python<'py>,
     function: Option<&Py<PyAny>>,
     arguments: impl pyo3::call::PyCallArgs<'py>,
 ) {
     if let Some(Err(error)) = function.map(|function| function.bind(py).call1(arguments)) {
-        error.display(py);
+        failures::of_client(py, error);
     }
 }

@@ -16,7 +16,7 @@ use mcpbolt::connection::{CallKey, ReplyTo};
 use mcpbolt::handler::Spawner;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyCFunction;
+use pyo3::types::{PyCFunction, PyDict};
 
 use crate::inbox::Inbox;
 use crate::kernel::KernelEvent;
@@ -24,6 +24,7 @@ use crate::outbox::Outbox;
 use crate::questions::Questions;
 use crate::served::Served;
 use crate::session::{Session, Work};
+use crate::worker::Duty;
 use crate::workers::Workers;
 
 /// An event for the event loop's thread.
@@ -43,6 +44,8 @@ pub enum Event {
     Initialized(Arc<Session>),
     /// The roots of a client have changed.
     RootsChanged(Arc<Session>),
+    /// A connection has ended, and all its calls: pass on the object that it kept.
+    Left(Py<PyAny>),
     /// Notify this object.
     Notified(Arc<dyn Notified>),
     /// No connection is left, and none will come.
@@ -73,7 +76,7 @@ impl Event {
 pub struct Hub {
     pub served: Arc<Served>,
     pub inbox: Inbox<Event>,
-    pub workers: Workers<Work>,
+    pub workers: Workers<Duty>,
     /// Runs jobs on the thread that drives the network, right after its current turn. Unset without such
     /// a thread.
     pub crew: OnceLock<Arc<dyn Spawner>>,
@@ -88,6 +91,8 @@ pub struct Hub {
     spawn: fn(&Arc<Self>) -> bool,
     /// The number of running tasks of the event loop.
     tasks: AtomicUsize,
+    /// The number of connections that keep an object.
+    keeping: AtomicUsize,
     over: AtomicBool,
     left: AtomicBool,
     /// Calls [`Self::flush`].
@@ -104,6 +109,8 @@ pub struct Hub {
 pub struct Interpreter {
     /// The value that the lifespan yielded.
     pub state: Py<PyAny>,
+    /// The values that the lifespans of mounted servers yielded, by [`Target::owner`](crate::target::Target::owner).
+    pub states: Py<PyDict>,
     /// The context variables that every call starts with.
     pub context: Py<PyAny>,
     /// `spawn(job, function, arguments)` starts a task.
@@ -112,6 +119,19 @@ pub struct Interpreter {
     pub call_soon: Option<Py<PyAny>>,
     /// Called on each thread that is about to run functions.
     pub greet: Option<Py<PyAny>>,
+    /// `leave(object)` takes the object that a connection kept until its end.
+    pub leave: Py<PyAny>,
+}
+
+impl Interpreter {
+    /// The value that the lifespan of a server yielded: see [`Target::owner`](crate::target::Target::owner).
+    pub fn state_of(&self, py: Python<'_>, owner: Option<usize>) -> PyResult<Py<PyAny>> {
+        let Some(owner) = owner else {
+            return Ok(self.state.clone_ref(py));
+        };
+        let state = self.states.bind(py).get_item(owner)?;
+        Ok(state.map_or_else(|| py.None(), Bound::unbind))
+    }
 }
 
 impl Hub {
@@ -133,6 +153,7 @@ impl Hub {
             questions: Questions::default(),
             interpreter,
             tasks: AtomicUsize::new(0),
+            keeping: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             left: AtomicBool::new(false),
             flush: PyOnceLock::new(),
@@ -207,6 +228,21 @@ impl Hub {
     /// Notes that a task has ended; returns whether it was the last one.
     pub fn task_ends(&self) -> bool {
         self.tasks.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Notes that a connection keeps an object.
+    pub fn keeps_one(&self) {
+        self.keeping.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that the object of a connection was passed on.
+    pub fn keeps_one_less(&self) {
+        self.keeping.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether connections keep objects.
+    pub fn keeps_some(&self) -> bool {
+        self.keeping.load(Ordering::Acquire) > 0
     }
 
     /// Whether tasks are running, which may outlive their connections.

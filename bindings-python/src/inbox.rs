@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::signal::Signal;
 
@@ -11,7 +11,7 @@ use crate::signal::Signal;
 pub struct Inbox<T> {
     /// `None` once the inbox is closed.
     queue: Mutex<Option<VecDeque<T>>>,
-    signal: Signal,
+    signal: Arc<Signal>,
 }
 
 impl<T> Inbox<T> {
@@ -19,7 +19,7 @@ impl<T> Inbox<T> {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             queue: Mutex::new(Some(VecDeque::new())),
-            signal: Signal::new()?,
+            signal: Arc::new(Signal::new()?),
         })
     }
 
@@ -28,7 +28,7 @@ impl<T> Inbox<T> {
     }
 
     /// The signal that the queue has entries.
-    pub fn signal(&self) -> &Signal {
+    pub fn signal(&self) -> &Arc<Signal> {
         &self.signal
     }
 

@@ -13,6 +13,7 @@ mod ask;
 mod asked;
 mod attached;
 mod audit;
+mod beside;
 mod blocks;
 mod bridge;
 mod call;
@@ -29,6 +30,7 @@ mod definition;
 mod engine;
 mod exceptions;
 mod exchange;
+mod failures;
 mod forked;
 mod future;
 mod hosted;
@@ -69,9 +71,9 @@ mod worker;
 mod workers;
 mod write;
 
-/// The native engine. Private to the package. It does not rely on the GIL: shared data is immutable or
-/// has its own lock.
-#[pyo3::pymodule(gil_used = false)]
+/// The native engine. Private to the package. Shared data is immutable or has its own lock, but no interpreter without
+/// the GIL has run its tests, so it asks for the GIL.
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::actions::{action_results, action_schemas, call_action};
@@ -82,7 +84,7 @@ mod _core {
     #[pymodule_export]
     use crate::catalog::Catalog;
     #[pymodule_export]
-    use crate::client::{Link, Wake};
+    use crate::client::Link;
     #[pymodule_export]
     use crate::client_skills::{get_skill, list_skills, read_directory, read_skill};
     #[pymodule_export]
@@ -122,6 +124,8 @@ mod _core {
     use crate::result_cache::{CachedCall, Results};
     #[pymodule_export]
     use crate::serving::{Counter, Serving};
+    #[pymodule_export]
+    use crate::signal::Wake;
     #[pymodule_export]
     use crate::stream::{Stream, listen};
     #[pymodule_export]

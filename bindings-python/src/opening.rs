@@ -23,7 +23,7 @@ use crate::exceptions::exception;
 use crate::inbox::Inbox;
 use crate::panics::{self, caught};
 use crate::settings::{read, wrong};
-use crate::signal::Signal;
+use crate::signal::{Signal, Wake};
 
 /// The words of the command in a `stdio:` address; `None` for any other address.
 #[pyfunction]
@@ -50,7 +50,7 @@ pub struct Connecting {
 type Ends = (Arc<Inbox<ClientEvent>>, Arc<Asked>, Callbacks);
 
 struct State {
-    signal: Signal,
+    signal: Arc<Signal>,
     outcome: Mutex<Option<io::Result<Client>>>,
 }
 
@@ -66,7 +66,7 @@ pub fn connect_to(setup: Setup, address: &str, options: &str) -> PyResult<Connec
         callbacks,
     } = setup.describe()?;
     let state = Arc::new(State {
-        signal: Signal::new()?,
+        signal: Arc::new(Signal::new()?),
         outcome: Mutex::default(),
     });
     let given_up = CancelToken::new();
@@ -99,9 +99,9 @@ pub fn connect_to(setup: Setup, address: &str, options: &str) -> PyResult<Connec
 
 #[pymethods]
 impl Connecting {
-    /// The descriptor that is readable when the attempt has succeeded or failed.
-    fn fileno(&self) -> i32 {
-        self.state.signal.fd()
+    /// The wakeup that is raised when the attempt has succeeded or failed.
+    fn wake(&self) -> Wake {
+        Wake(self.state.signal.clone())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -18,7 +18,7 @@ use crate::panics::Panicked;
 use crate::session::{Session, Work};
 use crate::target::Target;
 use crate::tool_answer::ToolAnswer;
-use crate::write;
+use crate::{failures, write};
 
 /// Puts the answer into the outbox, or into the MCP task that the call has become. Returns the bytes that
 /// wait in the outbox; 0 if nothing was put there.
@@ -67,7 +67,7 @@ pub fn answer(
         }),
         Err(error) => {
             let failure = Failure::protocol(py, &error, &uri).unwrap_or_else(|| {
-                let text = told(py, &error);
+                let text = told(py, work, &error);
                 let text = text.unwrap_or_else(|| "the handler failed unexpectedly".into());
                 Failure::of(ErrorKind::Internal, text)
             });
@@ -118,7 +118,7 @@ fn native(
         }
         Err(error) => {
             let failure = Failure::protocol(py, error, "").unwrap_or_else(|| {
-                error.display(py);
+                failures::of_call(py, work, error);
                 Failure::of(ErrorKind::Internal, "the handler failed unexpectedly")
             });
             refuse(work, outbox, &failure)
@@ -190,7 +190,7 @@ fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usi
             return settle(work, outbox, true, |out| result.write(out));
         }
     }
-    let text = told(py, error).unwrap_or_else(|| "the tool failed unexpectedly".into());
+    let text = told(py, work, error).unwrap_or_else(|| "the tool failed unexpectedly".into());
     settle(work, outbox, true, |out| write_text(out, &text, true))
 }
 
@@ -295,13 +295,12 @@ impl Failure {
     }
 }
 
-/// The text of an exception that the client may see. Any other exception is printed to stderr, with its
-/// traceback.
-fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
+/// The text of an exception that the client may see. Any other exception is logged.
+fn told(py: Python<'_>, work: &Work, error: &PyErr) -> Option<String> {
     let errors = errors(py).ok()?;
     if error.is_instance(py, errors.tool_error.bind(py)) {
         return Some(error.value(py).str().ok()?.to_string_lossy().into_owned());
     }
-    error.display(py);
+    failures::of_call(py, work, error);
     None
 }

@@ -13,6 +13,7 @@ use crate::engine::codec;
 use crate::future::tell;
 use crate::inbox::Inbox;
 use crate::settings::{read, wrong};
+use crate::signal::Wake;
 
 /// The most messages handled in one turn of the event loop.
 const DRAIN: usize = 256;
@@ -76,9 +77,9 @@ impl Relay {
         all.into_iter().try_for_each(|ear| visit.call(ear))
     }
 
-    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
-    fn fileno(&self) -> i32 {
-        self.inbox.signal().fd()
+    /// The wakeup that is raised when [`drain`](Self::drain) has something to do.
+    fn wake(&self) -> Wake {
+        Wake(self.inbox.signal().clone())
     }
 
     /// Passes what has come to the callbacks.

@@ -24,6 +24,9 @@ pub struct Served {
     /// The callbacks for clients that have finished the handshake, and for those with changed roots.
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
+    /// `failed(error, what, pending)` logs an exception that no client is told about, and calls the hooks of the
+    /// program. `what` has failed; `pending` is the call, if there is one.
+    pub failed: Py<PyAny>,
 }
 
 impl Served {
@@ -35,6 +38,7 @@ impl Served {
         }
         visit.call(&this.on_initialized)?;
         visit.call(&this.on_roots_changed)?;
+        visit.call(&this.failed)?;
         if let Some(kernel) = &this.kernel {
             kernel.visit(visit)?;
         }

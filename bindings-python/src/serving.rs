@@ -14,16 +14,16 @@ use crate::ask;
 use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::forked::Here;
-use crate::future::tell;
 use crate::hosted::Hosted;
 use crate::hub::{Ending, Event, Hub, Interpreter};
 use crate::job::Job;
 use crate::panics::{self, caught};
 use crate::session::{RunningTask, Session, Work};
 use crate::settings::{read, unusable, wrong};
+use crate::signal::Wake;
 use crate::target::Lane;
 use crate::termination::Termination;
-use crate::{call, cancellation, introduction, kernel_calls, outcome, worker};
+use crate::{call, cancellation, failures, introduction, kernel_calls, outcome, worker};
 
 /// The most events handled in one turn of the event loop.
 const DRAIN: usize = 256;
@@ -33,6 +33,9 @@ const GATHER: Duration = Duration::from_micros(200);
 const LAST: Duration = Duration::from_millis(60);
 /// How long the interpreter has to notice the end of a server on the network.
 const WEDGED: Duration = Duration::from_secs(1);
+/// How long the calls of connections that have ended may keep them, and how often that is looked at.
+const LEAVING: Duration = Duration::from_secs(1);
+const TURN: Duration = Duration::from_millis(1);
 /// How long idle workers have to end.
 const WORKERS_END: Duration = Duration::from_millis(50);
 
@@ -91,6 +94,8 @@ impl Serving {
                 let mut machine = io::Hosted::new(connection, Framing::Detect, host);
                 let ending = Ending(hub);
                 let report = stdio.run(&mut machine);
+                // What the connection kept comes before the end.
+                drop(machine);
                 drop(ending);
                 if own && report.map_or(true, |report| report.unanswered > 0) {
                     std::thread::sleep(LAST);
@@ -159,9 +164,9 @@ impl Serving {
         Counter(self.metrics.clone())
     }
 
-    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
-    fn fileno(&self) -> i32 {
-        self.hub.inbox.signal().fd()
+    /// The wakeup that is raised when [`drain`](Self::drain) has something to do.
+    fn wake(&self) -> Wake {
+        Wake(self.hub.inbox.signal().clone())
     }
 
     /// Handles the events for this thread. `False` when there are no connections any more.
@@ -177,7 +182,7 @@ impl Serving {
                         let settled = &self.hub.settled;
                         settled.put(&session, |replies| panic.answer(replies, &to));
                     }
-                    None => panic.exception(py).display(py),
+                    None => self.shown(py, Err(panic.exception(py))),
                 }
             }
             if gathered_since.elapsed() > GATHER {
@@ -196,11 +201,23 @@ impl Serving {
         self.hub.has_tasks()
     }
 
+    /// Whether connections keep objects that have not been passed on yet.
+    #[getter]
+    fn keeps_some(&self) -> bool {
+        self.hub.keeps_some()
+    }
+
     /// Serves on this thread, without an event loop, until there are no connections any more.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while self.drain(py)? {
             py.detach(|| self.hub.inbox.signal().wait());
             py.check_signals()?;
+        }
+        // The last call of a connection may let go of it a little after its answer.
+        let end = Instant::now() + LEAVING;
+        while self.hub.keeps_some() && Instant::now() < end {
+            py.detach(|| std::thread::sleep(TURN));
+            self.drain(py)?;
         }
         Ok(())
     }
@@ -226,15 +243,35 @@ impl Serving {
         panics::point("event");
         let served = &self.hub.served;
         match event {
-            Event::Call(work) => shown(py, start(py, work)),
-            Event::Asked(number) => shown(py, ask::settle(py, &self.hub, number)),
-            Event::Notified(object) => shown(py, object.notified(py)),
-            Event::Cancelled(session, key) => shown(py, session.cancel_task(py, &key)),
-            Event::Kernel(session, event) => shown(py, kernel_calls::tell(py, &session, event)),
-            Event::Progress(report, far) => tell(py, Some(&report), far),
-            Event::Initialized(session) => introduce(py, &session, &served.on_initialized),
-            Event::RootsChanged(session) => introduce(py, &session, &served.on_roots_changed),
+            Event::Call(work) => self.shown(py, start(py, work)),
+            Event::Asked(number) => self.shown(py, ask::settle(py, &self.hub, number)),
+            Event::Left(kept) => {
+                self.hub.keeps_one_less();
+                let leave = self.hub.interpreter.leave.bind(py);
+                self.shown(py, leave.call1((kept,)).map(drop));
+            }
+            Event::Notified(object) => self.shown(py, object.notified(py)),
+            Event::Cancelled(session, key) => self.shown(py, session.cancel_task(py, &key)),
+            Event::Kernel(session, event) => {
+                self.shown(py, kernel_calls::tell(py, &session, event));
+            }
+            Event::Progress(report, far) => {
+                self.shown(py, report.bind(py).call1(far).map(drop));
+            }
+            Event::Initialized(session) => {
+                self.shown(py, introduce(py, &session, &served.on_initialized));
+            }
+            Event::RootsChanged(session) => {
+                self.shown(py, introduce(py, &session, &served.on_roots_changed));
+            }
             Event::Ended => self.ended.store(true, Ordering::Release),
+        }
+    }
+
+    /// Logs an error instead of raising it, so that one failed event does not stop the others of its batch.
+    fn shown(&self, py: Python<'_>, outcome: PyResult<()>) {
+        if let Err(error) = outcome {
+            failures::report(py, &self.hub.served.failed, error, "a callback", None);
         }
     }
 }
@@ -312,18 +349,8 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
 }
 
 /// Calls a callback of the program with a client's `ClientInfo`.
-fn introduce(py: Python<'_>, session: &Session, hook: &Option<Py<PyAny>>) {
-    if hook.is_some() {
-        match introduction::of_connection(py, &session.handle) {
-            Ok(client) => tell(py, hook.as_ref(), (client,)),
-            Err(error) => error.display(py),
-        }
-    }
-}
-
-/// Prints an error instead of raising it, so that one failed call does not stop the others of its batch.
-pub fn shown(py: Python<'_>, outcome: PyResult<()>) {
-    if let Err(error) = outcome {
-        error.display(py);
-    }
+fn introduce(py: Python<'_>, session: &Session, hook: &Option<Py<PyAny>>) -> PyResult<()> {
+    let Some(hook) = hook else { return Ok(()) };
+    let client = introduction::of_connection(py, &session.handle)?;
+    hook.bind(py).call1((client,)).map(drop)
 }

@@ -1,7 +1,7 @@
 //! One connection of a server. It is small, since over HTTP each request may be one.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mcpbolt::connection::{Call, CallKey, Handle, StreamId};
@@ -11,9 +11,10 @@ use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{self, TaskCall};
 use pyo3::prelude::*;
 
-use crate::hub::Hub;
+use crate::hub::{Event, Hub};
 use crate::straight::Straight;
 use crate::target::Target;
+use crate::workers::{NOBODY, Tag};
 
 /// A call and the function for it.
 #[derive(Debug)]
@@ -64,6 +65,10 @@ pub struct Session {
     name: OnceLock<Box<str>>,
     /// The running tasks of the event loop, by call.
     tasks: Mutex<HashMap<CallKey, RunningTask>>,
+    /// The tag that the workers know the source of the requests by.
+    tag: AtomicU64,
+    /// The object for values that last as long as the connection and its calls.
+    kept: ObjectSlot,
 }
 
 /// A running task of the event loop.
@@ -135,6 +140,8 @@ impl Session {
             heads: Mutex::default(),
             name: OnceLock::new(),
             tasks: Mutex::default(),
+            tag: AtomicU64::new(NOBODY),
+            kept: ObjectSlot::default(),
         })
     }
 
@@ -151,6 +158,31 @@ impl Session {
                 None
             }
         }
+    }
+
+    /// The tag that the workers know the source of the requests by.
+    pub fn tag(&self) -> Tag {
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    pub fn set_tag(&self, tag: Tag) {
+        self.tag.store(tag, Ordering::Relaxed);
+    }
+
+    /// The object that lasts as long as the connection and its calls; `make` makes it.
+    pub fn kept<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = make.py();
+        if let Some(kept) = &*self.kept.lock() {
+            return Ok(kept.bind(py).clone());
+        }
+        let made = make.call0()?.unbind();
+        let mut slot = self.kept.lock();
+        // Another thread may have been first.
+        if slot.is_none() {
+            self.hub.keeps_one();
+        }
+        let kept = slot.get_or_insert(made);
+        Ok(kept.bind(py).clone())
     }
 
     fn heads(&self) -> MutexGuard<'_, HashMap<StreamId, Arc<Head>>> {
@@ -191,7 +223,9 @@ impl Session {
         heads.unwrap_or_else(PoisonError::into_inner).clear();
         let tasks = self.tasks.get_mut();
         let peer = self.peer.0.get_mut();
-        tasks.unwrap_or_else(PoisonError::into_inner).is_empty()
+        let kept = self.kept.0.get_mut();
+        kept.unwrap_or_else(PoisonError::into_inner).is_none()
+            && tasks.unwrap_or_else(PoisonError::into_inner).is_empty()
             && peer.unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
@@ -231,6 +265,15 @@ impl Session {
                 running.task.bind(py).call_method0("cancel").map(drop)
             }
             None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let kept = self.kept.0.get_mut();
+        if let Some(kept) = kept.unwrap_or_else(PoisonError::into_inner).take() {
+            self.hub.inbox.push(Event::Left(kept));
         }
     }
 }

@@ -13,6 +13,9 @@ use pyo3::types::PyString;
 use crate::plain::{Parameters, Returns};
 use crate::straight::Straight;
 
+/// The operation of all lists, if they pass through middleware.
+pub const LISTS: Operation = Operation::Own(1);
+
 /// Where a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -59,9 +62,12 @@ pub struct Target {
     pub returns: Option<Returns>,
     /// Converts the function's return value to a result.
     pub lower: Py<PyAny>,
-    /// Whether it is a tool wrapped in hooks, a cache or `Steps`, which takes a `Pending` instead of its
-    /// arguments.
-    pub is_looked_at: bool,
+    /// Whether the function has layers around it, so that it takes a `Pending` instead of its arguments.
+    pub is_layered: bool,
+    /// Identifies the mounted server that has the entry; `None` for the server itself.
+    pub owner: Option<usize>,
+    /// Called with the unexpected failures of the function: see [`Served::failed`](crate::served::Served::failed).
+    pub failed: Option<Py<PyAny>>,
     /// Whether it takes arguments and returns a result in JSON: see `Catalog.offer`.
     pub is_native: bool,
     /// For a native function, the way to carry out calls that need no validator.
@@ -80,6 +86,7 @@ impl Target {
         visit.call(&this.function)?;
         visit.call(&this.prepare)?;
         visit.call(&this.lower)?;
+        visit.call(&this.failed)?;
         let straight = this.straight.as_ref();
         straight.map_or(Ok(()), |straight| straight.visit(visit))
     }
@@ -103,7 +110,9 @@ impl Target {
             plain: None,
             returns: None,
             lower: py.None(),
-            is_looked_at: false,
+            is_layered: false,
+            owner: None,
+            failed: None,
             is_native: true,
             straight,
             slow: AtomicBool::new(true),
@@ -132,6 +141,7 @@ impl Targets {
 
     /// Removes the functions whose entries the registry no longer has.
     pub fn retain(&mut self, registry: &Registry) {
-        self.0.retain(|operation, _| registry.has(*operation));
+        self.0
+            .retain(|operation, _| *operation == LISTS || registry.has(*operation));
     }
 }

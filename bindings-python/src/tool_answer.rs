@@ -5,11 +5,11 @@ use std::sync::Arc;
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::json::string;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
 use crate::blocks::{append_text, fitted, write_text};
 use crate::target::Target;
-use crate::write;
+use crate::{read, write};
 
 /// A tool's return value.
 pub enum ToolAnswer<'py> {
@@ -218,6 +218,34 @@ pub struct Finished {
     /// Whether it is a success and is valid against the tool's output schema.
     #[pyo3(get)]
     pub is_good: bool,
+}
+
+#[pymethods]
+impl Finished {
+    /// The content blocks, the structured content, the `_meta`, and whether the tool failed.
+    pub fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Lowered {
+            content,
+            structured,
+            meta,
+            is_error,
+            ..
+        } = &*self.lowered;
+        let parsed = |json: &Option<String>| match json {
+            Some(json) => read::value(py, json),
+            None => Ok(py.None().into_bound(py)),
+        };
+        let is_error = PyBool::new(py, *is_error).to_owned().into_any();
+        PyTuple::new(
+            py,
+            [
+                parsed(content)?,
+                parsed(structured)?,
+                parsed(meta)?,
+                is_error,
+            ],
+        )
+    }
 }
 
 impl Finished {

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use crate::engine::codec;
 use crate::future::tell;
 use crate::inbox::Inbox;
+use crate::signal::Wake;
 
 /// The most messages handled in one turn of the event loop.
 const DRAIN: usize = 256;
@@ -108,9 +109,9 @@ impl Wire {
         all.into_iter().try_for_each(|ear| visit.call(ear))
     }
 
-    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
-    fn fileno(&self) -> i32 {
-        self.inbox.signal().fd()
+    /// The wakeup that is raised when [`drain`](Self::drain) has something to do.
+    fn wake(&self) -> Wake {
+        Wake(self.inbox.signal().clone())
     }
 
     /// Passes what has come to the callbacks.

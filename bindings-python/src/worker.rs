@@ -13,11 +13,21 @@ use mcpbolt::handler::Spawner;
 use pyo3::prelude::*;
 use rustix::thread::gettid;
 
+use crate::beside::Beside;
 use crate::hub::Hub;
 use crate::panics::{self, caught};
-use crate::serving::shown;
 use crate::session::Work;
-use crate::{attached, call, outcome};
+use crate::{attached, call, failures, outcome};
+
+/// Something for a worker thread to do.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of it is calls")]
+pub enum Duty {
+    /// A call of a plain function.
+    Call(Work),
+    /// A plain function that a task of the event loop waits for.
+    Beside(Beside),
+}
 
 /// A call that takes longer than this is slow.
 const SLOW: Duration = Duration::from_micros(50);
@@ -95,14 +105,22 @@ fn visit(hub: &Arc<Hub>) {
 }
 
 /// Carries out work until there is none.
-fn work_off(py: Python<'_>, hub: &Arc<Hub>, first: Work, more: impl Fn() -> Option<Work>) {
-    if let Some(greet) = &hub.interpreter.greet {
-        shown(py, greet.bind(py).call0().map(drop));
+fn work_off(py: Python<'_>, hub: &Arc<Hub>, first: Duty, more: impl Fn() -> Option<Duty>) {
+    if let Some(greet) = &hub.interpreter.greet
+        && let Err(error) = greet.bind(py).call0()
+    {
+        failures::report(py, &hub.served.failed, error, "greeting a thread", None);
     }
     let (mut next, mut gathered_since) = (Some(first), Instant::now());
-    while let Some(work) = next {
-        carry_out(py, hub, &work, &mut gathered_since);
-        drop(work);
+    while let Some(duty) = next {
+        match duty {
+            Duty::Call(work) => carry_out(py, hub, &work, &mut gathered_since),
+            Duty::Beside(call) => {
+                // It may take long; answers do not wait for it.
+                hub.hand_over(&hub.answered);
+                call.run(py);
+            }
+        }
         next = more();
     }
 }

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+import mcpbolt
 from mcpbolt import Context, _ask
 
 REPORT = Path(__file__).resolve().parents[1] / "API.txt"
 FOLDER = Path(__file__).resolve().parents[1] / "python" / "mcpbolt"
-MODULES = ("mcpbolt", "mcpbolt.engine", "mcpbolt.mcp")
+MODULES = ("mcpbolt", "mcpbolt.engine", "mcpbolt.mcp", "mcpbolt.testing")
 
 
 def source(home: str) -> ast.Module:
@@ -56,9 +57,16 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
 
 def bases(module: ModuleType, public: str) -> Iterator[ast.ClassDef]:
     """The private base classes of a public class, whose members it has too."""
-    for base in getattr(module, public).__mro__[1:]:
-        if base.__module__.startswith("mcpbolt.") and base.__name__ not in module.__all__:
+    mro = getattr(module, public).__mro__[1:]
+    # What a public base has, its own entry says.
+    known = {one for base in mro if is_public(base.__name__, module) for one in base.__mro__}
+    for base in mro:
+        if base not in known and base.__module__.startswith("mcpbolt.") and base.__name__ not in module.__all__:
             yield from (one for one in classes(base.__module__) if one.name == base.__name__)
+
+
+def is_public(name: str, module: ModuleType) -> bool:
+    return name in module.__all__ or name in mcpbolt.__all__
 
 
 def classes(home: str) -> Iterator[ast.ClassDef]:
@@ -74,7 +82,7 @@ def report() -> str:
             home = home_of(module, public)
             for node in source(home).body:
                 if isinstance(node, ast.ClassDef) and node.name == public:
-                    shown = [base for base in map(ast.unparse, node.bases) if base in module.__all__ or hasattr(builtins, base)]
+                    shown = [base for base in map(ast.unparse, node.bases) if is_public(base, module) or hasattr(builtins, base)]
                     lines.append(f"class {public}({', '.join(shown)}):" if shown else f"class {public}:")
                     all_members = [one for part in (node, *bases(module, public)) for one in members(part)]
                     lines += [f"    {member}" for member in all_members] or ["    ..."]

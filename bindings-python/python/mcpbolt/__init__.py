@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     )
     from ._ask import Asked as Asked
     from ._completion import CompletionRequest as CompletionRequest
+    from ._depends import Depends as Depends
+    from ._middleware import Call as Call, Middleware as Middleware, Next as Next
     from ._core import Context as Context, Results as Results
     from ._errors import (
         McpError as McpError,
@@ -104,6 +106,8 @@ _NAMES = {
     "_client": "Client",
     "_actions": "ActionAnswer BreakerPolicy RetryPolicy",
     "_ask": "Asked",
+    "_depends": "Depends",
+    "_middleware": "Call Middleware Next",
     "_completion": "CompletionRequest",
     "_questions": "Root Sampled SamplingRequest Elicited ElicitationRequest",
     "_results": (

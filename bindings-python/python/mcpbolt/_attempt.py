@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any
 
 from . import _core
-from ._signature import Function, is_coroutine_function
 from ._steps import Steps
 
 
 async def attempt(
-    run: Callable[..., Any],
+    run: Callable[..., Awaitable[Any]],
     pending: _core.Pending,
-    function: Function,
+    call: Callable[..., Awaitable[Any]],
+    is_async: bool,
     steps: str | None,
     asked: _core.CachedCall | None,
 ) -> _core.Finished:
@@ -24,24 +23,23 @@ async def attempt(
     taken = Steps()
     try:
         named = {steps: taken} if steps is not None else {}
-        finished = pending.finished(await run(function, **pending.taken(), **named))
+        finished = pending.finished(await call(run, pending, pending.taken() | named))
     except BaseException:
-        await _undo(taken, run, function)
+        await _undo(taken, run, pending, is_async)
         raise
     if not finished.is_good or pending.context.cancelled:
-        await _undo(taken, run, function)
+        await _undo(taken, run, pending, is_async)
     elif asked is not None:
         asked.keep(finished)
     return finished
 
 
-async def _undo(steps: Steps, run: Callable[..., Any], function: Function) -> None:
-    is_async = is_coroutine_function(function)
+async def _undo(steps: Steps, run: Callable[..., Awaitable[Any]], pending: _core.Pending, is_async: bool) -> None:
     for undo in steps.failed():
         # If one undo function fails, the others still run.
         try:
-            undone = undo() if is_async else await run(undo)
+            undone = undo() if is_async else await run(pending, undo, {})
             if is_async and isawaitable(undone):
                 await undone
-        except Exception:
-            sys.excepthook(*sys.exc_info())
+        except Exception as error:
+            pending.failed(error, "an undo function")

@@ -19,6 +19,7 @@ from ._interpreter import Interpreter
 from ._options import options as set_options
 from ._questions import Root
 from ._server import Profile, Server
+from ._wake import watch as watch_wake
 from ._watched import waiting, watch
 
 if TYPE_CHECKING:
@@ -252,9 +253,9 @@ async def _opened(loop: Loop, connecting: _core.Connecting) -> _core.Link:
         if not there.done():
             there.set_result(None)
 
-    loop.add_reader(connecting.fileno(), arrive)
+    forget = watch_wake(loop, connecting.wake(), arrive)
     try:
         await there
     finally:
-        loop.remove_reader(connecting.fileno())
+        forget()
     return connecting.link()

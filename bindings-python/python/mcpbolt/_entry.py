@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from ._content import Wire
@@ -11,6 +11,10 @@ from ._docstring import description
 from ._icon import Icon
 from ._options import options
 from ._signature import Function, Signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._layers import Rest
 
 Icons = Iterable["Icon | str | Wire"]
 TaskSupport = Literal["forbidden", "optional", "required"]
@@ -24,8 +28,19 @@ class Entry:
     is_plain = False
     wraps: bool | None = None
     lower: Function
-    is_looked_at = False
     kept: Results | None = None
+    steps: str | None = None
+    """The parameter for the steps of an atomic tool."""
+    is_layered = False
+    """Whether the function has layers around it, and takes the pending call."""
+    wrapped: Rest | None = None
+    """What the layers are around, if it is not the function."""
+    owner: int | None = None
+    """Identifies the mounted server that the entry is of."""
+    origin: str | None = None
+    """Names the mounted server that the entry is of, for errors."""
+    failed: Callable[..., object] | None = None
+    """Called with the unexpected failures of the function."""
 
     def __init__(
         self, kind: str, signature: Signature, *, name: str | None = None, text: str | None = None, inline: bool = False
@@ -41,6 +56,7 @@ class Entry:
         self.definition: Wire = {}
         self.parameters = [*signature.parameters]
         self.context = signature.context
+        self.dependencies = signature.dependencies
         if inline and signature.is_async:
             raise TypeError(f"{self.name}: a coroutine function cannot run inline")
         self.lane = "task" if signature.is_async else "inline" if inline else "worker"
@@ -52,6 +68,21 @@ class Entry:
         if meta:
             self.definition["_meta"] = meta
         return self.definition
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether the function needs more than its arguments, without any layers."""
+        return bool(self.dependencies) or self.kept is not None or self.steps is not None or self.wrapped is not None
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the function or one that makes a dependency is a coroutine function."""
+        return self.lane == "task" or any(one.is_async for one in self.dependencies.values())
+
+    @property
+    def key(self) -> str:
+        """The name or URI by which clients refer to the entry."""
+        return self.uri or self.name
 
     @property
     def json(self) -> str:

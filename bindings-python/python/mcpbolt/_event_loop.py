@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from asyncio import AbstractEventLoop, get_running_loop, isfuture, shield, to_thread
+from asyncio import AbstractEventLoop, get_running_loop, isfuture, shield, sleep, to_thread
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -88,8 +88,17 @@ def shielded(future: Future[_T]) -> Awaitable[_T]:
 async def at_last(future: Future[_T]) -> _T:
     """Waits for a future in a task that may be cancelled already. In a cancelled scope of trio or anyio every further
     await would be cancelled, so this one is shielded."""
-    with _shield():
+    with shield_of_task():
         return await shielded(future)
+
+
+async def pause(seconds: float) -> None:
+    """Sleeps."""
+    if not _is_trio():
+        return await sleep(seconds)
+    import trio
+
+    await trio.sleep(seconds)
 
 
 async def on_thread(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
@@ -101,7 +110,7 @@ async def on_thread(function: Callable[..., Any], /, *arguments: Any, **named: A
     return await trio.to_thread.run_sync(partial(function, *arguments, **named), abandon_on_cancel=True)
 
 
-def _shield() -> AbstractContextManager[object]:
+def shield_of_task() -> AbstractContextManager[object]:
     if _is_trio():
         import trio
 

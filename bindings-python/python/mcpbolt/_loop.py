@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from . import _core
 from ._carrier import Carriers
-from ._event_loop import at_last, event_loop, shielded
+from ._event_loop import at_last, event_loop, pause, shield_of_task, shielded
 from ._interpreter import Interpreter
+from ._wake import watch
 
 if TYPE_CHECKING:
     from ._event_loop import Future, Loop
@@ -56,11 +58,12 @@ Start = Callable[[Interpreter], _core.Serving]
 async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
     """Runs a server while the block runs; yields it and a future that is done when it has ended."""
     loop = event_loop()
-    async with lifespan(server) as state:
+    async with lifespan(server) as (state, states):
         ended: Future[None] = loop.create_future()
         calls = carriers(loop)
         greet = getattr(server, "greet", None)
-        serving = start(Interpreter(state, calls.spawn, loop.call_soon, greet))
+        sessions = Sessions(loop, server._settings.failed)
+        serving = start(Interpreter(state, states, calls.spawn, loop.call_soon, greet, sessions.leave))
 
         left = False
 
@@ -68,13 +71,13 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
             if not serving.drain() and not ended.done():
                 ended.set_result(None)
             if left and not serving.has_tasks:
-                loop.remove_reader(fd)
+                forget()
 
-        fd = serving.fileno()
-        loop.add_reader(fd, drain)
+        forget = watch(loop, serving.wake(), drain)
         try:
             yield serving, ended
         finally:
+            await sessions.over(serving)
             # MCP tasks go on after the block, and still get the client's answers and cancellations.
             left = True
             drain()
@@ -91,12 +94,51 @@ def carriers(loop: Loop) -> Carriers | Calls:
     return Calls()
 
 
-def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:
-    """The server's lifespan, or an empty context if it has none."""
-    if server._lifespan is None:
-        return nullcontext()
-    made: AbstractAsyncContextManager[Any] = server._lifespan(server)
-    return made
+@asynccontextmanager
+async def lifespan(server: Any) -> AsyncIterator[tuple[Any, dict[int, Any]]]:
+    """Enters the lifespans of a server and of those that it mounts, those first. Yields the value of its own, and those of
+    the mounted ones by their `id`."""
+    if not server._mounts:
+        async with server._lifespan(server) if server._lifespan is not None else nullcontext() as state:
+            yield state, {}
+        return
+    from ._mount import lifespans
+
+    async with AsyncExitStack() as stack:
+        states = {id(one): await stack.enter_async_context(one._lifespan(one)) for one in reversed(lifespans(server))}
+        yield states.get(id(server)), states
+
+
+class Sessions:
+    """Cleans up the values of the sessions of a running server."""
+
+    PATIENCE = 5.0
+    """Seconds that calls may hold a session after the server has ended."""
+
+    def __init__(self, loop: Loop, failed: Callable[..., object]) -> None:
+        self._loop = loop
+        self._failed = failed
+        self._closing = 0
+
+    def leave(self, session: Any) -> None:
+        """Cleans up the values of a session that has ended."""
+        self._closing += 1
+        self._loop.create_task(self._close(session))
+
+    async def _close(self, session: Any) -> None:
+        try:
+            await session.close()
+        except Exception as error:
+            self._failed(error, "the end of a session", None)
+        finally:
+            self._closing -= 1
+
+    async def over(self, serving: _core.Serving) -> None:
+        """Waits until all sessions are cleaned up."""
+        end = monotonic() + self.PATIENCE
+        with shield_of_task():
+            while (self._closing or serving.keeps_some) and monotonic() < end:
+                await pause(0.002)
 
 
 async def serve(server: Any, grace: float, own: bool, failed: asyncio.Future[None] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 from . import _core, _lower
@@ -10,14 +10,23 @@ from ._entry import Entry, Icons, TaskSupport
 from ._errors import Misuse
 from ._options import options
 from ._returned import Returned
-from ._signature import Function, Signature
+from ._signature import Function, Signature, is_coroutine_function, name_of
 from ._steps import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
+    from weakref import ref
 
+    from ._failures import OnError
+    from ._layers import Layer
+    from ._middleware import Middleware
+    from ._mount import Mount
     from ._settings import Settings
+    from ._skills import SkillFolder
+
+    _M = TypeVar("_M", bound=Middleware)
+    _E = TypeVar("_E", bound=OnError)
 
 _F = TypeVar("_F", bound=Function)
 
@@ -31,6 +40,9 @@ class Offer:
         self._list_changes = list_changes
         self._subscriptions = subscriptions
         self._entries: list[Entry] = []
+        self._completion: Entry | None = None
+        self._mounts: list[Mount] = []
+        self._mounted_in: list[ref[Mount]] = []
         self._made: list[_core.Catalog] = []
         self._is_stale = True
 
@@ -134,11 +146,7 @@ class Offer:
                 atomic=steps is not None,
                 cache_ttl=kept and kept.ttl,
             )
-            entry.kept = kept
-            if self._settings.approval or self._settings.sanitise or kept or steps:
-                from ._approval import look
-
-                look(entry, self._settings, steps)
+            entry.kept, entry.steps = kept, steps
             self._add(entry)
             return function
 
@@ -241,8 +249,7 @@ class Offer:
             Misuse: The server was made with `list_changes=True` and has been served already, so that
                 its capabilities cannot change.
         """
-        if self._list_changes and self._made:
-            raise Misuse("clients were told what the server can do: add the completion before the first connects")
+        self._must_not_run("the completion")
         signature = Signature(function)
         entry = Entry("completion", signature)
         if len(signature.parameters) != 1:
@@ -255,9 +262,67 @@ class Offer:
 
         entry.prepare = prepare
         entry.lower = _lower.completions
-        self._settings.completion = entry
-        self._is_stale = True
+        entry.failed = self._settings.failed
+        self._completion = entry
+        self._grow_stale()
         return function
+
+    def middleware(self, function: _M, /) -> _M:
+        """Adds a middleware: a coroutine function around each call, read, prompt, completion and list of this server,
+        and of the servers that it mounts.
+
+        It is called with the `Call` and with `next`, which carries on and returns the reply as a value: a `ToolResult`;
+        a list of `ResourceContents`; a list of `Message`; completions, as a list of text; or the `Tool`, `Resource`,
+        `ResourceTemplate` or `Prompt` objects of a page of a list. The middleware returns that, changed or not, or
+        answers without `next`, or raises, as the function may. What the function raises, `next` raises.
+
+        The first middleware added is the outermost. Arguments are checked before it, and cleaned by `sanitise`;
+        `approval` follows it, then the result cache, `Depends` and `Steps`. A call with middleware is a task of the
+        event loop, and a plain function runs on a worker thread beside it. What the engine answers by itself does not
+        pass: the handshake, pings, subscriptions, skills, tasks, and requests that it refuses. In a mounted server
+        middleware sees no lists.
+
+        Raises:
+            Misuse: The server was made with `list_changes=True` and has been served already.
+            TypeError: It is not a coroutine function.
+        """
+        if not is_coroutine_function(function):
+            raise TypeError(f"{name_of(function)}: a middleware is a coroutine function: async def f(call, next)")
+        self._must_not_run("the middleware")
+        self._settings.middleware.append(function)
+        self._grow_stale()
+        return function
+
+    def on_error(self, function: _E, /) -> _E:
+        """Adds a function that is called with each exception that no client is told about, and with the `Call`, or `None`
+        if it was not raised by one. It is called where the exception was raised, after the exception was logged to
+        `mcpbolt.server.NAME`. `ToolError`, `ProtocolError` and the like are answers, and do not count.
+
+        Raises:
+            TypeError: It is a coroutine function.
+        """
+        if is_coroutine_function(function):
+            raise TypeError(f"{name_of(function)}: an on_error hook is a plain function; it may start a task")
+        self._settings.failed.hooks.append(function)
+        return function
+
+    def mount(self, prefix: str, server: Offer) -> None:
+        """Offers all that another server offers, now and later. Tools and prompts get names with the prefix, `PREFIX_NAME`;
+        resources and templates get the prefix as the first segment of their URI, `memo://PREFIX/path`. An empty prefix
+        changes nothing. Skills are within a folder of that name.
+
+        The other server's middleware, hooks, completion, lifespan and `on_error` count for what it offers; its
+        settings do not, such as its instructions and its limits.
+
+        Raises:
+            ValueError: A name or URI is taken, the prefix is not a name, one server is within the other, or the other one
+                has a policy, which would not count.
+            Misuse: This server was made with `list_changes=True`, has been served already, and the other one has a
+                lifespan, middleware or a completion, which came too late.
+        """
+        from ._mount import mount
+
+        mount(self, prefix, server)
 
     def add_skills(self, folder: str | PathLike[str]) -> None:
         """Adds the skill in a folder, or all skills below it. A skill is a folder with a `SKILL.md`.
@@ -270,8 +335,31 @@ class Offer:
         from ._skills import skills
 
         for skill in skills(folder):
-            self._change(lambda catalog: catalog.add_skill(skill))
+            self._add_skill(skill)
             self._settings.skills.append(skill)
+
+    def _add_skill(self, skill: SkillFolder) -> None:
+        self._change(lambda catalog: catalog.add_skill(skill))
+        for mount in self._outer():
+            mount.outer._add_skill(mount.skill(skill))
+
+    def _must_not_run(self, what: str) -> None:
+        if self._list_changes and self._made:
+            raise Misuse(f"clients were told what the server can do: add {what} before the first connects")
+        for mount in self._outer():
+            mount.outer._must_not_run(what)
+
+    def _outer(self) -> Iterator[Mount]:
+        """Where this server is mounted."""
+        self._mounted_in = [reference for reference in self._mounted_in if reference() is not None]
+        for reference in self._mounted_in:
+            if (mount := reference()) is not None:
+                yield mount
+
+    def _grow_stale(self) -> None:
+        self._is_stale = True
+        for mount in self._outer():
+            mount.outer._grow_stale()
 
     def _change(self, change: Callable[[_core.Catalog], object]) -> None:
         """Changes the catalog in use if `list_changes` was announced; otherwise has the next server build a new one."""
@@ -281,18 +369,49 @@ class Offer:
             self._is_stale = True
 
     def _add(self, entry: Entry) -> None:
-        self._change(lambda catalog: catalog.add(entry))
+        entry.failed = self._settings.failed
+        if self._mounts or self._mounted_in:
+            from ._mount import check_free
+
+            check_free(self, entry)
+        self._added(entry, [])
         self._entries.append(entry)
 
-    def _remove(self, kind: str, name: str) -> None:
-        def is_it(entry: Entry) -> bool:
-            return entry.kind == kind and name == (entry.uri or entry.name)
+    def _added(self, entry: Entry, inner: list[Layer]) -> None:
+        """Shows a new entry to clients, here and where this server is mounted. `inner` are its layers so far."""
+        around = self._around(entry) + inner
+        self._change(lambda catalog: catalog.add(_layered(entry, around)))
+        for mount in self._outer():
+            mount.outer._added(mount.renamed(entry), mount.entered(entry, around))
 
-        kept = [entry for entry in self._entries if not is_it(entry)]
+    def _around(self, entry: Entry) -> list[Layer]:
+        """The layers of this server around an entry."""
+        settings = self._settings
+        if not (settings.middleware or settings.approval or settings.sanitise):
+            return []
+        from ._layers import layers
+
+        return layers(entry, settings)
+
+    def _offered(self) -> Iterator[tuple[Entry, list[Layer]]]:
+        """All that this server offers, that of mounted servers too, with the layers around it."""
+        for entry in self._entries:
+            yield entry, self._around(entry)
+        for mount in self._mounts:
+            for entry, inner in mount.offered():
+                yield entry, self._around(entry) + inner
+
+    def _remove(self, kind: str, name: str) -> None:
+        kept = [entry for entry in self._entries if entry.kind != kind or entry.key != name]
         if len(kept) == len(self._entries):
             raise LookupError(f"there is no {kind} {name!r}")
-        self._change(lambda catalog: catalog.remove(kind, name))
+        self._removed(kind, name)
         self._entries = kept
+
+    def _removed(self, kind: str, name: str) -> None:
+        self._change(lambda catalog: catalog.remove(kind, name))
+        for mount in self._outer():
+            mount.outer._removed(kind, mount.key(kind, name))
 
     def remove_tool(self, name: str) -> None:
         """Removes a tool; calls in progress are finished.
@@ -322,14 +441,55 @@ class Offer:
         """
         if not self._subscriptions:
             raise Misuse("clients cannot subscribe: make the server with subscriptions=True")
+        self._updated(uri)
+
+    def _updated(self, uri: str) -> None:
         for catalog in self._made:
             catalog.resource_updated(uri)
+        for mount in self._outer():
+            mount.outer._updated(mount.key("resource", uri))
 
     def _catalog(self) -> _core.Catalog:
         """The current catalog. All connections share it and its kept tasks, until it changes."""
         if self._is_stale and not (self._made and self._list_changes):
-            catalog = _core.Catalog(self._settings, self._entries)
+            catalog = _core.Catalog(self._served_settings(), self._served_entries())
             # Subscribers of an older catalog still get its update notifications.
             self._made = [*(made for made in self._made if made.in_use), catalog]
             self._is_stale = False
         return self._made[-1]
+
+    def _served_entries(self) -> list[Entry]:
+        entries = [_layered(entry, around) for entry, around in self._offered()]
+        if self._mounts:
+            from ._mount import completion
+
+            completes = completion(self)
+        else:
+            completes = self._completion and _layered(self._completion, self._around(self._completion))
+        if completes is not None:
+            entries.append(completes)
+        if self._settings.middleware:
+            from ._middleware import lists
+
+            entries.append(lists(self._settings.middleware))
+        return entries
+
+    def _served_settings(self) -> Settings:
+        if not self._mounts:
+            return self._settings
+        from ._mount import settings
+
+        return settings(self)
+
+    def _skills(self) -> Iterator[SkillFolder]:
+        yield from self._settings.skills
+        for mount in self._mounts:
+            yield from map(mount.skill, mount.server._skills())
+
+
+def _layered(entry: Entry, around: list[Layer]) -> Entry:
+    if not around and not entry.is_wrapped:
+        return entry
+    from ._layers import layered
+
+    return layered(entry, around)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from . import _core
+from ._failures import Failures
 from ._offer import Offer
 from ._settings import JwtAlgorithm, Policy, References, Settings, TaskLimits, jwt_keys
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ._asgi import AsgiApp
     from ._loop import ServedAddress
+    from ._middleware import Middleware
     from ._serve_options import ServeOptions
     from ._settings import Approve, Clean, Hook
 
@@ -75,6 +77,8 @@ class Server(Offer):
             `ValueError` when the server starts, unless `list_changes` is set.
         experimental: The capabilities declared as `experimental`: settings by name. `batch` lets clients of
             "extended" send several requests in one message.
+        middleware: Coroutine functions around each call, read, prompt, completion and list, the outermost first: see
+            `Server.middleware`.
         actions: Also answers requests of the action dialect, on the same addresses; each tool is an action. Off by
             default: such a request is then an error.
         strict: Whether arguments of tools must have the types of the parameters, as pydantic's strict mode checks JSON.
@@ -108,6 +112,7 @@ class Server(Offer):
         experimental: Mapping[str, Mapping[str, Any]] = {},
         actions: bool = False,
         strict: bool = False,
+        middleware: Sequence[Middleware] = (),
     ) -> None:
         super().__init__(
             Settings(
@@ -133,6 +138,7 @@ class Server(Offer):
                 sanitise=sanitise,
                 experimental=experimental,
                 actions=actions,
+                failed=Failures(name),
             ),
             list_changes,
             subscriptions,
@@ -141,6 +147,8 @@ class Server(Offer):
         self.name = name
         self.version = version
         self._lifespan = lifespan
+        for one in middleware:
+            self.middleware(one)
 
     def replace_jwt_keys(self, keys: Mapping[str, tuple[JwtAlgorithm, str]]) -> None:
         """Replaces the keys of `Policy(jwt=…)`, from the next token on: algorithm and key by `kid`.
@@ -189,7 +197,7 @@ class Server(Offer):
 
         catalog = self._catalog()
         with interrupts_left_to_the_engine():
-            if catalog.needs_loop or self._lifespan is not None:
+            if catalog.needs_loop or self._has_lifespan():
                 import asyncio
 
                 from ._loop import serve
@@ -203,6 +211,13 @@ class Server(Offer):
                     serving.wait()
                 finally:
                     serving.close()
+
+    def _has_lifespan(self) -> bool:
+        if not self._mounts:
+            return self._lifespan is not None
+        from ._mount import lifespans
+
+        return bool(lifespans(self))
 
     async def serve(
         self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import to_json
+from ._failures import Failures
 from ._options import Options, options
 
 if TYPE_CHECKING:
     from ._core import Context
-    from ._entry import Entry
+    from ._middleware import Middleware
     from ._results import ClientInfo
     from ._skills import SkillFolder
 
@@ -224,15 +225,22 @@ class Settings:
         on_initialized: Hook | None = None,
         on_roots_changed: Hook | None = None,
         kernel: object = None,
+        failed: Failures | None = None,
         **settings: Any,
     ) -> None:
         self.json = to_json(options(policy=policy and policy.wire, **settings))
         self.audit = policy and policy.audit
         self.approval = approval
         self.sanitise = sanitise
-        self.looked_at = [*approval, *sanitise]
+        self.middleware: list[Middleware] = []
+        self.failed = failed or Failures("mcp")
+        self.has_policy = policy is not None
         self.on_initialized = on_initialized
         self.on_roots_changed = on_roots_changed
         self.kernel = kernel
-        self.completion: Entry | None = None
         self.skills: list[SkillFolder] = []
+
+    @property
+    def hooked(self) -> list[str]:
+        """The tools that have hooks, which must exist."""
+        return [*self.approval, *self.sanitise]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import modules
 from typing import Any
 
 from . import _core, _plain
@@ -11,6 +12,7 @@ from ._hints import bare, hints_of, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._depends import Dependency
     from ._types import Adapter
 
 Function = Callable[..., Any]
@@ -25,9 +27,10 @@ _ASSERTIONS = frozenset(
 
 
 class Signature:
-    """A function's parameters (without the context), its hints, and whether it is a coroutine function."""
+    """A function's parameters (without the context and what `Depends` supplies), its hints, and whether it is a
+    coroutine function."""
 
-    __slots__ = ("function", "parameters", "hints", "context", "is_async", "_home")
+    __slots__ = ("function", "parameters", "hints", "context", "dependencies", "is_async", "_home")
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -36,6 +39,14 @@ class Signature:
         self._home = getattr(home, "func", home)
         self.hints: dict[str, Any] = hints_of(self._home)
         self.context = self.takes(_core.Context)
+        # Without `Depends` there is no need to look for it.
+        depends = modules.get("mcpbolt._depends")
+        self.dependencies: dict[str, Dependency] = depends.taken(self) if depends is not None else {}
+
+    @staticmethod
+    def has_default(default: object) -> bool:
+        """Whether the value of a parameter in `parameters` is a default."""
+        return default is not _NONE
 
     def takes(self, kind: type) -> str | None:
         """Removes the parameter with that class in its hint, which is not an argument, and returns its name."""
@@ -50,7 +61,7 @@ class Signature:
             for note in bare(self.hints.get(name))[1]:
                 if wrong := sorted(_ASSERTIONS.intersection(note if isinstance(note, dict) else ())):
                     told = "is not checked when it stands in a dict; use pydantic.Field"
-                    raise TypeError(f"parameter {name!r} of {_name(self.function)}: {wrong[0]!r} {told}")
+                    raise TypeError(f"parameter {name!r} of {name_of(self.function)}: {wrong[0]!r} {told}")
         return Arguments(self, title, of_parameters(self._home), strict)
 
     def takes_only_text(self) -> bool:
@@ -79,7 +90,7 @@ class Arguments:
             try:
                 schema = schema_of(self._adapter)
             except UNSUPPORTED as error:
-                raise TypeError(f"{_name(signature.function)}: {getattr(error, 'message', error)}") from error
+                raise TypeError(f"{name_of(signature.function)}: {getattr(error, 'message', error)}") from error
         self.schema = schema
         # As members of the schema, not as fields of pydantic, which keeps the description of a recursive class for others.
         for name, shown in schema["properties"].items():
@@ -104,7 +115,7 @@ class Arguments:
                 for one in signature(function).parameters.values()
                 if one.name in own.parameters
             ]
-            self._made = arguments(_name(function), parameters)
+            self._made = arguments(name_of(function), parameters)
         return self._made
 
     def prepare(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +135,8 @@ class Arguments:
         return [(name, one.get("title"), one.get("description"), name in required) for name, one in shown]
 
 
-def _name(function: Function) -> str:
+def name_of(function: Function) -> str:
+    """The name of a function, for errors."""
     return getattr(function, "__qualname__", repr(function))
 
 
@@ -137,7 +149,7 @@ def _parameters(function: Function) -> tuple[dict[str, Any], bool]:
     if code is None or hasattr(plain, "__wrapped__"):
         return _inspected(function)
     if code.co_flags & _VARIADIC or code.co_posonlyargcount:
-        raise TypeError(f"{_name(function)}: every parameter must have a name that a caller can give")
+        raise TypeError(f"{name_of(function)}: every parameter must have a name that a caller can give")
     count = code.co_argcount
     names = code.co_varnames[: count + code.co_kwonlyargcount]
     parameters = dict.fromkeys(names, _NONE)
@@ -155,7 +167,7 @@ def _inspected(function: Function) -> tuple[dict[str, Any], bool]:
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise TypeError(f"{_name(function)}: every parameter must have a name that a caller can give")
+            raise TypeError(f"{name_of(function)}: every parameter must have a name that a caller can give")
     empty = inspect.Parameter.empty
     made = {parameter.name: _NONE if parameter.default is empty else parameter.default for parameter in parameters}
     return made, is_coroutine_function(function)

@@ -1,6 +1,6 @@
 """Watches a client's link from an event loop.
 
-The loop holds only the link's wakeup descriptor, not the link. An unreferenced client is therefore garbage collected,
+The loop holds only the link's wakeup, not the link. An unreferenced client is therefore garbage collected,
 which closes its connection. A client with an awaited answer is kept alive until the answer comes.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
 from . import _core
+from ._wake import watch as watch_wake
 
 if TYPE_CHECKING:
     from ._event_loop import Future, Loop
@@ -43,9 +44,6 @@ def watch(loop: Loop, link: _core.Link) -> Callable[[], object]:
         if link is not None:
             link.drain()
 
-    def forget() -> None:
-        loop.remove_reader(wake.fileno())
-
     def forget_soon() -> None:
         # The collector runs on any thread. The descriptor stays open until the loop has forgotten it.
         try:
@@ -53,7 +51,7 @@ def watch(loop: Loop, link: _core.Link) -> Callable[[], object]:
         except RuntimeError:
             pass  # The loop is closed.
 
-    loop.add_reader(wake.fileno(), drain)
+    forget = watch_wake(loop, wake, drain)
     end = finalize(link, forget_soon)
     end.atexit = False
 

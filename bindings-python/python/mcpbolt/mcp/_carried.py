@@ -17,6 +17,7 @@ from starlette.requests import Request
 
 from .. import _core
 from .._errors import McpError, PeerError
+from .._failures import Failures
 from .._settings import Settings
 from ._streams import Closing, Incoming
 
@@ -188,6 +189,7 @@ class Carried:
     """
 
     _lifespan = None
+    _mounts = ()
     takes_pings = False
 
     def __init__(
@@ -200,7 +202,8 @@ class Carried:
         self.link = Link(self)
         self._opened = opened
         self.scope_of = scope_of or (lambda request: None)
-        self._made = _core.Catalog(Settings(name=name, version="0", kernel=self), [])
+        self._settings = Settings(name=name, version="0", kernel=self, failed=Failures(name))
+        self._made = _core.Catalog(self._settings, [])
 
     def _catalog(self) -> _core.Catalog:
         return self._made

@@ -17,6 +17,7 @@ from mcp.shared.message import SessionMessage
 
 from .. import _core
 from .._event_loop import asyncio_loop
+from .._wake import watch
 from ._streams import Closing, Incoming
 
 Item = SessionMessage | Exception
@@ -135,12 +136,11 @@ async def stdio_client(
     command = [server.command, *server.args]
     env = {**get_default_environment(), **(server.env or {})}
     wire = _core.Wire(command, None if server.cwd is None else fspath(server.cwd), list(env.items()), reading)
-    descriptor = wire.fileno()
-    loop.add_reader(descriptor, wire.drain)
+    forget = watch(loop, wire.wake(), wire.drain)
     try:
         yield reading, Writing(wire, reading)
     finally:
         wire.close()
         with anyio.CancelScope(shield=True):
             await reading.ended
-        loop.remove_reader(descriptor)
+        forget()

@@ -16,6 +16,7 @@ from mcp.shared.message import ClientMessageMetadata, ResumptionTokenUpdateCallb
 from .. import _core
 from .._auth import ApiKey, Basic, Bearer, ConnectOptions, connect_options
 from .._event_loop import asyncio_loop
+from .._wake import watch
 from ._client import Reading, encoded
 from ._streams import Closing
 
@@ -155,12 +156,11 @@ async def streamable_http_client(
     reading = HttpReading()
     wire = connect_options(headers or {}, auth, connect_timeout, root_certificates, certificate, options)
     relay = _core.Relay(url, _core.to_json(wire), max_sse_event_size, terminate_on_close, reading)
-    descriptor = relay.fileno()
-    loop.add_reader(descriptor, relay.drain)
+    forget = watch(loop, relay.wake(), relay.drain)
     try:
         yield reading, HttpWriting(relay, reading)
     finally:
         relay.close()
         with anyio.CancelScope(shield=True):
             await reading.ended
-        loop.remove_reader(descriptor)
+        forget()

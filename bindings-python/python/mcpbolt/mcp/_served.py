@@ -10,6 +10,7 @@ from anyio.lowlevel import current_token
 
 from .. import _core
 from .._event_loop import asyncio_loop
+from .._failures import Failures
 from .._settings import Settings
 from . import _private as private
 
@@ -33,6 +34,7 @@ class Served:
     """
 
     has_contexts = False
+    _mounts = ()
 
     def __init__(
         self, known: Known, kind: str, *, is_accelerated: bool, options: InitializationOptions | None = None
@@ -48,13 +50,14 @@ class Served:
         self.name = lowlevel.name
         transport = TransportContext(kind=kind, can_send_request=True)
         self.kernel = Kernel(lowlevel, options or known.options(kind), transport, known.takes_pings)
-        settings = Settings(
+        self._settings = Settings(
             name=self.name,
             version=lowlevel.version,
             implementation=lowlevel.server_info_stamp,
             kernel=self.kernel,
+            failed=Failures(self.name),
         )
-        self._made = _core.Catalog(settings, [])
+        self._made = _core.Catalog(self._settings, [])
 
     def _catalog(self) -> _core.Catalog:
         return self._made

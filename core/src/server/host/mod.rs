@@ -308,7 +308,6 @@ impl<E: Executor + ?Sized> ServerHost<E> {
                 return answer.error(refusal.kind(), &refusal.to_string(), refusal.data());
             }
         }
-        let lists = || registry.lists(request.revision);
         match request.method {
             Some(Method::CallTool) if registry.has_tools() => self.call_tool(request, answer),
             #[cfg(feature = "skills")]
@@ -330,21 +329,8 @@ impl<E: Executor + ?Sized> ServerHost<E> {
             Some(Method::GetPrompt) if registry.has_prompts() => {
                 self.operate(lookup::prompt(&registry, &request), request, answer)
             }
-            Some(method @ Method::ListTools) if registry.has_tools() => {
-                let meta = registry.list_meta(method);
-                list(&request, answer, &lists().tools, meta)
-            }
-            Some(method @ Method::ListResources) if registry.has_resources() => {
-                let meta = registry.list_meta(method);
-                list(&request, answer, &lists().resources, meta)
-            }
-            Some(method @ Method::ListResourceTemplates) if registry.has_resources() => {
-                let meta = registry.list_meta(method);
-                list(&request, answer, &lists().templates, meta)
-            }
-            Some(method @ Method::ListPrompts) if registry.has_prompts() => {
-                let meta = registry.list_meta(method);
-                list(&request, answer, &lists().prompts, meta)
+            Some(method) if let Some(pages) = registry.pages(method, request.revision) => {
+                list(&request, answer, pages, registry.list_meta(method))
             }
             Some(method @ (Method::Subscribe | Method::Unsubscribe)) if registry.subscribes() => {
                 self.subscribe(method, &request, answer)

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use super::capabilities::Offered;
-use super::pages::{Lists, Pages, Paging};
+use super::pages::{Lists, Pages, Paging, page};
 use super::{Registry, actions, lints};
 use crate::connection::Config;
 use crate::mcp::{Method, Revision, Side, extension};
@@ -156,6 +156,38 @@ impl Registry {
                 }),
             })
         })
+    }
+
+    /// Returns whether this server answers `method` with a list.
+    pub fn has_list(&self, method: Method) -> bool {
+        match method {
+            Method::ListTools => self.has_tools(),
+            Method::ListResources | Method::ListResourceTemplates => self.has_resources(),
+            Method::ListPrompts => self.has_prompts(),
+            _ => false,
+        }
+    }
+
+    /// The pages of the list that `method` asks for; `None` if this server has no such list.
+    pub(in crate::server) fn pages(&self, method: Method, revision: Revision) -> Option<&Pages> {
+        let lists = self.has_list(method).then(|| self.lists(revision))?;
+        match method {
+            Method::ListTools => Some(&lists.tools),
+            Method::ListResources => Some(&lists.resources),
+            Method::ListResourceTemplates => Some(&lists.templates),
+            _ => Some(&lists.prompts),
+        }
+    }
+
+    /// Returns a page of the list that `method` asks for, as the members of its result: JSON without braces.
+    /// `cursor` is the raw member of the request. `None` if there is no such list or no such page.
+    pub fn list_page(
+        &self,
+        method: Method,
+        revision: Revision,
+        cursor: Option<&str>,
+    ) -> Option<&str> {
+        page(self.pages(method, revision)?, cursor)
     }
 
     /// The `mcp.get_schema` pages: the schemas of all actions (R-ACT-12).
