@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -58,7 +58,8 @@ Start = Callable[[Interpreter], _core.Serving]
 async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
     """Runs a server while the block runs; yields it and a future that is done when it has ended."""
     loop = event_loop()
-    async with lifespan(server) as (state, states):
+    async with lifespan(server) as entered:
+        state, states = entered if server._mounts else (entered, {})
         ended: Future[None] = loop.create_future()
         calls = carriers(loop)
         greet = getattr(server, "greet", None)
@@ -94,14 +95,20 @@ def carriers(loop: Loop) -> Carriers | Calls:
     return Calls()
 
 
+def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:
+    """The lifespan of a server, or an empty context if it has none. With mounted servers it yields two values: its state, and
+    those of the mounted ones by their `id`."""
+    if server._mounts:
+        return _lifespans(server)
+    if server._lifespan is None:
+        return nullcontext()
+    made: AbstractAsyncContextManager[Any] = server._lifespan(server)
+    return made
+
+
 @asynccontextmanager
-async def lifespan(server: Any) -> AsyncIterator[tuple[Any, dict[int, Any]]]:
-    """Enters the lifespans of a server and of those that it mounts, those first. Yields the value of its own, and those of
-    the mounted ones by their `id`."""
-    if not server._mounts:
-        async with server._lifespan(server) if server._lifespan is not None else nullcontext() as state:
-            yield state, {}
-        return
+async def _lifespans(server: Any) -> AsyncIterator[tuple[Any, dict[int, Any]]]:
+    """Enters the lifespans of a server and of those that it mounts, those first."""
     from ._mount import lifespans
 
     async with AsyncExitStack() as stack:
@@ -135,6 +142,8 @@ class Sessions:
 
     async def over(self, serving: _core.Serving) -> None:
         """Waits until all sessions are cleaned up."""
+        if not (self._closing or serving.keeps_some):
+            return  # without waiting, which a run of trio that has ended does not allow
         end = monotonic() + self.PATIENCE
         with shield_of_task():
             while (self._closing or serving.keeps_some) and monotonic() < end:
