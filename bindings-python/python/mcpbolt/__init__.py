@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ._ask import Asked as Asked
     from ._completion import CompletionRequest as CompletionRequest
     from ._depends import Depends as Depends
-    from ._middleware import Call as Call, Middleware as Middleware, Next as Next
+    from ._call import Call as Call, Middleware as Middleware, Next as Next
     from ._core import Context as Context, Results as Results
     from ._errors import (
         McpError as McpError,
@@ -107,7 +107,7 @@ _NAMES = {
     "_actions": "ActionAnswer BreakerPolicy RetryPolicy",
     "_ask": "Asked",
     "_depends": "Depends",
-    "_middleware": "Call Middleware Next",
+    "_call": "Call Middleware Next",
     "_completion": "CompletionRequest",
     "_questions": "Root Sampled SamplingRequest Elicited ElicitationRequest",
     "_results": (

@@ -11,7 +11,7 @@ from threading import Event, Lock
 from typing import Any, Literal
 
 from . import _core
-from ._layers import Run, calling, here
+from ._lanes import Run, calling, here
 from ._signature import Function, Signature, name_of
 
 Scope = Literal["call", "session"]

@@ -14,7 +14,7 @@ from ._signature import Function, Signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._layers import Rest
+    from ._lanes import Rest
 
 Icons = Iterable["Icon | str | Wire"]
 TaskSupport = Literal["forbidden", "optional", "required"]

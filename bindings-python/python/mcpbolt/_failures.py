@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._core import Pending
-    from ._middleware import Call
+    from ._call import Call
 
     OnError = Callable[[BaseException, "Call | None"], object]
 
@@ -52,6 +52,6 @@ def within(inner: Any, outer: Failures) -> Callable[..., None]:
 def _call(pending: Pending | None) -> Call | None:
     if pending is None:
         return None
-    from ._middleware import Call
+    from ._call import Call
 
     return Call._of(pending)

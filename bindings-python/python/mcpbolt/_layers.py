@@ -9,27 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import _core
 from ._entry import Entry
 from ._errors import ToolError
+from ._lanes import Around, Layer, Rest, Run, beside, calling, here
 from ._settings import Settings
 from ._signature import Function, is_coroutine_function
-
-Run = Callable[..., Awaitable[Any]]
-"""`run(pending, function, named, *arguments)` calls a plain function where it belongs: on this worker thread, or on
-another one beside the event loop."""
-Rest = Callable[[Run, _core.Pending], Coroutine[Any, Any, Any]]
-Around = Callable[[Run, _core.Pending, Rest], Coroutine[Any, Any, Any]]
-
-
-class Layer(NamedTuple):
-    """Something around a function: `around(run, pending, rest)`."""
-
-    around: Around
-    is_async: bool
-
 
 def layers(entry: Entry, settings: Settings) -> list[Layer]:
     """The layers that a server puts around one of its entries, or around one of a server that it mounts: first the
@@ -73,17 +60,6 @@ def _within(layer: Layer, rest: Rest) -> Rest:
         return around(run, pending, rest)
 
     return run_within
-
-
-def calling(function: Function) -> Callable[..., Awaitable[Any]]:
-    """`call(run, pending, named, *arguments)` for a function, plain or not."""
-    if not is_coroutine_function(function):
-        return lambda run, pending, named, *arguments: run(pending, function, named, *arguments)
-
-    async def awaited(_run: Run, _pending: _core.Pending, named: dict[str, Any], *arguments: Any) -> Any:
-        return await function(*arguments, **named)
-
-    return awaited
 
 
 def call_of(entry: Entry) -> Callable[..., Awaitable[Any]]:
@@ -167,21 +143,3 @@ def _on_worker(rest: Rest) -> Function:
         raise AssertionError("a plain function does not wait")
 
     return called
-
-
-async def here(_pending: _core.Pending, function: Function, named: dict[str, Any], /, *arguments: Any) -> Any:
-    """Calls a plain function on this worker thread, where nothing is awaited."""
-    return function(*arguments, **named)
-
-
-async def beside(pending: _core.Pending, function: Function, named: dict[str, Any], /, *arguments: Any) -> Any:
-    """Calls a plain function on a worker thread, so that it does not block the event loop. A cancelled task does not
-    wait for it."""
-    from contextvars import copy_context
-    from functools import partial
-
-    from ._event_loop import event_loop
-
-    future = event_loop().create_future()
-    pending.beside(partial(function, *arguments) if arguments else function, named, copy_context(), future)
-    return await future

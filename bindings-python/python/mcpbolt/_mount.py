@@ -11,7 +11,8 @@ from . import _core, _lower
 from ._entry import Entry
 from ._errors import Misuse
 from ._failures import within
-from ._layers import Layer, Rest, Run, call_of, layered, layers_around
+from ._lanes import Layer, Rest, Run
+from ._layers import call_of, layered, layers_around
 from ._offer import Offer
 from ._settings import Settings
 from ._signature import Signature

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from ._failures import OnError
-    from ._layers import Layer
-    from ._middleware import Middleware
+    from ._call import Middleware
+    from ._lanes import Layer
     from ._mount import Mount
     from ._settings import Settings
     from ._skills import SkillFolder

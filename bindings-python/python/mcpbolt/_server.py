@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._asgi import AsgiApp
     from ._loop import ServedAddress
-    from ._middleware import Middleware
+    from ._call import Middleware
     from ._serve_options import ServeOptions
     from ._settings import Approve, Clean, Hook
 

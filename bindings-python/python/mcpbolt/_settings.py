@@ -11,7 +11,7 @@ from ._options import Options, options
 
 if TYPE_CHECKING:
     from ._core import Context
-    from ._middleware import Middleware
+    from ._call import Middleware
     from ._results import ClientInfo
     from ._skills import SkillFolder
 

@@ -12,7 +12,6 @@ from ._hints import bare, hints_of, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._depends import Dependency
     from ._types import Adapter
 
 Function = Callable[..., Any]
@@ -41,7 +40,7 @@ class Signature:
         self.context = self.takes(_core.Context)
         # Without `Depends` there is no need to look for it.
         depends = modules.get("mcpbolt._depends")
-        self.dependencies: dict[str, Dependency] = depends.taken(self) if depends is not None else {}
+        self.dependencies: dict[str, Any] = depends.taken(self) if depends is not None else {}
 
     @staticmethod
     def has_default(default: object) -> bool:

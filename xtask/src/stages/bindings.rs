@@ -118,6 +118,34 @@ fn test_python(how: Build, log: &mut Log) -> Result<()> {
     ))
 }
 
+/// The tests of the package, with event loops that are woken by threads instead of descriptors, as on other systems.
+pub fn portable(log: &mut Log) -> Result<()> {
+    let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
+    let mut test = in_package(&venv, &["-m", "pytest", "-q", "-rfEsp", "tests"]);
+    log.run(test.env("MCPBOLT_PORTABLE_WAKEUPS", "1"))
+}
+
+/// The tests of the package that need neither the SDK nor FastMCP, with the other interpreters of this machine.
+pub fn interpreters(log: &mut Log) -> Result<()> {
+    let run = &mut |command| log.run(command);
+    let folder = python::unpacked(Build::Checked, Wheel::Abi3, run)?;
+    let requirements = repo::root().join("bindings-python/requirements-interpreters.txt");
+    for (version, interpreter) in python::others() {
+        let venv = Venv::open_with(&format!("on-{version}"), &interpreter, &requirements, run)?;
+        let mut test = in_package(&venv, &["-m", "pytest", "-q", "-rfE", "tests"]);
+        run(test.env("PYTHONPATH", &folder))?;
+    }
+    Ok(())
+}
+
+/// Returns that an interpreter is missing, if it is.
+pub fn other_interpreters() -> Option<String> {
+    let found = python::others();
+    let missing = python::OTHERS.iter().filter(|version| !found.iter().any(|(own, _)| own == *version));
+    let missing: Vec<_> = missing.map(|version| format!("python{version}")).collect();
+    (!missing.is_empty()).then(|| format!("no {} in PATH or in ~/.pyenv", missing.join(", ")))
+}
+
 /// Tests the support of other packages' servers and clients with their previous releases, and with an
 /// unknown release, under which they must be left unchanged.
 pub fn versions(log: &mut Log) -> Result<()> {
