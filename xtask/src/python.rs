@@ -29,13 +29,22 @@ impl Venv {
     /// The environment `.cache/python/NAME` with the packages of a requirements file, made when
     /// it is missing or the file has changed.
     pub fn open(name: &str, requirements: &Path, run: Run<'_>) -> Result<Self> {
+        Self::open_with(name, &repo::interpreter(), requirements, run)
+    }
+
+    /// The same with an interpreter of its own.
+    pub fn open_with(
+        name: &str,
+        interpreter: &str,
+        requirements: &Path,
+        run: Run<'_>,
+    ) -> Result<Self> {
         let venv = Self {
             folder: repo::cache().join("python").join(name),
         };
         let text = std::fs::read_to_string(requirements)
             .with_context(|| format!("reading {}", requirements.display()))?;
-        let interpreter = repo::interpreter();
-        let version = repo::output(command(&interpreter, ["--version"]))
+        let version = repo::output(command(interpreter, ["--version"]))
             .context("python3 is needed (or PYTHON=…)")?;
         let stamp = Stamp::new(&format!("python-{name}"), format!("{version}{text}"));
         if stamp.is_current() && venv.python().exists() {
@@ -45,13 +54,13 @@ impl Venv {
             std::fs::remove_dir_all(&venv.folder)?;
         }
         // Some systems ship Python without the modules that create an environment with pip.
-        if repo::output(command(&interpreter, ["-c", "import venv, ensurepip"])).is_err() {
+        if repo::output(command(interpreter, ["-c", "import venv, ensurepip"])).is_err() {
             bail!(
                 "{interpreter} ({}) has no venv or no ensurepip: install them (Debian, Ubuntu: apt install python3-venv) or name another interpreter with PYTHON=…",
                 version.trim()
             );
         }
-        let mut make = command(&interpreter, ["-m", "venv"]);
+        let mut make = command(interpreter, ["-m", "venv"]);
         make.arg(&venv.folder);
         run(make)?;
         let mut install = venv.pip(["install", "--quiet", "--requirement"]);
@@ -74,6 +83,33 @@ impl Venv {
         pip.args(args);
         pip
     }
+}
+
+/// The versions of Python, besides that of the other tests, that the package is tested with.
+pub const OTHERS: [&str; 3] = ["3.10", "3.12", "3.13"];
+
+/// Those of them that are on this machine, in PATH or in pyenv's folder, each with its interpreter.
+pub fn others() -> Vec<(&'static str, String)> {
+    let pyenv = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
+    let installed = pyenv.and_then(|folder| std::fs::read_dir(folder).ok());
+    let installed: Vec<_> = installed.into_iter().flatten().flatten().collect();
+    let found = OTHERS.iter().filter_map(|version| {
+        let program = format!("python{version}");
+        if repo::has(&program) {
+            return Some((*version, program));
+        }
+        let is_one = |name: &str| {
+            name.strip_prefix(version)
+                .is_some_and(|it| it.starts_with('.'))
+        };
+        let mut own = installed.iter();
+        let own = own.find(|entry| entry.file_name().to_str().is_some_and(is_one))?;
+        Some((
+            *version,
+            own.path().join("bin/python").display().to_string(),
+        ))
+    });
+    found.collect()
 }
 
 /// The interpreters that a wheel supports.

@@ -246,6 +246,18 @@ pub fn deep() -> Vec<Deep> {
             bindings::published,
         ),
         deep(
+            "python-wakeups",
+            "the Python package on event loops that watch no descriptors, as on other systems",
+            nothing,
+            bindings::portable,
+        ),
+        deep(
+            "python-versions",
+            "the Python package with other interpreters: 3.10, 3.12 and 3.13",
+            bindings::other_interpreters,
+            bindings::interpreters,
+        ),
+        deep(
             "other-node",
             "the tests that depend on Node itself, with another release of it",
             nothing,

@@ -179,7 +179,7 @@ impl Registry {
         }
     }
 
-    /// Returns a page of the list that `method` asks for, as the members of its result: JSON without braces.
+    /// Returns a page of the list that `method` asks for, as the members of its result but `_meta`: JSON without braces.
     /// `cursor` is the raw member of the request. `None` if there is no such list or no such page.
     pub fn list_page(
         &self,
