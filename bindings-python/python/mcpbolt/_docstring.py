@@ -25,6 +25,9 @@ def of_parameters(function: Any) -> dict[str, str]:
     lines = [line.strip().lower() for line in (text or "").splitlines()]
     if not text or not any(line in _TITLES or line.startswith(_FIELDS) for line in lines):
         return {}
-    from docstring_parser import parse
+    from docstring_parser import ParseError, parse
 
-    return {one.arg_name: one.description for one in parse(text).params if one.description}
+    try:
+        return {one.arg_name: one.description for one in parse(text).params if one.description}
+    except ParseError:
+        return {}

@@ -12,6 +12,7 @@ import fastmcp
 import fastmcp.client
 import fastmcp.tools
 import fastmcp.tools.base
+import fastmcp.utilities.docstring_parsing as docstrings
 import mcp_types
 from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.tools.base import ToolResult
@@ -20,6 +21,7 @@ from pydantic import TypeAdapter
 
 import mcpbolt
 from mcpbolt._content import parse
+from mcpbolt._docstring import of_parameters
 from mcpbolt._hints import hints_of
 
 _BLOCKS: TypeAdapter[Any] = TypeAdapter(list[mcp_types.ContentBlock])
@@ -229,6 +231,15 @@ class FaceClient:
         return result
 
 
+_parsed = docstrings.parse_docstring
+
+
+def parse_docstring(function: Any) -> docstrings.ParsedDocstring:
+    """The description is FastMCP's: this package shows all of the docstring."""
+    return docstrings.ParsedDocstring(_parsed(function).description, of_parameters(function))
+
+
+docstrings.parse_docstring = parse_docstring
 for module in (fastmcp, fastmcp.client):
     module.Client = FaceClient  # type: ignore[attr-defined]
 fastmcp.FastMCP = FaceServer  # type: ignore[attr-defined,misc]

@@ -24,6 +24,7 @@ FILES = [
     "tools/tool/test_results.py",
     "tools/tool/test_tool.py",
     "tools/test_tool_future_annotations.py",
+    "utilities/test_docstring_parsing.py",
     "server/test_input_validation.py",
     "server/providers/local_provider_tools/test_output_schema.py",
     "server/providers/local_provider_tools/test_parameters.py",
@@ -45,7 +46,7 @@ def sources() -> Path:
     """The sources of the installed release of FastMCP."""
     name = f"fastmcp-{version('fastmcp')}"
     folder = CACHE / name
-    if not folder.exists():
+    if not all((folder / "tests" / one).exists() for one in FILES):
         with tempfile.TemporaryDirectory() as there:
             pip("download", "--no-deps", "--no-binary", ":all:", "--dest", there, name.replace("-", "==", 1))
             with tarfile.open(Path(there) / f"{name}.tar.gz") as archive:
