@@ -64,6 +64,7 @@ pub use self::results::{CallToolResult, GetPromptResult, PromptMessage};
 pub use self::skills::{SkillFile, SkillFiles, SkillInfo};
 pub use self::tasks::{Started, Task, TaskInfo};
 pub use self::tool_hints::{ToolHints, Trust};
+#[cfg(all(feature = "server", feature = "stdio"))]
 pub(crate) use self::typed::read as read_value;
 pub use self::typed::{CallError, TypedCall};
 pub use crate::sync::block_on;

@@ -15,6 +15,7 @@ pub struct Extensions {
 }
 
 impl Extensions {
+    #[cfg(feature = "server")]
     pub(crate) const NONE: Self = Self {
         own: Vec::new(),
         #[cfg(feature = "http")]
