@@ -14,6 +14,7 @@ import anyio.lowlevel
 import pytest
 from fastmcp import FastMCP
 from fastmcp.server.low_level import FastMCPServerMiddleware
+from fastmcp.server.server import StateValue
 from mcp.server.mcpserver import MCPServer
 from mcp.server.request_state import RequestStateBoundary
 from mcp.server.runner import ServerRunner
@@ -128,6 +129,19 @@ def routes(server: Any) -> int:
     return len(private.routes(server))
 
 
+async def stored() -> Any:
+    server: Any = FastMCP("state")
+    private.spare_store(server)
+    store = server._state_store
+    assert isinstance(store, private.UnusedStore)
+    before = await store.get(key="k")
+    await store.put(key="k", value=StateValue(value={"a": 1}))
+    assert not isinstance(server._state_store, private.UnusedStore)
+    both = [await one.get(key="k") for one in (store, server._state_store)]
+    assert both[0] == both[1]
+    return before, both[0].value
+
+
 def telemetry() -> Any:
     import opentelemetry.trace as trace
 
@@ -176,6 +190,7 @@ CHECKS: dict[str, Callable[[], Any]] = {
     "body_error": bodies,
     "wrapped": lambda: private.wrapped(lambda: 3)() == 3,
     "normalized": lambda: normalized() is not None,
+    "spare_store": lambda: asyncio.run(stored()) == (None, {"a": 1}),
     "set_token": lambda: asyncio.run(hops()) == "here",
 }
 FUNCTIONS = [name for name, value in vars(private).items() if inspect.isfunction(value)]

@@ -21,6 +21,7 @@ class Published:
         without: Tools that are not called, each with the reason.
         with_: Further packages that it needs.
         varies: Tools whose answers contain the time or the like; only their shape is compared.
+        serves_itself: Why it serves by itself under `mcpbolt exec`, if it does.
         is_listed_only: Whether no tool is called: each needs something that is not there.
     """
 
@@ -32,6 +33,7 @@ class Published:
     without: Mapping[str, str] = field(default_factory=dict)
     with_: tuple[str, ...] = ()
     varies: tuple[str, ...] = ()
+    serves_itself: str = ""
     is_listed_only: bool = False
 
     @property
@@ -105,7 +107,7 @@ SERVERS = [
         known={"query": "select 1 as a, 'b' as b"},
         with_=("mcp==1.30.0",),
     ),
-    Published("web-forager==4.0.0", ["web-forager", "serve"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}),
+    Published("web-forager==4.0.0", ["web-forager", "serve"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}, with_=("lxml_html_clean==0.4.5",)),
     Published(
         "awslabs-aws-documentation-mcp-server==1.2.3",
         ["awslabs.aws-documentation-mcp-server"],
@@ -141,7 +143,7 @@ SERVERS = [
     ),
     Published("mcp-yahoo-finance==0.2.0", ["mcp-yahoo-finance"], known={"symbol": "ABC"}),
     Published("code-review-graph==2.3.9", ["code-review-graph", "serve"], texts, {"repo_root": "."}),
-    Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": "."}),
+    Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": "."}, serves_itself="the program has streams of its own"),
     Published("awslabs-aws-pricing-mcp-server==1.1.1", ["awslabs.aws-pricing-mcp-server"], environment={"AWS_REGION": "us-east-1"}, is_listed_only=True),
 ]
 

@@ -221,6 +221,38 @@ def normalized(result: Any) -> Any:
     return _normalize_call_tool_result(result)
 
 
+class UnusedStore:
+    """The state of sessions while there is none. The store of FastMCP, which takes a quarter of a second to import, is
+    made when something is written; FastMCP reads the state in each of its lists."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._store: Any = None
+
+    async def get(self, *args: Any, **named: Any) -> Any:
+        """Finds nothing."""
+        if self._store is None and "default" not in named:
+            return None
+        return await self._made().get(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made(), name)
+
+    def _made(self) -> Any:
+        if self._store is None:
+            if self._server._FastMCP__state_store is self:
+                self._server._FastMCP__state_store = None
+            self._store = self._server._state_store
+        return self._store
+
+
+def spare_store(server: Any) -> None:
+    """Has a `FastMCP` make the store of its sessions' state when it is needed, if the program brings none."""
+    own = vars(server)
+    if own.get("_state_storage", server) is None and own.get("_FastMCP__state_store", server) is None:
+        server._FastMCP__state_store = UnusedStore(server)
+
+
 # anyio.
 
 

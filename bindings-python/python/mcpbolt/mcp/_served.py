@@ -82,6 +82,7 @@ class Served:
     async def begun(self, state: Any) -> AsyncIterator[None]:
         """Has the kernel and the engine answer while the block runs."""
         self.kernel.begin(state)
+        private.spare_store(self.known.server)
         self._token = current_token()
         natives = None
         if self.is_accelerated:
