@@ -1,8 +1,8 @@
 //! Skills: folders of instructions for models, served as files at URIs. The rules that both sides
 //! apply.
 
+use hmac_sha256::Hash;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 /// The file that every skill has at its root.
 pub const MANIFEST: &str = "SKILL.md";
@@ -37,7 +37,7 @@ pub fn is_name(name: &str) -> bool {
 
 /// The digest of a file, in the form that skill entries use: `sha256:` and hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
+    let hash = Hash::hash(bytes);
     let hex: Vec<_> = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{}", hex.concat())
 }

@@ -12,9 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use hmac::{Hmac, KeyInit, Mac};
+use hmac_sha256::{HMAC, Hash};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::server::replay_guard::ReplayGuard;
 
@@ -69,19 +68,17 @@ impl StateSigner {
         self.close_until(context, &format!("{nonce}:{payload}"), end)
     }
 
-    fn mac(&self, context: &[u8], payload: &[u8]) -> Hmac<Sha256> {
-        // HMAC fills a short key up to its block with zeros.
-        let mut block = [0; 64];
-        block[..self.key.len()].copy_from_slice(&self.key);
-        Hmac::new(&block.into())
-            .chain_update(context)
-            .chain_update(payload)
+    fn mac(&self, context: &[u8], payload: &[u8]) -> HMAC {
+        let mut mac = HMAC::new(self.key);
+        mac.update(context);
+        mac.update(payload);
+        mac
     }
 
     fn close_until(&self, context: &[u8], payload: &str, end: u64) -> String {
         let payload = format!("{end}:{payload}");
         let mac = self.mac(context, payload.as_bytes()).finalize();
-        let mac = BASE64.encode(mac.into_bytes());
+        let mac = BASE64.encode(mac);
         format!("{}.{mac}", BASE64.encode(payload))
     }
 
@@ -90,7 +87,10 @@ impl StateSigner {
     pub(in crate::server) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
         let (payload, own) = sealed.split_once('.')?;
         let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
-        self.mac(context, &payload).verify_slice(&own).ok()?;
+        let claimed = own.as_slice().try_into().ok()?;
+        if !self.mac(context, &payload).finalize_verify(claimed) {
+            return None;
+        }
         let payload = String::from_utf8(payload).ok()?;
         let (end, payload) = payload.split_once(':')?;
         let end = end.parse::<u64>().ok().filter(|end| *end > now())?;
@@ -105,13 +105,13 @@ impl StateSigner {
 /// Computes a digest that identifies a request, so that its state fits no other request. The order
 /// of members, whitespace and escapes do not matter.
 pub(in crate::server) fn context_of(method: &str, params: &Value) -> [u8; 32] {
-    let mut hash = Sha256::new();
+    let mut hash = Hash::new();
     absorb(&mut hash, &Value::from(method));
     absorb(&mut hash, params);
-    hash.finalize().into()
+    hash.finalize()
 }
 
-fn absorb(hash: &mut Sha256, value: &Value) {
+fn absorb(hash: &mut Hash, value: &Value) {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();

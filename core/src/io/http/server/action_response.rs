@@ -1,9 +1,9 @@
 //! Responses to actions: their statuses and headers.
 
+use hmac_sha256::Hash;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::header::{IF_NONE_MATCH, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use sha2::{Digest, Sha256};
 
 use super::body::HttpBody;
 use super::headers::ACTION_VERSION;
@@ -101,7 +101,7 @@ fn schema_tag(answer: &str) -> Option<String> {
     let actions = reader::find(data, "actions").filter(|it| it.starts_with('{'))?;
     let own = reader::members(actions).next()?.1;
     reader::find(own, "params_schema")?;
-    let hash = Sha256::digest(data.as_bytes());
+    let hash = Hash::hash(data.as_bytes());
     let hex: String = hash
         .iter()
         .take(16)
