@@ -4,6 +4,7 @@
     reason = "a command line tool speaks on its standard output"
 )]
 
+mod api;
 mod attacks;
 mod bench;
 mod beside;
@@ -32,6 +33,7 @@ mod stages;
 mod tally;
 mod test;
 mod together;
+mod toolchain;
 
 use std::process::ExitCode;
 
@@ -56,6 +58,7 @@ enum Task {
     Conformance(conformance::Args),
     Requirements(requirements::Args),
     Schemas(schemas::Args),
+    Api(api::Args),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Conformance(args) => conformance::run(&args),
         Task::Requirements(args) => requirements::run(&args),
         Task::Schemas(args) => schemas::run(&args),
+        Task::Api(args) => api::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -8,8 +8,8 @@ mod package;
 mod readme;
 mod wheels;
 
-use crate::requirements;
 use crate::stage::{Deep, Stage};
+use crate::{api, requirements, toolchain};
 
 /// Stages of the second lane. They use cargo little and run long. They share the packages laid out in
 /// .cache and the programs of the README, so they run one after the other.
@@ -224,8 +224,14 @@ pub fn deep() -> Vec<Deep> {
         deep(
             "msrv",
             "the oldest Rust that Cargo.toml promises",
-            package::promised_toolchain,
+            toolchain::missing,
             package::msrv,
+        ),
+        deep(
+            "api",
+            "the public API of the crates is as listed (API.txt)",
+            toolchain::missing,
+            api::check,
         ),
         deep(
             "versions",

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::readme::block;
 use crate::log::Log;
 use crate::repo::{self, cargo, command};
+use crate::toolchain;
 
 /// Packs the crates, unpacks them, and builds the README's Rust programs against it as an empty
 /// project would.
@@ -95,40 +96,7 @@ fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
 
 /// Checks the workspace with the minimum supported toolchain.
 pub fn msrv(log: &mut Log) -> Result<()> {
-    let toolchain = format!("+{}", promised()?.context("rustup toolchain list")?);
-    let check = ["check", "--workspace", "--all-features"];
-    let mut command = command("cargo", [toolchain.as_str()].iter().chain(&check));
-    command
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env("CARGO_TARGET_DIR", repo::target().join("msrv"));
-    log.run(command)
-}
-
-/// Returns what is missing to use the minimum supported toolchain, if anything.
-pub fn promised_toolchain() -> Option<String> {
-    let version = repo::workspace_value("rust-version").unwrap_or_default();
-    let missing = format!("Rust {version} is not installed (rustup toolchain install {version})");
-    (!matches!(promised(), Ok(Some(_)))).then_some(missing)
-}
-
-/// rustup's name of the toolchain with the `rust-version` of Cargo.toml, if it is installed.
-fn promised() -> Result<Option<String>> {
-    let promised = repo::workspace_value("rust-version")?;
-    let installed = repo::output(command("rustup", ["toolchain", "list", "--verbose"]))?;
-    let found = installed.lines().find_map(|line| {
-        let name = line.split_whitespace().next()?;
-        let toolchain = format!("+{name}");
-        let version = repo::output(command("rustc", [&*toolchain, "--version"])).ok()?;
-        let is_promised = same_minor(version.split(' ').nth(1)?, &promised);
-        is_promised.then(|| name.to_owned())
-    });
-    Ok(found)
-}
-
-fn minor(version: &str) -> Option<u32> {
-    version.split('.').nth(1)?.parse().ok()
-}
-
-fn same_minor(a: &str, b: &str) -> bool {
-    minor(a).is_some() && minor(a) == minor(b)
+    log.run(toolchain::promised_cargo(
+        "check --workspace --all-features",
+    )?)
 }
