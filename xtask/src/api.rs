@@ -115,7 +115,8 @@ fn by_one_path(lines: &[String], root: &str) -> Vec<String> {
     for line in lines {
         let path = item(line, root);
         let types = ["struct ", "enum ", "trait ", "union "];
-        let kind = line.trim_start_matches("pub ");
+        let kind = line.rsplit_once("] ").map_or(&**line, |(_, rest)| rest);
+        let kind = kind.trim_start_matches("pub ");
         if types.iter().any(|word| kind.starts_with(word))
             && let Some((module, name)) = path.rsplit_once("::")
         {
@@ -267,15 +268,15 @@ mod tests {
         let lines = [
             "impl Clone for a_b::prelude::Thing",
             "pub fn a_b::prelude::Thing::f(&self) -> Vec<a_b::y::Thing>",
-            "pub struct a_b::prelude::Thing",
-            "pub struct a_b::x::Thing<T>",
+            "#[non_exhaustive] pub struct a_b::prelude::Thing",
+            "#[non_exhaustive] pub struct a_b::x::Thing<T>",
             "pub struct a_b::y::Thing",
         ];
         let expected = [
             "impl Clone for a_b::x::Thing",
             "pub fn a_b::x::Thing::f(&self) -> Vec<a_b::x::Thing>",
-            "pub struct a_b::prelude::Thing",
-            "pub struct a_b::x::Thing<T>",
+            "#[non_exhaustive] pub struct a_b::prelude::Thing",
+            "#[non_exhaustive] pub struct a_b::x::Thing<T>",
             "pub struct a_b::y::Thing",
         ];
         assert_eq!(by_one_path(&lines.map(str::to_owned), "a_b"), expected);
