@@ -1,10 +1,30 @@
-//! Keeps the interpreter's thread state for a thread of the engine.
+//! Keeps the interpreter's thread state for a thread of the engine, and tells sub-interpreters.
 //!
 //! A1: the interpreter counts the users of a thread state. The count is raised once and lowered once, on
 //! that thread, both times while it is attached.
+//! A2: an attached thread has an interpreter, whose state is valid meanwhile.
 
-use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE};
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi::{
+    PyGILState_Ensure, PyGILState_Release, PyGILState_STATE, PyInterpreterState_Get,
+    PyInterpreterState_GetID,
+};
 use pyo3::prelude::*;
+
+/// Refuses a sub-interpreter: its threads and objects would be taken for those of the main one. From 3.12 on the
+/// interpreter does so itself.
+///
+/// # Errors
+/// `ImportError`.
+pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
+    // SAFETY: A2, as the token says that this thread is attached.
+    match unsafe { PyInterpreterState_GetID(PyInterpreterState_Get()) } {
+        0 => Ok(()),
+        _ => Err(PyImportError::new_err(
+            "mcpbolt does not support subinterpreters; import it in the main interpreter",
+        )),
+    }
+}
 
 /// Runs a function attached to the interpreter. The thread state stays until the thread ends; a new one for
 /// each visit would cost a memory mapping and its pages each time.

@@ -141,6 +141,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::attached::check_interpreter(module.py())?;
         #[cfg(debug_assertions)]
         module.setattr(
             "_panic_at",

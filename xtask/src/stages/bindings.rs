@@ -127,34 +127,41 @@ pub fn portable(log: &mut Log) -> Result<()> {
 }
 
 /// The tests beside the SDK and FastMCP, which do not support all these interpreters, and those of tools.
-const BESIDE_OTHERS: [&str; 13] = [
+const BESIDE_OTHERS: [&str; 17] = [
     "test_asgi.py",
+    "test_exec.py",
+    "test_exec_http.py",
     "test_existing.py",
     "test_existing_http.py",
     "test_existing_parts.py",
     "test_existing_releases.py",
     "test_gate.py",
     "test_http.py",
+    "test_private.py",
     "test_published.py",
     "test_run.py",
     "test_sdk.py",
     "test_sdk_client.py",
     "test_sdk_http_client.py",
+    "test_types.py",
     "test_typing.py",
 ];
 
 /// The tests of the package that need neither the SDK nor FastMCP, with the other interpreters of this machine.
 pub fn interpreters(log: &mut Log) -> Result<()> {
     let run = &mut |command| log.run(command);
-    let folder = python::unpacked(Build::Checked, Wheel::Abi3, run)?;
+    let tools = python::tools(Build::Checked, run)?;
+    let wheel = python::wheel(&tools, Build::Checked, Wheel::Abi3, run)?;
     let requirements = repo::root().join("bindings-python/requirements-interpreters.txt");
     for (version, interpreter) in python::others() {
         let venv = Venv::open_with(&format!("on-{version}"), &interpreter, &requirements, run)?;
+        let mut install = venv.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
+        install.arg(&wheel);
+        run(install)?;
         let mut test = in_package(&venv, &["-m", "pytest", "-q", "-rfE", "tests"]);
         for name in BESIDE_OTHERS {
             test.arg(format!("--ignore=tests/{name}"));
         }
-        test.env("PYTHONPATH", &folder);
         run(test)?;
     }
     Ok(())
