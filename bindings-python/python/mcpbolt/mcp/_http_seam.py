@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from contextvars import Context, copy_context
-from itertools import count
 from typing import Any
 
 import anyio
@@ -23,36 +21,12 @@ from .. import _core
 from .._asgi import AsgiApp
 from .._serve_options import ServeOptions
 from . import _gate, _private as private, _said
+from ._http_requests import MARK, Requests, Scope
 
-Scope = MutableMapping[str, Any]
 GRACE = 1.0
 """Seconds that calls in flight have when the application ends."""
-MARK = b"x-mcpbolt-request"
-"""The header by which a request of the engine is known as one of the application. Those of clients are removed."""
 _SESSION, _VERSION = b"mcp-session-id", b"mcp-protocol-version"
 _HANDSHAKE = frozenset({b"2024-11-05", b"2025-03-26", b"2025-06-18", b"2025-11-25"})
-
-
-class Requests:
-    """The requests of an application that the engine answers now, with their contexts."""
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-        self._open: dict[bytes, tuple[Scope, Context]] = {}
-
-    def enter(self, scope: Scope) -> bytes:
-        mark = b"%d" % next(self._numbers)
-        self._open[mark] = scope, copy_context()
-        return mark
-
-    def leave(self, mark: bytes) -> None:
-        del self._open[mark]
-
-    def of(self, request: _core.KernelRequest) -> tuple[Scope, Context] | None:
-        """The application's request that brought this one."""
-        head = request.head()
-        marks = [value for name, value in head[2] if name == MARK] if head else []
-        return self._open.get(marks[0]) if marks else None
 
 
 class Joined:

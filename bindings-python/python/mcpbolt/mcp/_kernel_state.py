@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._http_seam import Requests
-
     from mcp.server.lowlevel import Server
     from mcp.shared.transport_context import TransportContext
+
+    from ._http_requests import Requests
 
 
 class KernelState:

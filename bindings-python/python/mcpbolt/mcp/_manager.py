@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 from . import _said
 
 if TYPE_CHECKING:
-    from ._http_seam import Joined, Scope
+    from ._http_requests import Scope
+    from ._http_seam import Joined
 
 _joined: WeakKeyDictionary[Any, Joined] = WeakKeyDictionary()
 
