@@ -81,3 +81,12 @@ def test_a_carried_server_says_the_same_as_by_itself(kind: str, tmp_path: Path) 
     assert end == own_end == 0
     differences = [(step, *pair) for step, *pair in zip([None, *STEPS, "last"], theirs, ours) if pair[0] != pair[1]]
     assert not differences, json.dumps(differences, indent=1)[:9000]
+
+
+def test_a_client_of_a_later_revision_is_refused_and_ends_the_server(tmp_path: Path) -> None:
+    ends = {}
+    for how in ("off", "on"):
+        command = [sys.executable, "-m", "mcpbolt", "exec", str(FILE), "highlevel"]
+        with Talk(command, tmp_path, {"MCPBOLT": how}, "2026-07-28") as talk:
+            ends[how] = talk.open()["error"]["code"], talk.end()
+    assert ends["off"] == ends["on"] == (-32602, 0)

@@ -40,8 +40,13 @@ def installed(server: Published) -> Path:
         done = subprocess.run([*pip, *packages], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-4000:]
         stamp.write_text(want)
+    # This package alone: beside it there may be others, which the server's environment must not have.
+    alone = CACHE / "alone"
+    alone.mkdir(exist_ok=True)
+    (alone / "mcpbolt").unlink(missing_ok=True)
+    (alone / "mcpbolt").symlink_to(Path(mcpbolt.__file__).parent)
     site = next(folder.glob("lib/python*/site-packages"))
-    (site / "mcpbolt.pth").write_text(f"{Path(mcpbolt.__file__).parents[1]}\n")
+    (site / "mcpbolt.pth").write_text(f"{alone}\n")
     return folder / "bin"
 
 

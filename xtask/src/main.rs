@@ -12,6 +12,7 @@ mod columns;
 mod conformance;
 mod demo;
 mod diagnostic;
+mod existing;
 mod flood;
 mod guarded;
 mod language;
@@ -56,6 +57,7 @@ enum Task {
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
     Conformance(conformance::Args),
+    Existing(existing::Args),
     Requirements(requirements::Args),
     Schemas(schemas::Args),
     Api(api::Args),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Existing(args) => existing::run(&args),
         Task::Requirements(args) => requirements::run(&args),
         Task::Schemas(args) => schemas::run(&args),
         Task::Api(args) => api::run(&args),

@@ -91,6 +91,8 @@ def carried_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
         with stray_output():
             async with _loop.running(carried, start) as (serving, ended):
                 _said.carried("stdio")
+                # A client that opens no connection of the handshake era ends, too.
+                ended.add_done_callback(lambda _: carried.link.closed())
                 try:
                     yield carried.link.reading, carried.link.writing
                 finally:
