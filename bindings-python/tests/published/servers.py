@@ -107,7 +107,13 @@ SERVERS = [
         known={"query": "select 1 as a, 'b' as b"},
         with_=("mcp==1.30.0",),
     ),
-    Published("web-forager==4.0.0", ["web-forager", "serve"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}, with_=("lxml_html_clean==0.4.6",)),
+    Published(
+        "web-forager==4.0.0",
+        ["web-forager", "serve"],
+        known={"url": "http://127.0.0.1:9/a", "allow_jina": False},
+        without={name: "tries search engines for minutes" for name in ("duckduckgo_search", "duckduckgo_news_search", "search")},
+        with_=("lxml_html_clean==0.4.6",),
+    ),
     Published(
         "awslabs-aws-documentation-mcp-server==1.2.3",
         ["awslabs.aws-documentation-mcp-server"],
