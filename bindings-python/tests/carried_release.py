@@ -3,7 +3,11 @@ with what the server says by itself."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import re
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +15,9 @@ from typing import Any
 
 import pytest
 from published.talk import Talk, masked
+from support import coroutine
 
+from mcpbolt import Client
 from mcpbolt.mcp import _gate
 
 FILE = Path(__file__).parent / "existing" / "former.py"
@@ -90,3 +96,39 @@ def test_a_client_of_a_later_revision_is_refused_and_ends_the_server(tmp_path: P
         with Talk(command, tmp_path, {"MCPBOLT": how}, "2026-07-28") as talk:
             ends[how] = talk.open()["error"]["code"], talk.end()
     assert ends["off"] == ends["on"] == (-32602, 0)
+
+
+@coroutine
+async def test_a_carried_server_answers_over_http_in_sessions(tmp_path: Path) -> None:
+    program = """
+import mcpbolt
+mcpbolt.install()
+import uvicorn
+from mcp.server.fastmcp import Context, FastMCP
+
+server = FastMCP("http", log_level="CRITICAL")
+
+@server.tool()
+async def who(ctx: Context) -> str:
+    await ctx.report_progress(1, 2)
+    return ctx.request_context.request.headers["x-who"]
+
+uvicorn.Server(uvicorn.Config(server.streamable_http_app(), port=0)).run()
+"""
+    (tmp_path / "program.py").write_text(program)
+    with (tmp_path / "stderr").open("wb") as log:
+        environment = {**os.environ, "MCPBOLT_REPORT": "1"}
+        process = subprocess.Popen([sys.executable, "program.py"], cwd=tmp_path, env=environment, stdout=log, stderr=log)
+    try:
+        while (port := re.search(r"http://127\.0\.0\.1:(\d+)", (tmp_path / "stderr").read_text())) is None:
+            assert process.poll() is None, (tmp_path / "stderr").read_text()
+            await asyncio.sleep(0.05)
+        for name in ("ada", "bob"):
+            seen: list[tuple[Any, ...]] = []
+            async with Client(f"http://127.0.0.1:{port[1]}/mcp", headers={"x-who": name}) as client:
+                assert (await client.call_tool("who", on_progress=lambda *far: seen.append(far))).text == name
+                assert len(seen) == 1
+        assert "http: the engine carries the messages" in (tmp_path / "stderr").read_text()
+    finally:
+        process.terminate()
+        process.wait(30)
