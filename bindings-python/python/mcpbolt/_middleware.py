@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core
 from ._call import LISTS, Call, Middleware, Reply
-from ._content import Message, ResourceContents, ToolResult, parse, parse_contents
+from ._content import Message, ResourceContents, Text, ToolResult, parse, parse_contents
 from ._entry import Entry
 from ._lanes import Layer, Rest, Run
 from ._layers import layered
@@ -29,7 +29,7 @@ def layer(entry: Entry, middleware: Middleware) -> Layer:
 def reply(entry: Entry, pending: _core.Pending, value: Any) -> Reply:
     """The reply that a function's return value stands for."""
     if entry.kind == "tool":
-        return _tool_result(pending, value)
+        return _tool_result(entry, pending, value)
     if entry.kind == "lists":
         return value
     if entry.kind == "completion":
@@ -40,9 +40,16 @@ def reply(entry: Entry, pending: _core.Pending, value: Any) -> Reply:
     return [parse_contents(one) for one in wire["contents"]]
 
 
-def _tool_result(pending: _core.Pending, value: Any) -> ToolResult:
+def _tool_result(entry: Entry, pending: _core.Pending, value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         return value
+    if type(value) is str:
+        # The most frequent value needs no conversion.
+        schema = entry.definition.get("outputSchema")
+        if schema is None:
+            return ToolResult([Text(value)])
+        if entry.wraps and schema["properties"]["result"] == {"type": "string"}:
+            return ToolResult([Text(value)], {"result": value})
     content, structured, meta, is_error = pending.parts(value)
     blocks = None if content is None else [parse(one) for one in content]
     return ToolResult(blocks, structured, is_error, meta=meta)
