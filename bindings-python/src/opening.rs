@@ -112,6 +112,11 @@ impl Connecting {
         drop(lock(&self.ends).take());
     }
 
+    /// Ends the attempt, and closes what there is by then.
+    fn cancel(&self) {
+        self.given_up.cancel(None);
+    }
+
     /// The client's side of the connection; raises the error of a failed attempt.
     fn link(&self, py: Python<'_>) -> PyResult<Link> {
         let outcome = lock(&self.state.outcome).take();

@@ -256,6 +256,10 @@ async def _opened(loop: Loop, connecting: _core.Connecting) -> _core.Link:
     forget = watch_wake(loop, connecting.wake(), arrive)
     try:
         await there
+    except BaseException:
+        # A traceback may keep the attempt.
+        connecting.cancel()
+        raise
     finally:
         forget()
     return connecting.link()

@@ -127,7 +127,7 @@ pub fn portable(log: &mut Log) -> Result<()> {
 }
 
 /// The tests beside the SDK and FastMCP, which do not support all these interpreters, and those of tools.
-const BESIDE_OTHERS: [&str; 17] = [
+const BESIDE_OTHERS: [&str; 18] = [
     "test_asgi.py",
     "test_exec.py",
     "test_exec_http.py",
@@ -139,6 +139,7 @@ const BESIDE_OTHERS: [&str; 17] = [
     "test_http.py",
     "test_private.py",
     "test_published.py",
+    "test_readme.py",
     "test_run.py",
     "test_sdk.py",
     "test_sdk_client.py",
