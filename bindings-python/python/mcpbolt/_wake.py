@@ -31,13 +31,16 @@ def watch(loop: Loop, wake: _core.Wake, ready: Callable[[], object]) -> Callable
 
 
 def _by_thread(loop: Loop, wake: _core.Wake, ready: Callable[[], object]) -> Callable[[], None]:
+    from contextvars import copy_context
     from threading import Thread
 
+    # As of a loop that watches a descriptor, not those of the thread.
+    variables = copy_context()
     over: list[bool] = []
 
     def call() -> None:
         if not over:
-            ready()
+            variables.run(ready)
 
     def wait() -> None:
         count = 0
