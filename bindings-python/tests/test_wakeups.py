@@ -34,7 +34,12 @@ async def main():
     for address in ("http://127.0.0.1:0/mcp", "ws://127.0.0.1:0/mcp"):
         async with server.listening(address) as here, Client(here) as client:
             await all_of(client)
-    waiting = [thread.name for thread in threading.enumerate() if thread.name == "mcpbolt-wake" and thread.is_alive()]
+    # A thread ends a moment after it was told to.
+    for _ in range(1000):
+        waiting = [thread for thread in threading.enumerate() if thread.name == "mcpbolt-wake"]
+        if not waiting:
+            break
+        await asyncio.sleep(0.01)
     print(server_fd(), len(waiting))
 
 def server_fd():
