@@ -154,14 +154,18 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command `mcpbolt` with these arguments, all but `run`, and returns its exit status.
+    /// Runs the command `mcpbolt` with these arguments, all but those of Python, and returns its exit status.
     #[pyfunction]
     fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
         const RUN: (&str, &str) = (
             "run",
             "Serve the server of a Python file or module, at any address",
         );
-        py.detach(|| mcpbolt_cli::run(arguments, &[RUN]))
+        const EXEC: (&str, &str) = (
+            "exec",
+            "Run a program of this environment unchanged, with its servers on the engine",
+        );
+        py.detach(|| mcpbolt_cli::run(arguments, &[RUN, EXEC]))
     }
 
     /// Serializes a value to the JSON text that goes on the wire.
