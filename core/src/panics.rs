@@ -29,7 +29,7 @@ pub(crate) fn contain<T>(what: &'static str, run: impl FnOnce() -> T) -> Option<
 }
 
 /// Drops what a panic carries, which may panic itself.
-fn discard(panic: Box<dyn Any + Send>) {
+pub(crate) fn discard(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);
     }
@@ -69,13 +69,15 @@ mod watch {
             }
             Self {
                 was_watched: IS_WATCHED.replace(true),
-                outer: LAST.take(),
+                outer: LAST.try_with(RefCell::take).ok().flatten(),
             }
         }
 
         pub fn end(self) -> Option<Box<Note>> {
             IS_WATCHED.set(self.was_watched);
-            LAST.replace(self.outer)
+            // A thread that ends may have none any more.
+            let last = LAST.try_with(|last| last.replace(self.outer));
+            last.ok().flatten()
         }
     }
 
@@ -88,7 +90,7 @@ mod watch {
                     place: place.map(ToString::to_string).unwrap_or_default(),
                     backtrace: Backtrace::force_capture(),
                 };
-                LAST.set(Some(Box::new(note)));
+                let _ = LAST.try_with(|last| last.replace(Some(Box::new(note))));
             }
             before(panic);
         }));

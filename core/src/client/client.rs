@@ -116,8 +116,9 @@ impl Client {
     ///
     /// The value is the structured content of the result; or, if that is an object with the one member `result`
     /// and no `T`, this member, in which some servers wrap values that are no objects. Without structured
-    /// content, it is the text of the result: JSON, or else the value that the text stands for, such as `"7"`
-    /// for a number.
+    /// content, it is the text of the result: JSON if the text begins with `{` or `[`; otherwise what the text
+    /// stands for (`7` is a number for a `u32`, a text for a `String`), or else JSON. A result without any text is
+    /// `()`, or `None`.
     ///
     /// If this client has [listed](Self::list_tools) the tool, the structured content must fit the tool's output
     /// schema; otherwise only `T` decides. To set a timeout or to watch progress, use

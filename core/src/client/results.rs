@@ -32,7 +32,8 @@ impl CallToolResult {
 }
 
 /// The result as a server sends it on: without the members of `_meta` that the protocol defines, which tell about
-/// the server that it comes from.
+/// the server that it comes from, and without members that no revision defines. Numbers of more than 64 bits are
+/// rounded.
 impl From<CallToolResult> for ToolResult {
     fn from(mut result: CallToolResult) -> Self {
         let mut own = result.other.remove("_meta");

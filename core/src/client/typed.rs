@@ -148,13 +148,13 @@ fn of_structured<T: DeserializeOwned>(json: &str) -> Result<T, String> {
     if let Ok(value) = serde_json::from_str(json) {
         return Ok(value);
     }
-    let wrapped = || {
-        let mut members = reader::members(json);
-        let (name, value) = members.next()?;
-        let is_wrapper = name == "result" && members.next().is_none();
-        serde_json::from_str(value).ok().filter(|_| is_wrapper)
-    };
-    wrapped().ok_or_else(|| misfit::<T>("structuredContent", json))
+    let mut members = reader::members(json);
+    match (members.next(), members.next()) {
+        (Some((name, value)), None) if name == "result" => {
+            serde_json::from_str(value).map_err(|_| misfit::<T>("structuredContent.result", value))
+        }
+        _ => Err(misfit::<T>("structuredContent", json)),
+    }
 }
 
 fn of_text<T: DeserializeOwned>(result: &CallToolResult) -> Result<T, String> {
@@ -162,6 +162,9 @@ fn of_text<T: DeserializeOwned>(result: &CallToolResult) -> Result<T, String> {
         .content
         .iter()
         .any(|block| matches!(block, Content::Text { .. }));
+    if !has_text && let Ok(nothing) = serde_json::from_str("null") {
+        return Ok(nothing);
+    }
     let text = result.text();
     let of_json = || serde_json::from_str(&text).ok();
     let of_text = || T::deserialize(TextValue(&text));

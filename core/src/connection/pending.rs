@@ -1,6 +1,5 @@
 //! This side's requests on the driver's side: deadlines and progress.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use super::keys::StreamId;
@@ -10,6 +9,7 @@ use crate::correlate::{Deadlines, RequestKey, SecondaryMap};
 use crate::json::{number, reader};
 use crate::limits::later;
 use crate::message::{Field, MessageRef};
+use crate::panics::contain;
 
 /// A request of this side that was sent.
 struct Sent {
@@ -123,8 +123,7 @@ impl Pending {
                 total: value("total"),
                 message: sentence.as_deref(),
             };
-            // A callback that panics affects nothing else.
-            let _ = catch_unwind(AssertUnwindSafe(|| report(news)));
+            contain("a receiver of progress", || report(news));
         }
         true
     }
@@ -141,7 +140,7 @@ impl Pending {
         };
         own.news = now;
         if let Some(report) = &own.request.partial {
-            let _ = catch_unwind(AssertUnwindSafe(|| report(data)));
+            contain("a receiver of parts", || report(data));
         }
         true
     }

@@ -58,7 +58,9 @@ impl Future for Sleep {
 /// Tells the timers that nobody waits.
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let Some((token, _)) = &self.end {
+        if let Some((token, end)) = self.end.take() {
+            // With its waker, so that the task is not woken.
+            drop(end);
             token.cancel(None);
         }
     }

@@ -25,7 +25,7 @@ impl Timers {
     }
 
     /// Starts the timer of a sleep, or ends the sleep at once if there are too many. Stops those of sleeps that
-    /// were dropped when as many have begun as are left, so that the cost of a sleep is constant.
+    /// were dropped when as many have begun as were left, or as there was room for.
     pub fn sleep(&mut self, deadline: Instant, alarm: SleepGuard) {
         if self.until_sweep == 0 {
             let is_waited_for = |timer: &Timer| match timer {
@@ -33,7 +33,9 @@ impl Timers {
                 _ => true,
             };
             self.queue.retain(is_waited_for);
-            self.until_sweep = self.queue.len() + SLACK;
+            let len = self.queue.len();
+            let room = MAX_SLEEPS.saturating_sub(len).max(SLACK);
+            self.until_sweep = (len + SLACK).min(room);
         }
         self.until_sweep -= 1;
         if self.queue.len() < MAX_SLEEPS {
@@ -127,5 +129,22 @@ mod tests {
         assert!(live.count() > MAX_SLEEPS - SLACK);
         assert!(timers.queue.len() <= MAX_SLEEPS);
         assert!(timers.poll(now).is_none() && timers.poll(due).is_some());
+    }
+
+    #[test]
+    fn dropped_sleeps_do_not_crowd_out_others_near_the_limit() {
+        let due = Instant::now() + Duration::from_secs(600);
+        let mut timers = Timers::default();
+        let mut begin = || {
+            let token = CancelToken::new();
+            timers.sleep(due, SleepGuard(token.clone()));
+            token
+        };
+        let sleeping: Vec<_> = (0..MAX_SLEEPS - 4 * SLACK).map(|_| begin()).collect();
+        for _ in 0..MAX_SLEEPS {
+            begin().cancel(None);
+        }
+        assert!(!begin().is_cancelled(), "there is room");
+        assert!(sleeping.iter().all(|token| !token.is_cancelled()));
     }
 }

@@ -108,9 +108,10 @@ impl Elicitation {
         match self {
             Self::Form { message, schema } => {
                 let mut params = json!({ "message": message, "requestedSchema": schema });
-                match rules.elicitation_modes {
-                    true => params["mode"] = "form".into(),
-                    false => name_choices(&mut params["requestedSchema"]["properties"]),
+                if rules.elicitation_modes {
+                    params["mode"] = "form".into();
+                } else if let Some(fields) = params["requestedSchema"].get_mut("properties") {
+                    name_choices(fields);
                 }
                 params
             }
@@ -236,6 +237,21 @@ fn is_flat(schema: &Value, choices: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_schema_that_is_no_object_is_passed_on_as_it_is() {
+        for schema in [
+            json!(true),
+            json!("?"),
+            json!([1]),
+            json!({"type": "object"}),
+        ] {
+            let form = Elicitation::form("?", schema.clone());
+            for revision in Revision::ALL {
+                assert_eq!(form.to_json(revision)["requestedSchema"], schema);
+            }
+        }
+    }
 
     /// R-ELI-02.
     #[test]

@@ -23,7 +23,9 @@ macro_rules! as_json {
     ($($method:ident ($($name:ident: $type:ty),*))+) => {$(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
             let mut json = serde_json::Deserializer::from_str(self.0);
-            json.$method($($name,)* visitor).map_err(Error::custom)
+            let value = json.$method($($name,)* visitor).map_err(Error::custom)?;
+            json.end().map_err(Error::custom)?;
+            Ok(value)
         }
     )+};
 }

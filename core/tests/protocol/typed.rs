@@ -99,6 +99,9 @@ fn a_result_is_read_from_structured_content_or_else_from_text() {
             value::<Value>(client, json!({"text": "{\"a\": 1}"})),
             json!({"a": 1})
         );
+        value::<()>(client, json!({}));
+        assert_eq!(value::<Option<i64>>(client, json!({})), None);
+        assert_eq!(value::<String>(client, json!({})), "");
         let map = value::<BTreeMap<String, u8>>(client, json!({"structured": {"a": 1}}));
         assert_eq!(map, BTreeMap::from([("a".to_owned(), 1)]));
     });
@@ -121,6 +124,8 @@ fn a_wrapped_value_is_unwrapped_only_if_the_whole_is_not_a_value_of_the_type() {
         assert_eq!(whole, json!({"result": 3}));
         let two = json!({"structured": {"result": 3, "more": 4}});
         assert!(error::<i64>(client, two).contains("structuredContent: invalid type: map"));
+        let other = error::<i64>(client, json!({"structured": {"result": "three"}}));
+        assert!(other.contains("structuredContent.result: invalid type: string"));
     });
 }
 
@@ -150,6 +155,12 @@ fn an_error_names_the_tool_the_type_and_the_place() {
             "tool \"give\": the result is not a `i64`: text: invalid value: string \"three\", expected a whole \
              number of 64 bits"
         );
+        for text in ["{\"sum\": 1}\n{\"sum\": 2}", "{\"sum\": 1} or so"] {
+            assert_eq!(
+                error::<Sum>(client, json!({ "text": text })),
+                "tool \"give\": the result is not a `protocol::typed::Sum`: text: it goes on after the value"
+            );
+        }
         assert_eq!(
             error::<Sum>(client, json!({})),
             "tool \"give\": the result is not a `protocol::typed::Sum`: it has neither structured content nor text"

@@ -50,6 +50,7 @@ use super::wake::{WakeUps, gather};
 use crate::connection::RequestSource;
 use crate::handler::{Job, Jobs, Spawner};
 use crate::limits::{later, may_have_more};
+use crate::panics::discard;
 use crate::sync::lock;
 
 /// How long an answer may wait for answers that are computed directly after it.
@@ -396,7 +397,11 @@ impl Pool {
                 Taken::New(job) => self.runnable(of, job).run(),
             };
             // A panic ends only its handler; the thread goes on.
-            let job = || drop(catch_unwind(AssertUnwindSafe(run)));
+            let job = || {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                    discard(panic);
+                }
+            };
             gather(&mut wakes, job);
             since = since.or_else(|| Some(Instant::now()));
             state = self.lock();
