@@ -15,6 +15,7 @@ from mcpbolt import (
     Client,
     CompletionRequest,
     Context,
+    Image,
     Message,
     Misuse,
     PeerError,
@@ -438,3 +439,39 @@ async def test_a_server_with_middleware_alone_runs_on_stdin_and_stdout() -> None
         many = [caller.call_tool("add", {"a": n, "b": n}) for n in range(200)]
         assert [answer.text for answer in await asyncio.gather(*many)] == [str(2 * n) for n in range(200)]
     assert lines[0] == "mine tools/call add {'a': 1, 'b': 2}"
+
+
+@pytest.mark.parametrize("has_middleware", [True, False])
+@coroutine
+async def test_a_union_with_any_value_is_as_free_as_any_value(has_middleware: bool) -> None:
+    server = Server("free")
+    if has_middleware:
+
+        @server.middleware
+        async def around(call: Call, next: Any) -> Any:
+            return await next(call)
+
+    @server.tool
+    def free(kind: str) -> Any | None:
+        made = {"text": "a", "none": None, "dict": {"n": 1}, "list": [1, "b"]}
+        return ToolResult(Text("told"), meta={"n": 1}) if kind == "result" else made[kind]
+
+    @server.tool(kept=Results(60))
+    def kept() -> Any | None:
+        return {"n": 1}
+
+    @server.tool
+    def images(n: int) -> list | None:  # type: ignore[type-arg]
+        return [Image(b"png", "image/png")] * n or None
+
+    async with Client(server) as caller:
+        assert [tool.output_schema for tool in await caller.list_tools()] == [None] * 3
+        said = {kind: await caller.call_tool("free", {"kind": kind}) for kind in ("text", "none", "dict", "list", "result")}
+        assert not any(result.is_error for result in said.values())
+        assert (said["text"].text, said["none"].content, said["dict"].structured) == ("a", [], {"n": 1})
+        assert said["list"].text == '[1,"b"]' and said["result"].text == "told"
+        for _ in range(2):
+            assert (await caller.call_tool("kept")).structured == {"n": 1}
+        pictures = await caller.call_tool("images", {"n": 2})
+        assert pictures.content == [Image(b"png", "image/png")] * 2 and pictures.structured is None
+        assert (await caller.call_tool("images", {"n": 0})).content == []

@@ -9,7 +9,7 @@ from typing import Any
 from . import _core, _lower, _plain
 from ._content import BLOCKS, Message, ResourceContents, ToolResult, Wire
 from ._errors import ProtocolError
-from ._hints import bare, names
+from ._hints import UNIONS, bare, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Returned:
     def of(cls, hint: Any, title: str) -> Returned | None:
         """`None` if the hint is for any value, for content, or for values that have no JSON Schema."""
         kind, notes = bare(hint)
-        if kind in (None, type(None), Any, object) or _is_content(hint) or _is_bytes(kind) or _is_any_list(kind):
+        if kind in (None, type(None)) or _is_open(kind) or _is_content(hint) or _is_bytes(kind):
             return None
         plain = None if notes else _plain.schema_of(kind)
         if plain is not None:
@@ -94,6 +94,13 @@ def _is_content(hint: Any) -> bool:
 
 def _is_bytes(hint: Any) -> bool:
     return any(names(hint, kind) for kind in _BYTES)
+
+
+def _is_open(kind: Any) -> bool:
+    """Whether it is for any value, or for a list of any values; also as a member of a union, which then says as little."""
+    if typing.get_origin(kind) in UNIONS:
+        return any(_is_open(bare(one)[0]) for one in typing.get_args(kind))
+    return kind in (Any, object) or _is_any_list(kind)
 
 
 def _is_any_list(kind: Any) -> bool:
