@@ -267,3 +267,31 @@ async def test_skills_of_a_mounted_server_are_within_a_folder(tmp_path: Path) ->
     async with Client(outer) as caller:
         uris = [one.uri for one in await caller.list_resources()]
         assert len(uris) == 1 and uris[0].startswith("skill://lib/poems"), uris
+
+
+@coroutine
+async def test_a_completion_is_asked_of_the_server_that_has_the_prompt_or_template() -> None:
+    def named(name: str) -> Server:
+        server = Server(name)
+        server.prompt(name=f"{name}_poem")(lambda about: "")
+        server.resource(f"{name}://{{x}}/y")(lambda x: "")
+        server.completion(lambda request: [f"{name} {request.value}"])
+        return server
+
+    outer = Server("outer")
+    for prefix, name in (("", "all"), ("b", "one"), ("b_c", "two")):
+        outer.mount(prefix, named(name))
+    completed = {}
+    async with Client(outer) as caller:
+        for prompt in await caller.list_prompts():
+            completed[prompt.name] = (await caller.complete(prompt, "about", "x")).values
+        for template in await caller.list_resource_templates():
+            completed[template.uri_template] = (await caller.complete(template, "x", "x")).values
+    assert completed == {
+        "all_poem": ["all x"],
+        "b_one_poem": ["one x"],
+        "b_c_two_poem": ["two x"],
+        "all://{x}/y": ["all x"],
+        "one://b/{x}/y": ["one x"],
+        "two://b_c/{x}/y": ["two x"],
+    }

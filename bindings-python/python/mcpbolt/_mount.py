@@ -181,6 +181,12 @@ def _no_function() -> None:
     """Stands for the functions of several servers."""
 
 
+def _offers(server: Offer, member: str, key: str) -> bool:
+    """Whether a server has the prompt of that name, or the resource or template of that URI."""
+    kinds = ("prompt",) if member == "name" else ("resource", "template")
+    return any(entry.kind in kinds and entry.key == key for entry, _ in server._offered())
+
+
 def _completes(server: Offer) -> tuple[Rest, bool] | None:
     """Completes with the function of the server that has the prompt or template, within its layers; and whether any of
     them waits."""
@@ -196,7 +202,7 @@ def _completes(server: Offer) -> tuple[Rest, bool] | None:
         key = params["ref"][member]
         for one, (complete, _) in inner:
             local = one.local(key)
-            if local is not None and not any(entry.key == key for entry in server._entries):
+            if local is not None and _offers(one.server, member, local):
                 ref = params["ref"] | {member: local}
                 return await complete(run, pending.cleaned(params | {"ref": ref}))
         if own is None or call is None or own.prepare is None:

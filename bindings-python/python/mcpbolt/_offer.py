@@ -308,8 +308,8 @@ class Offer:
 
     def mount(self, prefix: str, server: Offer) -> None:
         """Offers all that another server offers, now and later. Tools and prompts get names with the prefix, `PREFIX_NAME`;
-        resources and templates get the prefix as the first segment of their URI, `memo://PREFIX/path`. An empty prefix
-        changes nothing. Skills are within a folder of that name.
+        resources and templates get the prefix as the first segment of their URI, `memo://PREFIX/path`; a URI without `://`
+        stays as it is. An empty prefix changes nothing. Skills are within a folder of that name.
 
         The other server's middleware, hooks, completion, lifespan and `on_error` count for what it offers; its
         settings do not, such as its instructions and its limits.
@@ -318,7 +318,7 @@ class Offer:
             ValueError: A name or URI is taken, the prefix is not a name, one server is within the other, or the other one
                 has a policy, which would not count.
             Misuse: This server was made with `list_changes=True`, has been served already, and the other one has a
-                lifespan, middleware or a completion, which came too late.
+                lifespan or a completion, which came too late.
         """
         from ._mount import mount
 
