@@ -7,6 +7,7 @@ transport. Requests stay known by their ids until they are answered.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,8 @@ Params = dict[str, Any] | None
 # Up to 1.x a message is in a model with one member, `root`.
 _Whole: Any = types.JSONRPCMessage if isinstance(types.JSONRPCMessage, type) else None
 _CONNECTION_CLOSED = -32000
+_INTERNAL = -32603
+_log = logging.getLogger(__name__)
 
 
 class Link:
@@ -34,6 +37,7 @@ class Link:
     def __init__(self, owner: Carried, wire: _core.KernelConnection | None = None) -> None:
         self._owner = owner
         self._has_begun = False
+        self._is_over = False
         self.wire = wire
         self.reading: Incoming[SessionMessage] = Incoming()
         self.writing = Writing(self)
@@ -41,6 +45,9 @@ class Link:
 
     def request(self, request: _core.KernelRequest) -> Turn:
         id = request.id
+        if self._is_over:
+            request.refuse(_CONNECTION_CLOSED, "Connection closed")
+            return Turn(self, id)
         if id in self.open:
             # Ids are unique within one HTTP request only.
             id = f"{id}/{len(self.open)}"
@@ -70,7 +77,10 @@ class Link:
         self.reading.end()
 
     def give_up(self) -> None:
-        """Ends the requests that the session has left open."""
+        """Ends the requests that the session has left open, and those that come after it has ended."""
+        self._is_over = True
+        # A session that has failed at its beginning has not closed it.
+        self.reading.close()
         for request in self.open.values():
             request.refuse(_CONNECTION_CLOSED, "Connection closed")
         self.open.clear()
@@ -81,15 +91,23 @@ class Link:
         related = self._related(getattr(metadata, "related_request_id", None))
         if isinstance(message, types.JSONRPCResponse):
             if (request := self.open.pop(message.id, None)) is not None:
-                request.answer(message.result)
+                self._end(request, request.answer, message.result)
         elif isinstance(message, types.JSONRPCError):
             if (request := self.open.pop(message.id, None)) is not None:
                 told = message.error
-                request.refuse(told.code, told.message, told.data)
+                self._end(request, request.refuse, told.code, told.message, told.data)
         elif isinstance(message, types.JSONRPCRequest):
             self._ask(message, related)
         elif self.wire is not None:
             (related or self.wire).notify(message.method, message.params)
+
+    def _end(self, request: _core.KernelRequest, end: Callable[..., None], *told: Any) -> None:
+        """Ends a request. Anything that JSON cannot represent is this request's error; the session goes on."""
+        try:
+            end(*told)
+        except Exception as error:
+            _log.error("the answer to %s cannot be sent as JSON", request.method, exc_info=error)
+            request.refuse(_INTERNAL, "the result cannot be sent as JSON")
 
     def _related(self, id: Any) -> _core.KernelRequest | None:
         """The open request that a message belongs to. Some sessions name it by its id as text."""

@@ -1,0 +1,97 @@
+"""Connections whose messages the engine carries, with a session of the test in the place of the SDK's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import types
+from mcp.shared.message import SessionMessage
+
+from mcpbolt._asgi import AsgiApp
+from mcpbolt.mcp._carried import Carried, Link
+from support import coroutine
+from test_asgi import served
+from wire import Wire, call
+
+CLOSED = {"code": -32000, "message": "Connection closed"}
+UNSENDABLE = {"code": -32603, "message": "the result cannot be sent as JSON"}
+SERVER = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "own", "version": "1"}}
+
+
+def whole(message: Any) -> Any:
+    """The message as the SDK has it: up to 1.x within a model."""
+    made: Any = types.JSONRPCMessage
+    return SessionMessage(made(message) if isinstance(made, type) else message)
+
+
+async def session(link: Link) -> None:
+    """Answers each request with the params that it has; `end` ends it."""
+    try:
+        async for item in link.reading:
+            message: Any = getattr(item.message, "root", item.message)
+            if message.method == "end":
+                return
+            if not hasattr(message, "id"):
+                continue
+            answer: Any
+            if message.method == "tools/call":
+                text = "\ud800" if message.params["name"] == "result" else "fine"
+                answer = types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={"text": text})
+                if message.params["name"] == "error":
+                    told = types.ErrorData(code=1, message="with data", data={"text": "\ud800"})
+                    answer = types.JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
+            else:
+                answer = types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result=SERVER)
+            await link.writing.send(whole(answer))
+    finally:
+        link.give_up()
+
+
+class Sessions:
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def opened(self, link: Link, request: object) -> None:
+        self.links.append(link)
+        self.tasks.append(asyncio.ensure_future(session(link)))
+
+
+@asynccontextmanager
+async def carried(sessions: Sessions) -> AsyncIterator[Any]:
+    """Gives functions that call a tool within one HTTP session, and that end its session here."""
+    app = AsgiApp(Carried("own", sessions.opened), "/mcp", 1.0, None)
+    async with served(app) as address, await Wire.open(address) as wire:
+        headers = await wire.begin("2025-11-25")
+
+        async def ask(id: int, tool: str) -> Any:
+            answer = await wire.post(call(id, tool), **headers)
+            if answer.headers["content-type"] == "application/json":
+                return await answer.json()
+            return [message async for message in answer.events()][-1]
+
+        yield ask, lambda: wire.post({"jsonrpc": "2.0", "method": "end"}, **headers)
+
+
+@coroutine
+async def test_a_result_that_is_no_json_is_an_error_of_its_request_alone() -> None:
+    sessions = Sessions()
+    async with carried(sessions) as (ask, _):
+        for id, name in enumerate(("result", "error")):
+            assert (await ask(id, name))["error"] == UNSENDABLE
+        assert (await ask(3, "good"))["result"] == {"text": "fine"}
+        assert not sessions.links[0].open
+
+
+@coroutine
+async def test_requests_after_the_end_of_their_session_are_refused() -> None:
+    sessions = Sessions()
+    async with carried(sessions) as (ask, end):
+        assert (await end()).status == 202
+        await asyncio.wait_for(sessions.tasks[0], 20)
+        for id in (2, 3):
+            assert (await ask(id, "good"))["error"] == CLOSED
+        assert not sessions.links[0].open
