@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import anyio.from_thread
@@ -16,7 +17,7 @@ from support import coroutine
 from test_existing_parts import HERE, fast, highlevel
 
 from mcpbolt import Client, ServeOptions, Unsupported
-from mcpbolt.mcp import _accelerate, _gate, accelerate, listening, report, run, serve
+from mcpbolt.mcp import _accelerate, _gate, _said, _seams, accelerate, listening, report, run, serve
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -127,6 +128,42 @@ async def test_plain_tools_reach_the_event_loop_from_their_threads(make: Any) ->
     async with listening(server, HERE) as here, Client(here) as client:
         assert (await client.call_tool("far")).text == "there"
         assert (await client.call_tool("near")).text == "here"
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """As if only these distributions were installed with their metadata."""
+
+    def found(name: str) -> str:
+        if name not in names:
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(_gate, "version", found)
+    monkeypatch.setattr(_accelerate, "_warned", [])
+    monkeypatch.setattr(_said, "_told", set())
+
+
+def test_the_release_of_fastmcp_is_known_by_its_slim_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, "mcp", "fastmcp-slim")
+    assert _gate.release("fastmcp") == ".".join(version("fastmcp").split(".")[:2])
+    assert _gate.known("fastmcp") == _gate.ACCELERATED
+    assert _seams.unfit(fast(), _gate.ACCELERATED) is None
+    assert report(accelerate(fast())).native
+
+
+def test_programs_without_metadata_of_their_packages_run_as_they_would(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(monkeypatch)
+    assert _gate.known("mcp") is None and _said.releases() == ""
+    _seams.join("lowlevel", ModuleType("lowlevel"))
+    unknown = "the release of mcp is unknown, since its package metadata is not installed"
+    assert capsys.readouterr().err == f"mcpbolt: {unknown}: the program runs as it would without mcpbolt\n"
+    server = highlevel()
+    with pytest.warns(UserWarning, match=unknown):
+        assert accelerate(server) is server
+    assert report(server).kept == {"server": "it is not accelerated"}
+    assert "the release of fastmcp is unknown" in str(_seams.unfit(fast(), _gate.ACCELERATED))
 
 
 def test_the_table_of_the_readme_is_that_of_the_code() -> None:

@@ -31,39 +31,46 @@ RELEASES: dict[str, dict[str, str]] = {
 }
 
 
-def release(package: str) -> str:
-    """The installed minor release of a package."""
-    return ".".join(version(package).split(".")[:2])
+# Distributions that have the package, too.
+_OTHERS = {"fastmcp": ("fastmcp-slim",)}
+
+
+def installed(package: str) -> str | None:
+    """The installed version of a package; `None` without its metadata: it is not installed, or the program is frozen."""
+    for name in (package, *_OTHERS.get(package, ())):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def release(package: str) -> str | None:
+    """The installed minor release of a package; `None` without its metadata."""
+    found = installed(package)
+    return found and ".".join(found.split(".")[:2])
 
 
 def known(package: str) -> str | None:
     """What this package does under the installed release of another: `ACCELERATED`, `CARRIED`, or `None` under a
-    release that it does not know.
-
-    Raises:
-        PackageNotFoundError: It is not installed.
-    """
-    return RELEASES[package].get(release(package))
+    release that it does not know."""
+    return RELEASES[package].get(release(package) or "")
 
 
 def unknown(package: str) -> str | None:
-    """A message that the installed release is not known; `None` if it is, or if the package is not installed."""
-    try:
-        if known(package) is not None:
-            return None
-    except PackageNotFoundError:
+    """A message that the installed release of a package in use is not known; `None` if it is."""
+    if known(package) is not None:
         return None
-    return f"{package} {version(package)} is not known to this mcpbolt, which knows {listed(package)}"
+    found = installed(package)
+    if found is None:
+        return f"the release of {package} is unknown, since its package metadata is not installed"
+    return f"{package} {found} is not known to this mcpbolt, which knows {listed(package)}"
 
 
 def unfit(package: str) -> str | None:
-    """A message that nothing can be accelerated under the installed release; `None` if it can, or if the package is
-    not installed."""
-    try:
-        if known(package) == CARRIED:
-            return f"{package} {version(package)} is not accelerated, only {listed(package, ACCELERATED)} are"
-    except PackageNotFoundError:
-        return None
+    """A message that nothing can be accelerated under the installed release of a package in use; `None` if it can."""
+    if known(package) == CARRIED:
+        return f"{package} {installed(package)} is not accelerated, only {listed(package, ACCELERATED)} are"
     return unknown(package)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from . import _gate
@@ -26,8 +25,7 @@ def untouched(package: str) -> None:
     """Tells, once, that a release is unknown and the program therefore runs as it would by itself."""
     if package not in _told:
         _told.add(package)
-        reason = _gate.unknown(package)
-        line(f"{reason or f'{package} is not installed'}: the program runs as it would without mcpbolt")
+        line(f"{_gate.unknown(package)}: the program runs as it would without mcpbolt")
 
 
 def releases() -> str:
@@ -35,11 +33,8 @@ def releases() -> str:
     found = []
     for package in _gate.RELEASES:
         # Packages that are installed but not used say nothing about this program.
-        if package in sys.modules:
-            try:
-                found.append(f"{package} {version(package)}")
-            except PackageNotFoundError:
-                continue
+        if package in sys.modules and (version := _gate.installed(package)) is not None:
+            found.append(f"{package} {version}")
     return ", ".join(found)
 
 
