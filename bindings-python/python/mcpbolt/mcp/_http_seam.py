@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import copy_context
 from typing import Any
@@ -71,28 +71,37 @@ class Owners:
         self._owners: OrderedDict[bytes, Any] = OrderedDict()
 
     def let(self, scope: Scope) -> bool:
-        session = next((value for name, value in scope["headers"] if name == _SESSION), None)
+        session = session_of(scope["headers"])
         if session is None:
             return True
-        return bool(self._owners.get(session) == requestor(scope))
+        is_own = bool(self._owners.get(session) == requestor(scope))
+        if is_own and session in self._owners:
+            self._owners.move_to_end(session)
+        return is_own
 
     def noting(self, scope: Scope, send: Any) -> Any:
-        """A `send` that notes the session that a request opens."""
+        """A `send` that notes the session that a request opens or ends."""
         who = requestor(scope)
         if who is None:
             return send
 
         async def noted(message: Any) -> None:
             if message["type"] == "http.response.start":
-                for name, value in message["headers"]:
-                    if name == _SESSION:
-                        self._owners[value] = who
-                        self._owners.move_to_end(value)
+                status = message["status"]
+                if status == 404 or scope["method"] == "DELETE" and status < 300:
+                    self._owners.pop(session_of(scope["headers"]) or b"", None)
+                elif (opened := session_of(message["headers"])) is not None:
+                    self._owners[opened] = who
+                    self._owners.move_to_end(opened)
                 while len(self._owners) > self._most:
                     self._owners.popitem(last=False)
             await send(message)
 
         return noted
+
+
+def session_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    return next((value for name, value in headers if name == _SESSION), None)
 
 
 def requestor(scope: Scope) -> Any:
