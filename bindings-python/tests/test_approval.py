@@ -261,3 +261,24 @@ async def test_a_hook_that_takes_long_holds_up_nobody(is_async: bool) -> None:
         assert not erased.done()
         waits.set()
         assert (await erased).text == "erased"
+
+
+@coroutine
+async def test_the_log_does_not_show_what_a_wrong_hook_returned(caplog: pytest.LogCaptureFixture) -> None:
+    def clean(tool: str, arguments: dict[str, Any], context: Context) -> Any:
+        return ["secret"]
+
+    def approve(tool: str, arguments: dict[str, Any], context: Context) -> Any:
+        return None if tool == "none" else "secret"
+
+    server = Server("disk", approval={"erase": approve, "none": approve}, sanitise={"look": clean})
+    for name in ("look", "erase", "none"):
+        server.tool(name=name)(lambda: "")
+    async with Client(server) as caller:
+        for name in ("look", "erase", "none"):
+            assert (await caller.call_tool(name)).is_error
+    assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == [
+        "tool 'look': its sanitise hook returned a value of type list; return a dict of the arguments",
+        "tool 'erase': its approval hook returned a value of type str; return True or False",
+        "tool 'none': its approval hook returned None; return True or False",
+    ]

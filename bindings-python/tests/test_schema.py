@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from datetime import date, timedelta
@@ -288,6 +289,11 @@ def test_hints_that_json_cannot_carry_are_refused() -> None:
 
     with pytest.raises(TypeError, match="parameter 'a' of .*unchecked: 'minLength' is not checked.*pydantic.Field"):
         Server("x").tool(unchecked)
+
+    for keyword in ("items", "properties", "additionalProperties", "anyOf", "not", "$ref", "dependentRequired"):
+        function.__annotations__ = {"a": Annotated[list[str], {keyword: {}}]}
+        with pytest.raises(TypeError, match=f"'{re.escape(keyword)}' is not checked"):
+            Server("x").tool(function)
 
 
 def test_bad_registrations_are_refused() -> None:

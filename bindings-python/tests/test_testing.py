@@ -124,6 +124,25 @@ def test_snapshots_are_the_same_in_each_revision(revision: str) -> None:
         assert snapshot(raised.value) == {"code": -32602, "message": 'unknown tool "none"'}
 
 
+def test_snapshots_keep_null_within_data() -> None:
+    server = Server("nulls")
+
+    @server.tool
+    def found() -> dict[str, Any]:
+        return {"name": None, "all": [{"of": None}]}
+
+    @server.tool
+    def refused() -> None:
+        raise PeerError(-32602, "no", {"field": None})
+
+    server.tool(name="absent")(lambda x=None: "")
+    with client(server) as test:
+        assert snapshot(test.call_tool("found"))["structured"] == {"name": None, "all": [{"of": None}]}
+        assert snapshot(test.list_tools()[2])["inputSchema"]["properties"]["x"] == {"default": None}
+        assert "title" not in snapshot(test.list_tools()[2])
+    assert snapshot(PeerError(-32602, "no", {"field": None})) == {"code": -32602, "data": {"field": None}, "message": "no"}
+
+
 def test_a_server_that_cannot_start_says_so_where_it_was_connected() -> None:
     @asynccontextmanager
     async def broken(server: Server) -> AsyncIterator[None]:

@@ -107,7 +107,7 @@ def _cleaning(name: str, clean: Function) -> Around:
     async def around(run: Run, pending: _core.Pending, rest: Rest) -> Any:
         arguments = await call(run, pending, {}, name, pending.arguments(), pending.context)
         if not isinstance(arguments, dict):
-            raise TypeError(f"tool {name!r}: its sanitise hook returned {arguments!r}; return a dict of the arguments")
+            raise TypeError(f"tool {name!r}: its sanitise hook returned {_kind(arguments)}; return a dict of the arguments")
         return await rest(run, pending.cleaned(arguments))
 
     return around
@@ -119,12 +119,17 @@ def _approving(name: str, approve: Function) -> Around:
     async def around(run: Run, pending: _core.Pending, rest: Rest) -> Any:
         is_approved = await call(run, pending, {}, name, pending.arguments(), pending.context)
         if not isinstance(is_approved, bool):
-            raise TypeError(f"tool {name!r}: its approval hook returned {is_approved!r}; return True or False")
+            raise TypeError(f"tool {name!r}: its approval hook returned {_kind(is_approved)}; return True or False")
         if not is_approved:
             raise ToolError("the call was not approved")
         return await rest(run, pending)
 
     return around
+
+
+def _kind(value: object) -> str:
+    """The kind of a value that errors do not show, since it may be secret."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _as_task(rest: Rest) -> Function:

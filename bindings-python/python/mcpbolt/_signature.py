@@ -21,7 +21,9 @@ _VARIADIC = 0x04 | 0x08
 # The keywords of JSON Schema that validate.
 _ASSERTIONS = frozenset(
     "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems"
-    " minItems uniqueItems maxProperties minProperties required".split()
+    " minItems uniqueItems maxProperties minProperties required items prefixItems contains minContains maxContains"
+    " unevaluatedItems properties patternProperties additionalProperties propertyNames unevaluatedProperties"
+    " dependentRequired dependentSchemas anyOf oneOf allOf not if then else $ref $dynamicRef".split()
 )
 
 

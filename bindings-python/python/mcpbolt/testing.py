@@ -228,14 +228,16 @@ def snapshot(value: Any) -> Any:
         case PeerError():
             return _sorted({"code": value.code, "message": value.message, "data": value.data})
         case dict():
-            return _sorted(value)
+            # Data of the server, in which `null` is a value.
+            return {name: snapshot(one) for name, one in sorted(value.items())}
         case list() | tuple():
             return [snapshot(one) for one in value]
         case None | str() | int() | float():
             return value
     wire = value.wire
-    return _sorted(wire() if callable(wire) else wire)
+    return snapshot(wire() if callable(wire) else wire)
 
 
 def _sorted(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that a result has."""
     return {name: snapshot(value) for name, value in sorted(members.items()) if value is not None}
