@@ -1,5 +1,6 @@
 //! Reports exceptions that no caller can be given: to the log, and to the hooks of the program.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::pending::Pending;
@@ -31,14 +32,11 @@ pub fn of_call(py: Python<'_>, work: &Work, error: &PyErr) {
     };
     let failed = work.target.failed.as_ref();
     let failed = failed.unwrap_or(&work.session.hub.served.failed);
-    let pending = Pending::of(py, work).and_then(|pending| Bound::new(py, pending));
-    report(
-        py,
-        failed,
-        error.clone_ref(py),
-        &what,
-        pending.ok().as_ref(),
-    );
+    let hooks = failed.bind(py).getattr(intern!(py, "has_hooks"));
+    let has_hooks = hooks.and_then(|has| has.is_truthy()).unwrap_or(true);
+    let made = || Bound::new(py, Pending::of(py, work).ok()?).ok();
+    let pending = has_hooks.then(made).flatten();
+    report(py, failed, error.clone_ref(py), &what, pending.as_ref());
 }
 
 /// Logs an exception of a callback of a client.

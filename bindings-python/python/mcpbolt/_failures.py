@@ -20,11 +20,16 @@ def logged(logger: str, what: str, error: BaseException) -> None:
 
 
 class Failures:
-    """The log of a server and its hooks. `within` is that of the server that it is mounted in."""
+    """The log of a server and its hooks."""
 
     def __init__(self, server: str) -> None:
         self.logger = f"mcpbolt.server.{server}"
         self.hooks: list[OnError] = []
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether a hook is called, and with the call."""
+        return bool(self.hooks)
 
     def __call__(self, error: BaseException, what: str, pending: Pending | None) -> None:
         logged(self.logger, what, error)
@@ -39,14 +44,20 @@ class Failures:
                 logged(self.logger, "the on_error hook", worse)
 
 
-def within(inner: Any, outer: Failures) -> Callable[..., None]:
+class Within:
     """Reports of a mounted server, whose failures the hooks of the outer one see too."""
 
-    def failed(error: BaseException, what: str, pending: Pending | None) -> None:
-        inner(error, what, pending)
-        outer.tell(error, pending)
+    def __init__(self, inner: Any, outer: Failures) -> None:
+        self._inner = inner
+        self._outer = outer
 
-    return failed
+    @property
+    def has_hooks(self) -> bool:
+        return bool(self._inner.has_hooks or self._outer.has_hooks)
+
+    def __call__(self, error: BaseException, what: str, pending: Pending | None) -> None:
+        self._inner(error, what, pending)
+        self._outer.tell(error, pending)
 
 
 def _call(pending: Pending | None) -> Call | None:

@@ -10,7 +10,7 @@ from weakref import ref
 from . import _core, _lower
 from ._entry import Entry
 from ._errors import Misuse
-from ._failures import within
+from ._failures import Within
 from ._lanes import Layer, Rest, Run
 from ._layers import call_of, layered, layers_around
 from ._offer import Offer
@@ -130,7 +130,7 @@ class Mount:
             made.uri = self.uri(entry.uri)
             made.definition["uri"] = made.uri
         made.owner = entry.owner if entry.owner is not None else id(self.server)
-        made.failed = within(entry.failed, self.outer._settings.failed)
+        made.failed = Within(entry.failed, self.outer._settings.failed)
         made.origin = entry.origin or f"{entry.key!r} of {_called(self.server)}"
         return made
 
