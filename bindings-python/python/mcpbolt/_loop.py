@@ -125,12 +125,16 @@ class Sessions:
     def __init__(self, loop: Loop, failed: Callable[..., object]) -> None:
         self._loop = loop
         self._failed = failed
-        self._closing = 0
+        # The sessions that are being closed, and their tasks, which event loops know weakly.
+        self._closing: dict[Any, object] = {}
 
     def leave(self, session: Any) -> None:
         """Cleans up the values of a session that has ended."""
-        self._closing += 1
-        self._loop.create_task(self._close(session))
+        self._closing[session] = None
+        task = self._loop.create_task(self._close(session))
+        # A task that starts at once may have ended.
+        if session in self._closing:
+            self._closing[session] = task
 
     async def _close(self, session: Any) -> None:
         try:
@@ -138,7 +142,7 @@ class Sessions:
         except Exception as error:
             self._failed(error, "the end of a session", None)
         finally:
-            self._closing -= 1
+            del self._closing[session]
 
     async def over(self, serving: _core.Serving) -> None:
         """Waits until all sessions are cleaned up."""
