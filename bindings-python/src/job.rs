@@ -1,5 +1,7 @@
 //! [`Job`]: by which a task of the event loop answers its call.
 
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
 
 use crate::hub::Event;
@@ -7,13 +9,21 @@ use crate::outcome;
 use crate::panics::{self, caught};
 use crate::session::Work;
 
-/// The obligation of a task to answer its call once, with the function's value or its failure.
+/// The obligation of a task to answer its call once, with the function's value or its failure. It is empty afterwards:
+/// a traceback that is kept does not keep the session.
 #[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Job(pub Work);
+pub struct Job(Mutex<Option<Work>>);
 
 impl Job {
+    pub fn new(work: Work) -> Self {
+        Self(Mutex::new(Some(work)))
+    }
+
+    /// Answers the call. Does nothing the second time.
     pub fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
-        let (work, session) = (&self.0, &self.0.session);
+        let work = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(work) = &work else { return Ok(()) };
+        let session = &work.session;
         let hub = &session.hub;
         let last = session.forget_task(&work.call.reply.key()) || !hub.has_tasks();
         if last && hub.is_over() {

@@ -24,11 +24,11 @@ use crate::tool_answer::{Finished, ToolAnswer};
 use crate::worker::Duty;
 use crate::{failures, read, worker, write};
 
-/// The call, with its arguments as they came or as a layer replaced them.
+/// The call, with its arguments as they came or as a layer replaced them. It does not keep its session: tracebacks and
+/// middleware may keep it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Pending {
     target: Arc<Target>,
-    session: Arc<Session>,
     operation: Operation,
     context: Py<Context>,
     /// A JSON object: the arguments of a tool or a prompt, the variables of a template, or the params of a
@@ -57,7 +57,6 @@ impl Pending {
         Ok(Self {
             fitted: fitted(py, &work.target, work.call.operation, &arguments)?,
             target: work.target.clone(),
-            session: work.session.clone(),
             operation: work.call.operation,
             context: Py::new(py, Context::begin(py, work)?)?,
             arguments,
@@ -70,13 +69,16 @@ impl Pending {
         Ok(Self {
             fitted: fitted(py, &self.target, self.operation, &arguments)?,
             target: self.target.clone(),
-            session: self.session.clone(),
             operation: self.operation,
             context: self.context.clone_ref(py),
             arguments,
             page: PyOnceLock::new(),
             local_uri: self.local_uri.clone(),
         })
+    }
+
+    fn session_of(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
+        self.context.get().session(py)
     }
 
     fn message(&self) -> MessageRef<'_> {
@@ -87,7 +89,8 @@ impl Pending {
         let message = self.message();
         let method = message.method().and_then(|name| Method::parse(&name));
         let revision = self.context.get().inner.revision();
-        let registry = self.session.hub.served.live.snapshot().registry;
+        let session = self.session_of(py)?;
+        let registry = session.hub.served.live.snapshot().registry;
         let cursor = message.raw(Field::Cursor);
         let page = method.and_then(|method| registry.list_page(method, revision, cursor));
         match page {
@@ -184,7 +187,8 @@ impl Pending {
     fn cleaned(&self, py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Self> {
         let arguments = write::json(arguments)?;
         if let (Operation::CallTool(number), None) = (self.operation, &self.target.prepare) {
-            let registry = self.session.hub.served.live.snapshot().registry;
+            let session = self.session_of(py)?;
+            let registry = session.hub.served.live.snapshot().registry;
             if let Err(why) = registry.check_arguments(number, &arguments) {
                 return Err(arguments::invalid(py, &why));
             }
@@ -210,11 +214,10 @@ impl Pending {
 
     /// Converts the return value of a tool's function to the result of the call.
     fn finished(&self, value: Bound<'_, PyAny>) -> PyResult<Finished> {
+        let session = self.session_of(value.py())?;
         let made = ToolAnswer::of(&self.target, value)?;
         let misfit = match self.operation {
-            Operation::CallTool(number) => {
-                outcome::misfit(&self.session, &self.target, number, &made)
-            }
+            Operation::CallTool(number) => outcome::misfit(&session, &self.target, number, &made),
             _ => None,
         };
         Ok(Finished {
@@ -231,15 +234,17 @@ impl Pending {
 
     /// The object that the connection keeps until it has ended and its last call too; `make` makes it.
     fn session<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.session.kept(make)
+        self.session_of(make.py())?.kept(make)
     }
 
     /// Reports an exception that no client is told about. `what` has failed.
-    fn failed(slf: &Bound<'_, Self>, error: Bound<'_, PyAny>, what: &str) {
+    fn failed(slf: &Bound<'_, Self>, error: Bound<'_, PyAny>, what: &str) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
+        let session = this.session_of(py)?;
         let failed = this.target.failed.as_ref();
-        let failed = failed.unwrap_or(&this.session.hub.served.failed);
+        let failed = failed.unwrap_or(&session.hub.served.failed);
         failures::report(py, failed, PyErr::from_value(error), what, Some(slf));
+        Ok(())
     }
 
     /// The arguments that the function takes. Raises `RequestCancelled` if the call was cancelled
@@ -258,17 +263,30 @@ impl Pending {
     /// Has a worker thread call a plain function for a task of the event loop; `future` gets the outcome.
     fn beside(
         &self,
+        py: Python<'_>,
         function: Py<PyAny>,
         arguments: Py<PyDict>,
         context: Py<PyAny>,
         future: Py<PyAny>,
-    ) {
-        let hub = &self.session.hub;
+    ) -> PyResult<()> {
+        let session = self.session_of(py)?;
+        let hub = &session.hub;
         let duty = Duty::Beside(Beside::new(hub, function, arguments, context, future));
-        let tag = self.session.tag();
+        let tag = session.tag();
         let nobody = None::<fn()>;
         hub.workers
             .push(tag, vec![duty], nobody, || worker::spawn(hub));
+        Ok(())
+    }
+
+    /// Runs `wait`, which waits for another call. If a worker thread calls this, another one takes its place meanwhile.
+    fn aside(&self, wait: &Bound<'_, PyAny>) -> PyResult<()> {
+        let session = self.session_of(wait.py())?;
+        let hub = &session.hub;
+        hub.hand_over(&hub.answered);
+        hub.workers
+            .aside(|| hub.spawn_worker(), || wait.call0())
+            .map(drop)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

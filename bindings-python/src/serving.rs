@@ -327,8 +327,8 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
         let key = work.call.reply.key();
         let session = work.session.clone();
         let context = work.context.clone();
-        let job = Bound::new(py, Job(work))?;
-        let function = job.get().0.function().bind(py);
+        let function = work.function().clone_ref(py);
+        let job = Bound::new(py, Job::new(work))?;
         match spawn.bind(py).call1((&job, function, arguments)) {
             // `None` means that the call has ended already. A call cancelled by now is still kept: its
             // `Cancelled` event comes after this one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextvars import ContextVar
 from typing import Any
 
@@ -335,9 +336,9 @@ async def test_the_caller_and_the_variables_of_the_task_are_there() -> None:
 
 
 @coroutine
-async def test_a_plain_function_beside_it_holds_up_nobody_and_a_cancelled_call_ends() -> None:
+async def test_a_plain_function_beside_it_holds_up_nobody_and_a_cancelled_call_ends_with_it() -> None:
     server = Server("beside")
-    go = threading.Event()
+    begun, told, go = threading.Event(), threading.Event(), threading.Event()
     ended: list[str] = []
 
     @server.middleware
@@ -348,7 +349,11 @@ async def test_a_plain_function_beside_it_holds_up_nobody_and_a_cancelled_call_e
             ended.append(str(call.name))
 
     @server.tool
-    def block() -> str:
+    def block(context: Context) -> str:
+        begun.set()
+        while not context.cancelled and not go.is_set():
+            time.sleep(0.01)
+        told.set()
         go.wait(30)
         return "done"
 
@@ -359,10 +364,14 @@ async def test_a_plain_function_beside_it_holds_up_nobody_and_a_cancelled_call_e
     async with Client(server) as caller:
         blocked = asyncio.ensure_future(caller.call_tool("block"))
         assert (await caller.call_tool("quick")).text == "quick"
+        await asyncio.to_thread(begun.wait, 30)
         blocked.cancel()
+        await asyncio.to_thread(told.wait, 30)
+        assert (await caller.call_tool("quick")).text == "quick"
+        assert ended == ["quick", "quick"]
+        go.set()
         while "block" not in ended:
             await asyncio.sleep(0.01)
-        go.set()
         assert (await caller.call_tool("block")).text == "done"
 
 

@@ -80,16 +80,8 @@ class Dependency:
                     f"dependency {name!r} is made once for each session, but needs {needed.function!r}, which is made for"
                     " each call"
                 )
-        # The decorators of contextlib leave the generator inside.
-        plain = inspect.unwrap(function)
-        self.kind = (
-            "async generator"
-            if inspect.isasyncgenfunction(plain)
-            else "generator"
-            if inspect.isgeneratorfunction(plain)
-            else "function"
-        )
-        self.call: Callable[..., Any] = plain if self.kind != "function" else calling(function)
+        self.kind = _kind(function)
+        self.call: Callable[..., Any] = function if self.kind != "function" else calling(function)
         self.is_async: bool
         is_awaited = self.kind == "async generator" or self.kind == "function" and signature.is_async
         self.is_async = is_awaited or any(needed.is_async for needed in self.needs.values())
@@ -100,16 +92,32 @@ class Dependency:
         if self.context is not None:
             named[self.context] = pending.context
         if self.kind == "generator":
-            manager = contextmanager(self.call)(**named)
-            value = await run(pending, manager.__enter__, {})
-            exits.append(Exit(manager.__exit__, False))
-            return value
+            return await run(pending, self._entered, named, exits)
         if self.kind == "async generator":
-            other = asynccontextmanager(self.call)(**named)
-            value = await other.__aenter__()
-            exits.append(Exit(other.__aexit__, True))
+            made = self.call(**named)
+            manager = made if hasattr(made, "__aenter__") else asynccontextmanager(lambda: made)()
+            value = await manager.__aenter__()
+            exits.append(Exit(manager.__aexit__, True))
             return value
         return await self.call(run, pending, named)
+
+    def _entered(self, exits: list[Exit], /, **named: Any) -> Any:
+        made = self.call(**named)
+        manager = made if hasattr(made, "__enter__") else contextmanager(lambda: made)()
+        value = manager.__enter__()
+        # Here, since a task that is cancelled meanwhile does not get the value.
+        exits.append(Exit(manager.__exit__, False))
+        return value
+
+
+def _kind(function: Function) -> Literal["async generator", "generator", "function"]:
+    """What a function is; one that a decorator has wrapped, such as those of contextlib, may have a generator inside."""
+    for one in (function, inspect.unwrap(function)):
+        if inspect.isasyncgenfunction(one):
+            return "async generator"
+        if inspect.isgeneratorfunction(one):
+            return "generator"
+    return "function"
 
 
 def taken(signature: Signature) -> dict[str, Dependency]:
@@ -217,23 +225,21 @@ class Session:
                 if waiting is None:
                     self._making[function] = []
                     break
-                wait, wake = _waiter(run)
+                wait, wake = _waiter(run, pending)
                 waiting.append(wake)
             await wait()
+        made: dict[Function, Any] = {}
         exits: list[Exit] = []
         try:
-            value = await overrides.get().get(function, needed).make(run, pending, self._values, exits)
-        except BaseException:
-            self._done(function)
-            raise
-        with self._lock:
-            self._made[function] = value
-            self._values.exits += exits
-        self._done(function)
-        return value
+            made[function] = await overrides.get().get(function, needed).make(run, pending, self._values, exits)
+            return made[function]
+        finally:
+            self._done(function, made, exits)
 
-    def _done(self, function: Function) -> None:
+    def _done(self, function: Function, made: dict[Function, Any], exits: list[Exit]) -> None:
         with self._lock:
+            self._made |= made
+            self._values.exits += exits
             waiting = self._making.pop(function)
         for wake in waiting:
             wake()
@@ -256,25 +262,21 @@ async def _called(function: Function, *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _waiter(run: Run) -> tuple[Callable[[], Coroutine[Any, Any, None]], Callable[[], object]]:
+def _waiter(run: Run, pending: _core.Pending) -> tuple[Callable[[], Coroutine[Any, Any, None]], Callable[[], object]]:
     """A way to wait, and one to end the waiting from any thread."""
     if run is here:
         there = Event()
 
         async def block() -> None:
-            there.wait()
+            # The value may be made by a plain function that waits for a worker thread.
+            pending.aside(there.wait)
 
         return block, there.set
-    from ._event_loop import event_loop
+    from ._event_loop import arrival
 
-    loop = event_loop()
-    future = loop.create_future()
+    future, wake = arrival()
 
     async def wait() -> None:
         await future
 
-    def arrive() -> None:
-        if not future.done():
-            future.set_result(None)
-
-    return wait, lambda: loop.call_soon_threadsafe(arrive)
+    return wait, wake

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from asyncio import AbstractEventLoop, get_running_loop, isfuture, shield, sleep, to_thread
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -90,6 +90,22 @@ async def at_last(future: Future[_T]) -> _T:
     await would be cancelled, so this one is shielded."""
     with shield_of_task():
         return await shielded(future)
+
+
+def arrival() -> tuple[Future[None], Callable[[], None]]:
+    """A future of the running loop, and a function that settles it from any thread."""
+    loop = event_loop()
+    future: Future[None] = loop.create_future()
+
+    def arrive() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # if the loop has ended, nobody waits
+            loop.call_soon_threadsafe(arrive)
+
+    return future, tell
 
 
 async def pause(seconds: float) -> None:
