@@ -39,7 +39,8 @@ async def session(link: Link) -> None:
             answer: Any
             if message.method == "tools/call":
                 text = "\ud800" if message.params["name"] == "result" else "fine"
-                answer = types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={"text": text})
+                result = {"content": [{"type": "text", "text": text}]}
+                answer = types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result)
                 if message.params["name"] == "error":
                     told = types.ErrorData(code=1, message="with data", data={"text": "\ud800"})
                     answer = types.JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
@@ -82,7 +83,7 @@ async def test_a_result_that_is_no_json_is_an_error_of_its_request_alone() -> No
     async with carried(sessions) as (ask, _):
         for id, name in enumerate(("result", "error")):
             assert (await ask(id, name))["error"] == UNSENDABLE
-        assert (await ask(3, "good"))["result"] == {"text": "fine"}
+        assert (await ask(3, "good"))["result"]["content"][0]["text"] == "fine"
         assert not sessions.links[0].open
 
 
