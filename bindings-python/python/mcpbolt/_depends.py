@@ -36,7 +36,7 @@ def Depends(function: Function, *, scope: Scope = "call") -> Any:
 
 
 overrides: ContextVar[Mapping[Function, Dependency]] = ContextVar("overrides", default={})
-"""What is used instead of other dependencies, by their functions, in tests."""
+"""In tests: for the function of a dependency, the dependency that replaces it."""
 
 
 def overriding(functions: Mapping[Function, Function]) -> dict[Function, Dependency]:
@@ -111,7 +111,7 @@ class Dependency:
 
 
 def _kind(function: Function) -> Literal["async generator", "generator", "function"]:
-    """What a function is; one that a decorator has wrapped, such as those of contextlib, may have a generator inside."""
+    """The kind of a function. A decorated function, as by `contextlib`, is a generator if the function inside is one."""
     for one in (function, inspect.unwrap(function)):
         if inspect.isasyncgenfunction(one):
             return "async generator"

@@ -1,4 +1,4 @@
-"""What docstrings say: of a function, and of its parameters."""
+"""Descriptions of functions and their parameters, read from docstrings."""
 
 from __future__ import annotations
 

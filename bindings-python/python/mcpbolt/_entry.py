@@ -34,7 +34,7 @@ class Entry:
     is_layered = False
     """Whether the function has layers around it, and takes the pending call."""
     wrapped: Rest | None = None
-    """What the layers are around, if it is not the function."""
+    """The call that the layers wrap, if they do not wrap the function itself."""
     owner: int | None = None
     """Identifies the mounted server that the entry is of."""
     origin: str | None = None

@@ -80,7 +80,7 @@ class Joining:
 
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
-        # What the module knows of itself is as without this package.
+        # The attributes of the module are the same as without this package.
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         joined(module)

@@ -96,8 +96,8 @@ class Offer:
         function gets the arguments unconverted, as that schema has them.
 
         Args:
-            output_schema: The schema of the structured content; by default that of the return hint. Results are
-                validated against it before they are sent. `False`: none.
+            output_schema: The schema of the structured content. By default, the return hint gives it. Results are
+                validated against it before they are sent. `False`: there is none.
             strict: Whether arguments must have the types of the parameters: by default a string of digits is also taken
                 for an integer, and so on. `None`: as the server has it.
             annotations: Hints on the tool's behaviour: `readOnlyHint`, `destructiveHint` and so on.
@@ -394,7 +394,7 @@ class Offer:
         return layers(entry, settings)
 
     def _offered(self) -> Iterator[tuple[Entry, list[Layer]]]:
-        """All that this server offers, that of mounted servers too, with the layers around it."""
+        """The entries of this server and of the servers mounted in it, each with the layers around it."""
         for entry in self._entries:
             yield entry, self._around(entry)
         for mount in self._mounts:

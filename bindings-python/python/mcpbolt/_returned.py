@@ -21,7 +21,7 @@ _BYTES = (bytes, bytearray, memoryview)
 
 
 class Returned:
-    """What a function returns, by its hint.
+    """The return value of a function, as its hint describes it.
 
     Attributes:
         schema: The output schema, of an object.

@@ -21,7 +21,7 @@ from ._plain import Schema
 
 Adapter = TypeAdapter[Any]
 MAX_FAULTS = 10  # that an error lists
-# What pydantic raises for types that it does not support.
+# The exceptions that pydantic raises for types that it does not support.
 UNSUPPORTED = (PydanticUserError, SchemaError, NameError, TypeError)
 
 
@@ -109,7 +109,7 @@ def validated(adapter: Adapter, tool: str, given: dict[str, Any], strict: bool) 
         if strict:
             from ._core import to_json
 
-            # What is strict for JSON takes dates, tuples and the like, which JSON has no types for.
+            # The strict mode for JSON accepts dates and tuples as texts and lists, since JSON has no types for them.
             return adapter.validate_json(to_json(given), strict=True)  # type: ignore[no-any-return]
         return adapter.validate_python(given)  # type: ignore[no-any-return]
     except ValidationError as error:
@@ -130,7 +130,7 @@ def dumped(adapter: Adapter, value: Any) -> Any:
 
 
 def faults(error: ValidationError) -> str:
-    """What is wrong and where, without the values."""
+    """The text of an error: each place and its fault, without the values."""
     told = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [f"{place}: {one['msg']}" if (place := _place(one["loc"])) else one["msg"] for one in told[:MAX_FAULTS]]
     if len(told) > MAX_FAULTS:

@@ -66,8 +66,8 @@ def obstacle(stdin: object, stdout: object) -> str | None:
     return None
 
 
-def carried_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`stdio_server` whose messages the engine reads, checks and writes, and any session answers."""
+def _stdio(original: Callable[..., Any], own: Callable[[], Any]) -> Callable[..., Any]:
+    """`stdio_server` that opens the streams of `own` where the engine can serve, and its own ones elsewhere."""
 
     @asynccontextmanager
     @wraps(original)
@@ -75,52 +75,53 @@ def carried_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
         reason = obstacle(stdin, stdout)
         if reason is not None:
             _said.kept("stdio", reason)
-            async with original(stdin, stdout) as streams:
-                yield streams
-            return
-        from .. import _core, _loop
-        from .._event_loop import at_last
-        from .._running import stray_output
-        from ._carried import Carried
-
-        carried = Carried("stdio")
-
-        def start(interpreter: Any) -> Any:
-            return _core.Serving.stdio(carried._catalog(), interpreter, GRACE, False)
-
-        with stray_output():
-            async with _loop.running(carried, start) as (serving, ended):
-                _said.carried("stdio")
-                # A client that opens no connection of the handshake era ends, too.
-                ended.add_done_callback(lambda _: carried.link.closed())
-                try:
-                    yield carried.link.reading, carried.link.writing
-                finally:
-                    carried.link.give_up()
-                    serving.stop()
-                    await at_last(ended)
+        async with own() if reason is None else original(stdin, stdout) as streams:
+            yield streams
 
     return stdio_server
+
+
+def carried_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`stdio_server` whose messages the engine reads, checks and writes, and any session answers."""
+    return _stdio(original, _carried)
+
+
+@asynccontextmanager
+async def _carried() -> AsyncIterator[Any]:
+    from .. import _core, _loop
+    from .._event_loop import at_last
+    from .._running import stray_output
+    from ._carried import Carried
+
+    carried = Carried("stdio")
+
+    def start(interpreter: Any) -> Any:
+        return _core.Serving.stdio(carried._catalog(), interpreter, GRACE, False)
+
+    with stray_output():
+        async with _loop.running(carried, start) as (serving, ended):
+            _said.carried("stdio")
+            # A client that opens no connection of the handshake era ends, too.
+            ended.add_done_callback(lambda _: carried.link.closed())
+            try:
+                yield carried.link.reading, carried.link.writing
+            finally:
+                carried.link.give_up()
+                serving.stop()
+                await at_last(ended)
 
 
 def led_stdio(original: Callable[..., Any]) -> Callable[..., Any]:
     """`stdio_server` whose streams lead a server to the engine. Anything else that uses them finds the SDK's own."""
 
     @asynccontextmanager
-    @wraps(original)
-    async def stdio_server(stdin: Any = None, stdout: Any = None) -> AsyncIterator[Any]:
-        reason = obstacle(stdin, stdout)
-        if reason is not None:
-            _said.kept("stdio", reason)
-            async with original(stdin, stdout) as streams:
-                yield streams
-            return
+    async def led() -> AsyncIterator[Any]:
         from ._led import Led
 
-        async with Led(original) as led:
-            yield led.reading, led.writing
+        async with Led(original) as streams:
+            yield streams.reading, streams.writing
 
-    return stdio_server
+    return _stdio(original, led)
 
 
 def run_on_engine(original: Callable[..., Any]) -> Callable[..., Any]:
