@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, NewType, Optional, TypedDict, Union
 
 import pydantic
 import pytest
 from pydantic import Field
 from typing_extensions import NotRequired
 
-from mcpbolt import Client, Message, Server
+from mcpbolt import Client, Message, PeerError, Server, ToolResult
 from mcpbolt._returned import Returned
 from mcpbolt._signature import Signature
 from support import coroutine
@@ -302,6 +302,15 @@ def test_bad_registrations_are_refused() -> None:
     server.tool(name="same")(lambda: 1)
     with pytest.raises(ValueError, match="already registered"):
         server._catalog()
+    with pytest.raises(TypeError, match="a lambda has no name for clients: pass name="):
+        server.tool(lambda: 1)
+
+    def final() -> int:
+        return 1
+
+    final.__annotations__ = {"return": Final[int]}
+    with pytest.raises(TypeError, match='tool "final": return annotation contains an invalid type qualifier'):
+        server.tool(final)
     with pytest.raises(TypeError, match="inline"):
 
         @server.tool(inline=True)
@@ -345,6 +354,65 @@ async def test_strict_servers_and_tools_convert_nothing() -> None:
             assert (await client.call_tool(tool, good)).text == "(1, datetime.date(2020, 1, 1), (1, 2.0))"
         assert (await client.call_tool("take", good | {"whole": "1"})).is_error
         assert not (await client.call_tool("lax", good | {"whole": "1"})).is_error
+
+
+@coroutine
+async def test_strings_are_read_as_json_where_the_server_wants_it() -> None:
+    server = Server("lenient", json_strings=True)
+
+    def take(text: str, maybe: str | None, items: list[int], either: list[str] | str, size: int = 0) -> str:
+        return repr((text, maybe, items, either, size))
+
+    server.tool(take)
+    plain = Server("plain")
+    plain.tool(take)
+    given = {"text": "[1]", "maybe": "{}", "items": "[1, 2]", "either": '["a"]', "size": "3"}
+    async with Client(server) as client, Client(plain) as other:
+        assert (await client.call_tool("take", given)).text == "('[1]', '{}', [1, 2], ['a'], 3)"
+        assert (await client.call_tool("take", given | {"either": '"a"', "items": "[]"})).text == """('[1]', '{}', [], '"a"', 3)"""
+        for wrong in ("[1", "{}", "1", "[" * 9999, "9" * 9999):
+            assert (await client.call_tool("take", given | {"items": wrong})).is_error
+        assert (await other.call_tool("take", given)).is_error
+        assert (await other.call_tool("take", given | {"items": [1]})).text == """('[1]', '{}', [1], '["a"]', 3)"""
+
+
+class Station:
+    """A class that pydantic knows nothing of."""
+
+    name: str
+    height: int = 3
+    _secret = 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@coroutine
+async def test_attributes_of_a_class_are_its_data() -> None:
+    server = Server("stations")
+
+    @server.tool
+    def station(name: str) -> Station:
+        return Station(name)
+
+    @server.tool
+    def whole(name: str) -> Annotated[ToolResult, Model]:
+        return ToolResult("a model", {"name": name, "size": 1} if name else {"size": 1})
+
+    async with Client(server) as client:
+        listed = {tool.name: tool.output_schema for tool in await client.list_tools()}
+        assert listed["station"] == {
+            "type": "object",
+            "description": "A class that pydantic knows nothing of.",
+            "properties": {"name": {"type": "string"}, "height": {"type": "integer", "default": 3}},
+            "required": ["name"],
+        }
+        assert (await client.call_tool("station", {"name": "north"})).structured == {"name": "north", "height": 3}
+        assert listed["whole"] == Returned.of(Model, "").schema  # type: ignore[union-attr]
+        result = await client.call_tool("whole", {"name": "a"})
+        assert (result.text, result.structured) == ("a model", {"name": "a", "size": 1})
+        with pytest.raises(PeerError, match="does not fit its output schema"):
+            await client.call_tool("whole", {"name": ""})
 
 
 @coroutine

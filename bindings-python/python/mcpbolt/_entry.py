@@ -52,6 +52,8 @@ class Entry:
         while not hasattr(named, "__name__") and hasattr(named, "func"):
             named = named.func  # of a `functools.partial`
         self.name = name or str(getattr(named, "__name__", type(named).__name__))
+        if self.name == "<lambda>" and kind in ("tool", "prompt"):
+            raise TypeError("a lambda has no name for clients: pass name=")
         self.description = text or description(named)
         self.definition: Wire = {}
         self.parameters = [*signature.parameters]
@@ -65,7 +67,7 @@ class Entry:
         """Sets the members that all definitions have; returns the definition."""
         shown = [icon if isinstance(icon, dict) else Icon.of(icon).wire() for icon in icons]
         self.definition = options(name=self.name, title=title, description=self.description, icons=shown or None)
-        if meta:
+        if meta is not None:
             self.definition["_meta"] = meta
         return self.definition
 

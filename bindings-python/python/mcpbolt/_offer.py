@@ -34,9 +34,12 @@ _F = TypeVar("_F", bound=Function)
 class Offer:
     """Tools, resources, prompts, completions and skills of a server. Decorate functions to add them."""
 
-    def __init__(self, settings: Settings, list_changes: bool, subscriptions: bool, strict: bool) -> None:
+    def __init__(
+        self, settings: Settings, list_changes: bool, subscriptions: bool, strict: bool, json_strings: bool
+    ) -> None:
         self._settings = settings
         self._strict = strict
+        self._json_strings = json_strings
         self._list_changes = list_changes
         self._subscriptions = subscriptions
         self._entries: list[Entry] = []
@@ -126,7 +129,8 @@ class Offer:
             definition = entry.define(title=title, icons=icons, meta=meta)
             told = f'tool "{entry.name}"'
             if input_schema is None:
-                arguments = signature.arguments(told, self._strict if strict is None else strict)
+                is_strict = self._strict if strict is None else strict
+                arguments = signature.arguments(told, is_strict, self._json_strings)
                 definition["inputSchema"] = arguments.schema
                 entry.prepare, entry.is_plain = arguments.prepare, arguments.is_plain
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from . import _core, _lower, _plain
 from ._content import BLOCKS, Message, ResourceContents, ToolResult, Wire
@@ -39,20 +39,27 @@ class Returned:
 
     @classmethod
     def of(cls, hint: Any, title: str) -> Returned | None:
-        """`None` if the hint is for any value, for content, or for values that have no JSON Schema."""
+        """`None` if the hint is for any value, for content, or for values that have no JSON Schema. The hint
+        `Annotated[ToolResult, T]` is for a result whose structured content is a `T`."""
         kind, notes = bare(hint)
+        if kind is ToolResult and notes and _is_type(notes[0]):
+            hint = Annotated[notes] if len(notes) > 1 else notes[0]
+            kind, notes = bare(hint)
         if kind in (None, type(None)) or _is_open(kind) or _is_content(hint) or _is_bytes(kind):
             return None
         plain = None if notes else _plain.schema_of(kind)
         if plain is not None:
             return cls(hint, title, plain, None)
-        from ._types import UNSUPPORTED, adapter_of, schema_of
+        from ._types import UNSUPPORTED, adapter_of, model_of, refuse_qualifiers, schema_of
 
-        try:
-            adapter = adapter_of(hint)
-            return cls(hint, title, schema_of(adapter, "serialization"), adapter)
-        except UNSUPPORTED:
-            return None
+        refuse_qualifiers(hint, title)
+        for made in (lambda: hint, lambda: model_of(kind)):
+            try:
+                adapter = adapter_of(made())
+                return cls(hint, title, schema_of(adapter, "serialization"), adapter)
+            except UNSUPPORTED:
+                pass
+        return None
 
     def lower(self, value: Any) -> _lower.Lowered:
         """Converts a return value to content blocks, structured content, `_meta`, and whether the tool failed.
@@ -84,6 +91,10 @@ def _wrapped(schema: Wire) -> Wire:
     definitions = schema.pop("$defs", None)
     wrapped: Wire = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
     return {**wrapped, "$defs": definitions} if definitions else wrapped
+
+
+def _is_type(note: Any) -> bool:
+    return isinstance(note, type) or typing.get_origin(note) is not None
 
 
 def _is_content(hint: Any) -> bool:

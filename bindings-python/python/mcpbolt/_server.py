@@ -83,6 +83,8 @@ class Server(Offer):
             default: such a request is then an error.
         strict: Whether arguments of tools must have the types of the parameters, as pydantic's strict mode checks JSON.
             By default they are converted where that loses nothing: `"3"` to `3` for an `int`.
+        json_strings: Whether a string for a parameter of a tool is read as JSON first, unless the hint of the parameter is
+            `str` or `str | None`: `"[1, 2]"` for a `list[int]`. Some models write lists and objects in this way.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Server(Offer):
         experimental: Mapping[str, Mapping[str, Any]] = {},
         actions: bool = False,
         strict: bool = False,
+        json_strings: bool = False,
         middleware: Sequence[Middleware] = (),
     ) -> None:
         super().__init__(
@@ -143,6 +146,7 @@ class Server(Offer):
             list_changes,
             subscriptions,
             strict,
+            json_strings,
         )
         self.name = name
         self.version = version

@@ -18,6 +18,7 @@ Function = Callable[..., Any]
 _NONE = object()
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _VARIADIC = 0x04 | 0x08
+_TEXT = (str, str | None)
 # The keywords of JSON Schema that validate.
 _ASSERTIONS = frozenset(
     "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems"
@@ -56,14 +57,15 @@ class Signature:
             del self.parameters[name]
         return name
 
-    def arguments(self, title: str, strict: bool = False) -> Arguments:
-        """The arguments of the function. `title` names the entry in errors: `tool "add"`."""
+    def arguments(self, title: str, strict: bool = False, json_strings: bool = False) -> Arguments:
+        """The arguments of the function. `title` names the entry in errors: `tool "add"`. With `json_strings`, strings are
+        read as JSON first."""
         for name in self.parameters:
             for note in bare(self.hints.get(name))[1]:
                 if wrong := sorted(_ASSERTIONS.intersection(note if isinstance(note, dict) else ())):
                     told = "is not checked when it stands in a dict; use pydantic.Field"
                     raise TypeError(f"parameter {name!r} of {name_of(self.function)}: {wrong[0]!r} {told}")
-        return Arguments(self, title, of_parameters(self._home), strict)
+        return Arguments(self, title, of_parameters(self._home), strict, json_strings)
 
     def takes_only_text(self) -> bool:
         """Whether each parameter takes any string as it is."""
@@ -78,13 +80,18 @@ class Arguments:
         is_plain: Whether all parameters have plain types, which need pydantic only for arguments of other types.
     """
 
-    def __init__(self, signature: Signature, title: str, texts: dict[str, str], strict: bool) -> None:
+    def __init__(
+        self, signature: Signature, title: str, texts: dict[str, str], strict: bool, json_strings: bool
+    ) -> None:
         self._signature = signature
         self._title = title
         self._strict = strict
+        # The parameters that take more than text.
+        read = [name for name in signature.parameters if bare(signature.hints.get(name))[0] not in _TEXT]
+        self._read = read if json_strings else []
         self._made: Adapter | None = None
         schema = _plain.arguments(signature.parameters, signature.hints, _NONE)
-        self.is_plain = schema is not None
+        self.is_plain = schema is not None and not self._read
         if schema is None:
             from ._types import UNSUPPORTED, schema_of
 
@@ -125,8 +132,10 @@ class Arguments:
         Raises:
             InvalidArguments: They are not valid.
         """
-        from ._types import validated
+        from ._types import parsed, validated
 
+        if self._read:
+            given = parsed(given, self._read)
         return validated(self._adapter, self._title, given, self._strict)
 
     def strings(self) -> list[tuple[str, str | None, str | None, bool]]:

@@ -9,11 +9,11 @@ from inspect import Parameter
 from inspect import Signature as Parameters
 from typing import Annotated, Any, Union
 
-from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaError
-from typing_extensions import NotRequired, TypedDict
-from typing_inspection.introspection import AnnotationSource, inspect_annotation
+from pydantic_core import SchemaError, from_json
+from typing_extensions import NotRequired, ReadOnly, TypedDict
+from typing_inspection.introspection import AnnotationSource, ForbiddenQualifier, inspect_annotation
 
 from ._errors import InvalidArguments
 from ._hints import UNIONS, hints_of, names_of_caller
@@ -90,6 +90,27 @@ def adapter_of(hint: Any) -> Adapter:
     return adapter
 
 
+def refuse_qualifiers(hint: Any, name: str) -> None:
+    """Raises a `TypeError` if a return hint has a qualifier, such as `Final`, which says nothing of a value."""
+    try:
+        inspect_annotation(hint, annotation_source=AnnotationSource.FUNCTION)
+    except ForbiddenQualifier as error:
+        raise TypeError(f"{name}: return annotation contains an invalid type qualifier: {hint}") from error
+
+
+def model_of(kind: Any) -> type[BaseModel]:
+    """A model of the attributes that a class declares, which takes instances of the class.
+
+    Raises:
+        TypeError: It is no class, or declares none.
+    """
+    hints = hints_of(kind) if isinstance(kind, type) else {}
+    fields: dict[str, Any] = {name: (hint, getattr(kind, name, ...)) for name, hint in hints.items() if name[0] != "_"}
+    if not fields:
+        raise TypeError(f"{kind!r} declares no attributes")
+    return create_model(kind.__name__, __config__=ConfigDict(from_attributes=True), __doc__=kind.__doc__, **fields)
+
+
 def schema_of(adapter: Adapter, mode: typing.Literal["validation", "serialization"] = "validation") -> Schema:
     """The JSON Schema of a type. At its root is no reference: protocol and clients look for `type` there."""
     schema = adapter.json_schema(mode=mode, schema_generator=Untitled)
@@ -114,6 +135,20 @@ def validated(adapter: Adapter, tool: str, given: dict[str, Any], strict: bool) 
         return adapter.validate_python(given)  # type: ignore[no-any-return]
     except ValidationError as error:
         raise InvalidArguments(f"invalid arguments for {tool}: {faults(error)}") from error
+
+
+def parsed(given: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The arguments, with the strings among those named replaced by the JSON lists, objects and nulls that they are."""
+    read = dict(given)
+    for name in names:
+        if isinstance(text := given.get(name), str):
+            try:
+                value = from_json(text)
+            except ValueError:
+                continue
+            if not isinstance(value, (str, int, float)):
+                read[name] = value
+    return read
 
 
 def dumped(adapter: Adapter, value: Any) -> Any:
@@ -168,6 +203,8 @@ def _rebuilt(kind: Any, within: tuple[Any, ...]) -> Any:
         key = inspect_annotation(hint, annotation_source=AnnotationSource.TYPED_DICT)
         inner = readable(key.type, within)
         item = Annotated[(inner, *key.metadata)] if key.metadata else inner
+        if "read_only" in key.qualifiers:
+            item = ReadOnly[item]
         is_required = name in kind.__required_keys__ or "required" in key.qualifiers
         items[name] = item if is_required and "not_required" not in key.qualifiers else NotRequired[item]
     made: Any = TypedDict(kind.__name__, items)  # type: ignore[misc]

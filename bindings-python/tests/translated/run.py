@@ -1,7 +1,8 @@
-"""Runs FastMCP's own tests of function tools, schemas, conversion and results on this package: `python run.py [FOLDER]`.
+"""Runs tests of FastMCP and of the official SDK on this package: their own tests of function tools, schemas, conversion and
+results. `python run.py [fastmcp|mcp]`.
 
-FOLDER has FastMCP's sources. Without it, the source archive of the installed release is downloaded, which carries the tests.
-`known.txt` lists the tests that fail, and why; another test that fails is an error.
+The tests come from the source archive of the installed release, which is downloaded. A file beside this one lists the tests
+that fail, and why; another test that fails is an error.
 """
 
 from __future__ import annotations
@@ -12,47 +13,119 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[2] / ".cache" / "python" / "translated"
-FILES = [
-    "tools/tool/test_argument_validation.py",
-    "tools/tool/test_callable.py",
-    "tools/tool/test_output_schema.py",
-    "tools/tool/test_results.py",
-    "tools/tool/test_tool.py",
-    "tools/test_tool_future_annotations.py",
-    "utilities/test_docstring_parsing.py",
-    "server/test_input_validation.py",
-    "server/providers/local_provider_tools/test_output_schema.py",
-    "server/providers/local_provider_tools/test_parameters.py",
-]
+LEAST = 0.95  # of the tests that count must pass
+# Tests do not count whose reason begins so: FastMCP and the SDK exclude each other there, or this package has no such thing.
+UNCOUNTED = ("another feature", "the official SDK", "FastMCP")
 # What these tests import, and the package does not need.
 TOOLS = ["dirty-equals", "inline-snapshot", "pytest-asyncio"]
-CONFTEST = """
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests of another package.
+
+    Attributes:
+        files: The files that have the tests.
+        beside: Folders that the tests import.
+        plugin: The module that puts this package in the place of the other.
+        conftest: What the tests expect of their `conftest.py`.
+    """
+
+    package: str
+    files: list[str]
+    beside: list[str]
+    plugin: str
+    conftest: str
+
+    def sources(self) -> Path:
+        """The sources of the installed release."""
+        name = f"{self.package}-{version(self.package)}"
+        folder = CACHE / name
+        if not all((folder / one).exists() for one in [*self.files, *self.beside]):
+            with tempfile.TemporaryDirectory() as there:
+                pip("download", "--no-deps", "--no-binary", ":all:", "--dest", there, name.replace("-", "==", 1))
+                with tarfile.open(Path(there) / f"{name}.tar.gz") as archive:
+                    wanted = tuple(f"{name}/{one}" for one in [*self.files, *self.beside])
+                    archive.extractall(CACHE, [one for one in archive if one.name.startswith(wanted)], filter="data")
+        return folder
+
+    def known(self) -> dict[str, str]:
+        """The tests that fail, as patterns, and why."""
+        lines = (HERE / f"{self.package}.txt").read_text().splitlines()
+        return dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+
+    def outcomes(self) -> tuple[dict[str, str], str]:
+        """The outcome of each test, and all that pytest says."""
+        sources = self.sources()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for one in self.files:
+                (folder / one).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(sources / one, folder / one)
+            for one in self.beside:
+                shutil.copytree(sources / one, folder / one)
+            for init in [folder / "tests", *(folder / "tests").rglob("*/")]:
+                (init / "__init__.py").touch()
+            (folder / "tests" / "conftest.py").write_text(self.conftest)
+            command = [sys.executable, "-m", "pytest", "-q", "-p", self.plugin, "-p", "no:cacheprovider", "-rA", "--tb=short", "--continue-on-collection-errors", "tests"]
+            path = {"PYTHONPATH": f"{HERE}:{tools()}:{':'.join(sys.path[1:])}", "PATH": "/usr/bin:/bin"}
+            done = subprocess.run([*command, "-o", "asyncio_mode=auto"], cwd=folder, env=path, capture_output=True, text=True)
+        found = re.findall(r"^(PASSED|FAILED|ERROR) (tests/.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+        return {test.removeprefix("tests/"): outcome for outcome, test in found}, done.stdout + done.stderr[-2000:]
+
+
+SUITES = [
+    Suite(
+        "fastmcp",
+        [
+            "tests/tools/tool/test_argument_validation.py",
+            "tests/tools/tool/test_callable.py",
+            "tests/tools/tool/test_output_schema.py",
+            "tests/tools/tool/test_results.py",
+            "tests/tools/tool/test_tool.py",
+            "tests/tools/test_tool_future_annotations.py",
+            "tests/utilities/test_docstring_parsing.py",
+            "tests/server/test_input_validation.py",
+            "tests/server/providers/local_provider_tools/test_output_schema.py",
+            "tests/server/providers/local_provider_tools/test_parameters.py",
+        ],
+        [],
+        "fastmcp_face",
+        """
 def user_meta(meta):
     return {name: one for name, one in (meta or {}).items() if "modelcontextprotocol" not in name} or None
-"""
-LEAST = 0.95  # of the tests must pass
+""",
+    ),
+    Suite(
+        "mcp",
+        [
+            "tests/server/mcpserver/test_func_metadata.py",
+            "tests/server/mcpserver/test_parameter_descriptions.py",
+            "tests/server/mcpserver/test_tool_manager.py",
+            "tests/docs_src/test_structured_output.py",
+            "tests/docs_src/test_tools.py",
+        ],
+        ["docs_src/structured_output", "docs_src/tools"],
+        "sdk_face",
+        """
+import pytest
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+""",
+    ),
+]
 
 
 def pip(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *words], check=True)
-
-
-def sources() -> Path:
-    """The sources of the installed release of FastMCP."""
-    name = f"fastmcp-{version('fastmcp')}"
-    folder = CACHE / name
-    if not all((folder / "tests" / one).exists() for one in FILES):
-        with tempfile.TemporaryDirectory() as there:
-            pip("download", "--no-deps", "--no-binary", ":all:", "--dest", there, name.replace("-", "==", 1))
-            with tarfile.open(Path(there) / f"{name}.tar.gz") as archive:
-                wanted = [f"{name}/tests/{one}" for one in FILES]
-                archive.extractall(CACHE, [archive.getmember(one) for one in wanted], filter="data")
-    return folder
 
 
 def tools() -> Path:
@@ -62,46 +135,26 @@ def tools() -> Path:
     return folder
 
 
-def known() -> dict[str, str]:
-    """The tests that fail, as patterns, and why."""
-    lines = (HERE / "known.txt").read_text().splitlines()
-    return dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+def passes(suite: Suite) -> bool:
+    found, said = suite.outcomes()
+    known = suite.known()
+    failed = [test for test, outcome in found.items() if outcome != "PASSED"]
+    unknown = [test for test in failed if not any(re.search(pattern, test) for pattern in known)]
+    better = [pattern for pattern in known if not any(re.search(pattern, test) for test in failed)]
+    uncounted = [pattern for pattern, why in known.items() if why.startswith(UNCOUNTED)]
+    out = [test for test in failed if any(re.search(pattern, test) for pattern in uncounted)]
+    passed, counted = len(found) - len(failed), len(found) - len(out)
+    print(f"{suite.package} {version(suite.package)}: {passed} of all {len(found)} tests pass; {counted} of them count")
+    if not unknown and not better and passed >= LEAST * counted > 0:
+        return True
+    print(said, "fail, and are not listed:", *unknown, "are listed, and do not fail:", *better, sep="\n")
+    return False
 
 
 def main() -> None:
-    given = Path(sys.argv[1]) if len(sys.argv) > 1 else sources()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for one in FILES:
-            target = folder / "tests" / one
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(given / "tests" / one, target)
-        for one in (folder / "tests").rglob("*/"):
-            (one / "__init__.py").touch()
-        (folder / "tests" / "__init__.py").touch()
-        (folder / "tests" / "conftest.py").write_text(CONFTEST)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "face", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "-rA", "tests"]
-        path = {"PYTHONPATH": f"{HERE}:{tools()}:{':'.join(sys.path[1:])}", "PATH": "/usr/bin:/bin"}
-        done = subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True)
-    found: dict[str, str] = {}
-    for outcome, test in re.findall(r"^(PASSED|FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE):
-        found[test.removeprefix("tests/")] = outcome
-    reasons = known()
-
-    def reason(test: str) -> str | None:
-        return next((why for pattern, why in reasons.items() if re.search(pattern, test)), None)
-
-    failed = {test for test, outcome in found.items() if outcome != "PASSED"}
-    unknown = sorted(test for test in failed if reason(test) is None)
-    better = sorted(pattern for pattern in reasons if not any(re.search(pattern, test) for test in failed))
-    counted = {test for test in found if not (reason(test) or "").startswith(("another feature", "the official SDK"))}
-    passed = len(counted - failed)
-    if better:
-        print("no test fails for:", *better)
-    print(f"{passed} of {len(counted)} tests of FastMCP pass; {len(found) - len(counted)} do not count")
-    if unknown or not counted or passed < LEAST * len(counted):
-        print(done.stdout[-20000:], done.stderr[-2000:], "fail:", *unknown, sep="\n")
-        sys.exit(1)
+    wanted = sys.argv[1:] or [suite.package for suite in SUITES]
+    results = [passes(suite) for suite in SUITES if suite.package in wanted]
+    sys.exit(not (results and all(results)))
 
 
 if __name__ == "__main__":

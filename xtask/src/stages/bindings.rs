@@ -201,8 +201,8 @@ pub fn versions(log: &mut Log) -> Result<()> {
 /// The number of signatures that the tests of types generate; the stage `python` generates fewer.
 const SIGNATURES: &str = "2000";
 
-/// Holds generated signatures, arguments and results against pydantic and FastMCP, and runs FastMCP's own
-/// tests of function tools.
+/// Holds generated signatures, arguments and results against pydantic and FastMCP, and runs what FastMCP and the
+/// official SDK test of their function tools.
 pub fn types(log: &mut Log) -> Result<()> {
     let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
     let mut test = in_package(&venv, &["-m", "pytest", "-q", "-s", "tests/test_types.py"]);

@@ -241,7 +241,7 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "types",
-            "2,000 generated signatures of Python tools, beside pydantic and FastMCP",
+            "2,000 generated signatures of Python tools, beside pydantic and FastMCP; their tests of tools, and the SDK's",
             nothing,
             bindings::types,
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import typing
 from datetime import timedelta
 from typing import Any
 
@@ -16,55 +15,14 @@ import fastmcp.utilities.docstring_parsing as docstrings
 import mcp_types
 from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.tools.base import ToolResult
-from fastmcp.utilities.types import Audio, File, Image, NotSet, replace_type
-from pydantic import TypeAdapter
+from fastmcp.utilities.types import Audio, File, Image, NotSet
 
 import mcpbolt
-from mcpbolt._content import parse
 from mcpbolt._docstring import of_parameters
-from mcpbolt._hints import hints_of
+from translate import TYPES, Types, blocks, function_of, meta, own
 
-_BLOCKS: TypeAdapter[Any] = TypeAdapter(list[mcp_types.ContentBlock])
-_TYPES = {
-    Image: mcpbolt.Image,
-    Audio: mcpbolt.Audio,
-    File: mcpbolt.EmbeddedResource,
-    ToolResult: mcpbolt.ToolResult,
-    mcp_types.CallToolResult: mcpbolt.ToolResult,
-    mcp_types.TextContent: mcpbolt.Text,
-    mcp_types.ImageContent: mcpbolt.Image,
-    mcp_types.AudioContent: mcpbolt.Audio,
-    mcp_types.ResourceLink: mcpbolt.ResourceLink,
-    mcp_types.EmbeddedResource: mcpbolt.EmbeddedResource,
-}
-_CONTENT = tuple(typing.get_args(mcp_types.ContentBlock))
-
-
-def own(value: Any) -> Any:
-    """Content of FastMCP and the SDK as content of this package."""
-    if isinstance(value, Image):
-        value = value.to_image_content()
-    elif isinstance(value, Audio):
-        value = value.to_audio_content()
-    elif isinstance(value, File):
-        value = value.to_resource_content()
-    if isinstance(value, (ToolResult, mcp_types.CallToolResult)):
-        blocks = [own(one) for one in value.content]
-        return mcpbolt.ToolResult(blocks, value.structured_content, bool(value.is_error), meta=value.meta)
-    if isinstance(value, _CONTENT):
-        return parse(value.model_dump(mode="json", by_alias=True, exclude_none=True))
-    is_mixed = isinstance(value, (list, tuple)) and any(isinstance(one, (Image, Audio, File, *_CONTENT)) for one in value)
-    return [own(one) for one in value] if is_mixed else value
-
-
-def _hint(hint: Any) -> Any:
-    kinds = (ToolResult, mcp_types.CallToolResult)
-    if isinstance(hint, type) and not typing.get_args(hint) and issubclass(hint, kinds):
-        return mcpbolt.ToolResult
-    args = tuple(_hint(one) for one in typing.get_args(hint))
-    if args != typing.get_args(hint):
-        return typing.Union[args] if typing.get_origin(hint) in (typing.Union, type(int | str)) else hint
-    return replace_type(hint, _TYPES)
+_RESULTS = (ToolResult, mcp_types.CallToolResult)
+_TYPES: Types = {**TYPES, ToolResult: mcpbolt.ToolResult, Image: mcpbolt.Image, Audio: mcpbolt.Audio, File: mcpbolt.EmbeddedResource}
 
 
 class Request:
@@ -79,30 +37,8 @@ class Request:
         return getattr(self.context, name)
 
 
-def asked(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {name: Request(one) if isinstance(one, mcpbolt.Context) else one for name, one in arguments.items()}
-
-
-def function_of(function: Any) -> Any:
-    """The function with hints and results of this package."""
-    home = function if inspect.isroutine(function) or isinstance(function, functools.partial) else type(function).__call__
-    hints = hints_of(getattr(home, "func", home))
-    if inspect.iscoroutinefunction(inspect.unwrap(home)):
-
-        async def call(*args: Any, **named: Any) -> Any:
-            return own(await function(*args, **asked(named)))
-    else:
-
-        def call(*args: Any, **named: Any) -> Any:  # type: ignore[misc]
-            return own(function(*args, **asked(named)))
-
-    plain = function.func if isinstance(function, functools.partial) else function
-    call.__name__ = getattr(function, "__name__", getattr(plain, "__name__", type(plain).__name__))
-    call.__doc__ = inspect.getdoc(function if "__doc__" in getattr(function, "__dict__", {}) else plain)
-    call.__wrapped__ = home  # type: ignore[attr-defined]
-    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    call.__annotations__ = {name: _hint(hint) if name == "return" else hint for name, hint in hints.items()}
-    return call
+def _given(value: Any) -> Any:
+    return Request(value) if isinstance(value, mcpbolt.Context) else value
 
 
 class FaceTool:
@@ -131,7 +67,7 @@ class FaceTool:
         schema = None if output_schema is NotSet else output_schema or False
         hints = annotations.model_dump(by_alias=True, exclude_none=True) if hasattr(annotations, "model_dump") else annotations
         options = {"name": name, "title": title, "description": description, "annotations": hints, "meta": meta}
-        self.server.tool(**options, output_schema=schema)(function_of(function))  # type: ignore[call-overload]
+        self.server.tool(**options, output_schema=schema)(function_of(function, _TYPES, _given, lambda value: own(value, _RESULTS)))  # type: ignore[call-overload]
         (entry,) = self.server._entries
         self.definition = entry.definition
         self.annotations, self.meta, self.title = annotations, meta, title
@@ -154,9 +90,8 @@ class FaceTool:
                 raise ToolError(error.message) from error
         if result.is_error and "content" not in arguments and result.text.startswith("invalid arguments"):
             raise ValidationError(result.text)
-        made = ToolResult(content=_BLOCKS.validate_python(result.wire["content"]))
+        made = ToolResult(content=blocks(result), meta=meta(result))
         made.structured_content, made.is_error = result.structured, result.is_error
-        made.meta = {key: one for key, one in result.meta.items() if "modelcontextprotocol" not in key} or None
         if (self.output_schema or {}).get("x-fastmcp-wrap-result"):
             made.meta = {**(made.meta or {}), "fastmcp": {"wrap_result": True}}
         elif self.output_schema is None and not isinstance(made.structured_content, dict):
