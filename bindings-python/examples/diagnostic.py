@@ -17,12 +17,11 @@ from typing import Annotated
 from mcpbolt import Context, Jwt, Policy, ServeOptions, Server
 
 targets = os.environ.get("MCP_TARGETS") == "1"
-more = {"actions": True} if os.environ.get("MCP_ACTIONS") != "0" else {}
 keys, quota = os.environ.get("MCP_KEYS"), os.environ.get("MCP_QUOTA")
 secret = os.environ.get("MCP_JWT")
 issuer, audience = "https://issuer.example", "https://server.example/mcp"
 policy = Policy(
-    keys=keys and {key: (client, ()) for client, key in (pair.split(":") for pair in keys.split(","))},
+    keys={key: (client, ()) for client, key in (pair.split(":") for pair in keys.split(","))} if keys else None,
     jwt=Jwt("HS256", secret, issuer=issuer, audience=audience) if secret else None,
     quota=(int(quota), 24 * 60 * 60) if quota else None,
 )
@@ -31,7 +30,7 @@ server = Server(
     "1.0.0",
     policy=policy if keys or quota else None,
     subscriptions=targets,
-    **more,
+    actions=os.environ.get("MCP_ACTIONS") != "0",
 )
 
 
