@@ -26,7 +26,7 @@ impl Spawner for Handle {
 
     fn spawn_batch(&self, jobs: Jobs) {
         let handle = self.clone();
-        drop(Self::spawn(self, async move { begin(&handle, jobs) }));
+        drop(Self::spawn(self, async move { begin_all(&handle, jobs) }));
     }
 
     fn spawn_blocking(&self, job: Job) {
@@ -35,22 +35,13 @@ impl Spawner for Handle {
     }
 }
 
-/// Polls each handler once. A handler that waits becomes a task, and so does what is left after a while.
-fn begin(handle: &Handle, mut jobs: Jobs) {
+/// Begins each handler. What is left after a while becomes a batch of its own.
+fn begin_all(handle: &Handle, mut jobs: Jobs) {
     let mut wakes = WakeUps::new();
     let begun = Instant::now();
     gather(&mut wakes, || {
-        for mut job in jobs.by_ref() {
-            // As a task it is polled again at once, which registers its own waker. A panic that a handler leaves
-            // behind, such as in a destructor, ends only its job, which answers when it is dropped.
-            let mut context = Context::from_waker(Waker::noop());
-            let polled = contain("a job", move || match job.as_mut().poll(&mut context) {
-                Poll::Pending => Some(job),
-                Poll::Ready(()) => None,
-            });
-            if let Some(job) = polled.flatten() {
-                handle.spawn(job);
-            }
+        for job in jobs.by_ref() {
+            begin(handle, job);
             if begun.elapsed() > SHARE {
                 break;
             }
@@ -60,5 +51,19 @@ fn begin(handle: &Handle, mut jobs: Jobs) {
     let mut rest = jobs.peekable();
     if rest.peek().is_some() {
         handle.spawn_batch(Box::new(rest));
+    }
+}
+
+/// Polls a handler once. If it waits, it becomes a task, which is polled again at once and so registers its own
+/// waker. A panic that a handler leaves behind, such as in a destructor, ends only its job, which answers when
+/// it is dropped.
+pub(super) fn begin(handle: &Handle, mut job: Job) {
+    let mut context = Context::from_waker(Waker::noop());
+    let polled = contain("a job", move || match job.as_mut().poll(&mut context) {
+        Poll::Pending => Some(job),
+        Poll::Ready(()) => None,
+    });
+    if let Some(job) = polled.flatten() {
+        handle.spawn(job);
     }
 }

@@ -163,7 +163,9 @@ impl Elicited {
     /// let filled = Elicited::accepted([("name", Value::from("Ada")), ("age", Value::from(36))]);
     /// assert_eq!(filled.to_json(true)["content"], json!({"name": "Ada", "age": 36}));
     /// ```
-    pub fn accepted<V: Into<Value>>(values: impl IntoIterator<Item = (&'static str, V)>) -> Self {
+    pub fn accepted<N: Into<String>, V: Into<Value>>(
+        values: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
         let values = values.into_iter();
         Self::Accepted(
             values

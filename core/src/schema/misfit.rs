@@ -1,22 +1,10 @@
-//! Validation errors in parts, for clients that receive them as data (R-ACT-07).
+//! Validation errors in parts.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use super::{Schema, wording};
-
-/// A validation error in parts.
-#[derive(Debug)]
-pub(crate) struct Misfit {
-    /// The error as one sentence.
-    pub sentence: String,
-    /// The path of the member, with dots between the names.
-    pub parameter: Option<String>,
-    /// The expected types and the actual type, if the type is wrong.
-    pub types: Option<(Vec<&'static str>, &'static str)>,
-    /// Whether the only fault is a missing member.
-    pub is_absence: bool,
-}
+use super::compiled::wording;
+use super::{Misfit, Schema};
 
 impl Schema {
     /// Checks a validated JSON text; `None` if it is valid.

@@ -83,7 +83,9 @@ pub use crate::model::{
     Completions, Content, Prompt, PromptArgument, PromptResult, Resource, ResourceContents,
     ResourceTemplate, Role, Tool, ToolResult,
 };
-pub use crate::schema::{InvalidSchema, Schema};
+pub use crate::schema::InvalidSchema;
+#[cfg(feature = "validation")]
+pub use crate::schema::Schema;
 pub use access::Access;
 pub use arguments::{Arguments, FromArguments};
 #[cfg(feature = "tower")]

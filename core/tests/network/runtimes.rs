@@ -91,8 +91,11 @@ fn server(dropped: &Arc<AtomicUsize>) -> Server {
                 panic!("this text is for the operator");
             }
         })
-        .tool(Tool::new("thread"), |_: Arguments, _| async {
-            thread::current().name().unwrap_or_default().to_owned()
+        .tool(Tool::new("threads"), |_: Arguments, _| async {
+            let name = || thread::current().name().unwrap_or_default().to_owned();
+            let begun_on = name();
+            tokio::task::yield_now().await;
+            format!("{begun_on}, {}", name())
         })
         .build()
         .unwrap()
@@ -106,7 +109,7 @@ impl Drop for Counted {
     }
 }
 
-/// Calls every tool. Returns the name of the thread of a handler.
+/// Calls every tool. Returns the names of the threads on which a handler begins and goes on.
 async fn check(client: &Client) -> String {
     let answers = [
         ("time", "slept"),
@@ -127,7 +130,11 @@ async fn check(client: &Client) -> String {
         panicked.is_error && !panicked.text().contains("operator"),
         "{panicked:?}"
     );
-    client.call_tool("thread", &json!({})).await.unwrap().text()
+    client
+        .call_tool("threads", &json!({}))
+        .await
+        .unwrap()
+        .text()
 }
 
 /// Lets a call end before its handler: the handler's future is dropped.
@@ -180,10 +187,10 @@ fn a_server_that_is_awaited_runs_on_the_runtime_of_its_program() {
         runtime.block_on(async {
             let served = tokio::spawn(serve.into_future());
             let client = open(&address).await;
-            let thread = check(&client).await;
+            let threads = check(&client).await;
             let own = thread::current();
             let expected = [own.name().unwrap(), "program"][index];
-            assert_eq!(thread, expected);
+            assert_eq!(threads, format!("{expected}, {expected}"));
             check_cancelled(&client, &dropped).await;
             stop.send(()).unwrap();
             served.await.unwrap().unwrap();
@@ -204,7 +211,7 @@ fn handlers_find_a_runtime_where_the_program_has_none() {
     let [runtime, _] = runtimes();
     runtime.block_on(async {
         let client = open(&address).await;
-        assert_eq!(check(&client).await, "mcpbolt-worker");
+        assert_eq!(check(&client).await, "mcpbolt-worker, mcpbolt-worker");
         check_cancelled(&client, &dropped).await;
     });
     serving.stop();
@@ -215,12 +222,12 @@ fn handlers_find_a_runtime_where_the_program_has_none() {
 #[test]
 fn on_stdio_handlers_find_a_runtime() {
     let roles = [
-        ("many", "program"),
-        ("one", "runtimes::process"),
-        ("none", "mcpbolt-worker"),
-        ("address", "mcpbolt-worker"),
+        ("many", "mcpbolt-worker, program"),
+        ("one", "runtimes::process, runtimes::process"),
+        ("none", "mcpbolt-worker, mcpbolt-worker"),
+        ("address", "mcpbolt-worker, mcpbolt-worker"),
     ];
-    for (role, thread) in roles {
+    for (role, threads) in roles {
         let command = ChildCommand::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
@@ -232,7 +239,7 @@ fn on_stdio_handlers_find_a_runtime() {
             .env(ROLE, role)
             .stderr(Stderr::Discard);
         let client = block_on(Client::spawn(command)).unwrap();
-        assert_eq!(block_on(check(&client)), thread, "{role}");
+        assert_eq!(block_on(check(&client)), threads, "{role}");
     }
 }
 

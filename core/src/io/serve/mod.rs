@@ -1,8 +1,8 @@
 //! Serves a [`Server`] on a carrier: stdin and stdout, an address, a byte stream, or messages of the
 //! program's own. Each form is a future, and those of a whole process also block.
 //!
-//! Handlers are tasks of the tokio runtime in which serving begins. Without a runtime they run on
-//! threads of the engine.
+//! Handlers are tasks of the tokio runtime in which serving begins; on stdio and a runtime of several
+//! threads they become tasks when they first wait. Without a runtime they run on threads of the engine.
 
 #[cfg(feature = "http")]
 mod address;

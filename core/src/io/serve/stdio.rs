@@ -5,12 +5,10 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::{Serve, Stored, server_side, spawner, until};
-use crate::connection::Framing;
+use super::{Serve, Stored, server_side, until};
 use crate::correlate::CancelToken;
 use crate::handler::Spawner;
 use crate::io::driver::Stop;
-use crate::io::hosted::Hosted;
 use crate::io::stdio::{Report, Stdio, StdioOptions};
 use crate::io::workers::{Workers, WorkersConfig};
 use crate::server::Server;
@@ -32,8 +30,9 @@ impl OnStdio {
 impl Server {
     /// Serves on this process's stdin and stdout until the client ends.
     ///
-    /// Awaited within a tokio runtime, handlers are tasks of the runtime. [`wait`](Serve::wait) blocks, and
-    /// runs handlers on threads of the engine, which costs least; with the feature `tokio` those may use
+    /// Awaited within a tokio runtime, handlers are tasks of the runtime; where it has several threads, a thread
+    /// of the engine begins them, and they become tasks when they first wait. [`wait`](Serve::wait) blocks,
+    /// and runs handlers on threads of the engine, which costs least; with the feature `tokio` those may use
     /// tokio as well. In both forms, return from `main` soon after: a handler that hangs is abandoned, and
     /// ends with the process.
     ///
@@ -90,17 +89,17 @@ impl IntoFuture for Serve<OnStdio> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (connection, host) = server_side(&self.server, spawner())?;
+            let workers = Arc::new(Workers::beginning_tasks());
+            let spawner = own_thread().unwrap_or_else(|| workers.clone());
+            let (connection, host) = server_side(&self.server, spawner)?;
             let stdio = Stdio::take(self.carrier.options)?;
-            connection.set_wake(stdio.wake().clone());
-            let mut machine = Hosted::new(connection, Framing::Detect, host);
             let stop = StopOnDrop(stdio.stop());
             let (ended, report) = (CancelToken::new(), Arc::new(Mutex::new(None)));
             let (ends, reports) = (ended.clone(), report.clone());
             thread::Builder::new()
                 .name("mcpbolt-stdio".to_owned())
                 .spawn(move || {
-                    *lock(&reports) = Some(stdio.run(&mut machine));
+                    *lock(&reports) = Some(stdio.drive_by(&workers, connection, host));
                     ends.cancel(None);
                 })?;
             until(ended.cancelled(), self.shutdown, || stop.0.stop()).await;
@@ -108,6 +107,17 @@ impl IntoFuture for Serve<OnStdio> {
             report.unwrap_or_else(|| Err(io::Error::other("the loop's thread panicked")))
         })
     }
+}
+
+/// The current tokio runtime if it has one thread only, on which the program then expects its handlers.
+fn own_thread() -> Option<Arc<dyn Spawner>> {
+    #[cfg(feature = "tokio")]
+    if let Ok(handle) = tokio::runtime::Handle::try_current()
+        && handle.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread
+    {
+        return Some(Arc::new(handle));
+    }
+    None
 }
 
 struct StopOnDrop(Stop);

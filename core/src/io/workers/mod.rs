@@ -103,6 +103,12 @@ struct Pool {
     /// The runtime in whose context jobs run.
     #[cfg(feature = "tokio")]
     runtime: Option<tokio::runtime::Handle>,
+    /// Whether a job that waits becomes a task of the runtime, if there is one.
+    #[cfg_attr(
+        not(feature = "tokio"),
+        expect(dead_code, reason = "there is no runtime")
+    )]
+    only_begins: bool,
 }
 
 impl std::fmt::Debug for Pool {
@@ -174,6 +180,17 @@ struct Calls {
 impl Workers {
     /// Creates a pool without threads.
     pub fn new(config: WorkersConfig) -> Self {
+        Self::created(config, false)
+    }
+
+    /// Creates a pool whose threads begin jobs for the current tokio runtime: a job that waits becomes a task
+    /// of the runtime, and one that is done at once costs no wake-up of another thread. Outside of a runtime
+    /// as [`new`](Self::new).
+    pub(super) fn beginning_tasks() -> Self {
+        Self::created(WorkersConfig::default(), true)
+    }
+
+    fn created(config: WorkersConfig, only_begins: bool) -> Self {
         let config = WorkersConfig {
             max_threads: config.max_threads.max(1),
             ..config
@@ -187,6 +204,7 @@ impl Workers {
                 tags: DefaultHashBuilder::default(),
                 #[cfg(feature = "tokio")]
                 runtime: tokio::runtime::Handle::try_current().ok(),
+                only_begins,
             }),
         }
     }
@@ -215,6 +233,14 @@ impl Spawner for Workers {
         self.pool.push(of, Work::New(jobs));
     }
 
+    fn spawn_blocking(&self, job: Job) {
+        #[cfg(feature = "tokio")]
+        if let Some(runtime) = self.pool.tasks_of() {
+            return Spawner::spawn_blocking(runtime, job);
+        }
+        self.spawn(job);
+    }
+
     fn together(&self, run: &mut dyn FnMut()) {
         let mut wakes = WakeUps::new();
         gather(&mut wakes, run);
@@ -238,6 +264,21 @@ impl Drop for Workers {
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// The runtime whose tasks waiting jobs become, if they do.
+    #[cfg(feature = "tokio")]
+    fn tasks_of(&self) -> Option<&tokio::runtime::Handle> {
+        self.runtime.as_ref().filter(|_| self.only_begins)
+    }
+
+    /// Polls a new job once. If it waits, this pool goes on with it when it is woken, or the runtime does.
+    fn begin(self: &Arc<Self>, of: Tag, job: Job) {
+        #[cfg(feature = "tokio")]
+        if let Some(runtime) = self.tasks_of() {
+            return super::tokio_spawner::begin(runtime, job);
+        }
+        self.runnable(of, job).run();
     }
 
     fn runnable(
@@ -393,8 +434,8 @@ impl Pool {
             drop(state);
             self.wake(std::mem::take(&mut wakes));
             let run = || match taken {
-                Taken::Again(runnable) => runnable.run(),
-                Taken::New(job) => self.runnable(of, job).run(),
+                Taken::Again(runnable) => _ = runnable.run(),
+                Taken::New(job) => self.begin(of, job),
             };
             // A panic ends only its handler; the thread goes on.
             let job = || {
