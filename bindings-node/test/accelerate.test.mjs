@@ -120,6 +120,35 @@ for (const generation of [1, 2]) {
     });
 }
 
+test('a server with a store of tasks is accelerated but for its tasks (v1)', async t => {
+    const { McpServer } = await import('@modelcontextprotocol/sdk/server/mcp.js');
+    const { InMemoryTaskStore } = await import('@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js');
+    const capabilities = { tasks: { requests: { tools: { call: {} } }, list: {}, cancel: {} } };
+    const server = new McpServer({ name: 'tasks', version: '1' }, { capabilities, taskStore: new InMemoryTaskStore() });
+    const content = [{ type: 'text', text: 'done' }];
+    server.registerTool('plain', {}, async extra => ({ content: [{ type: 'text', text: Object.keys(extra.taskStore).sort().join() }] }));
+    server.experimental.tasks.registerToolTask('long', { execution: { taskSupport: 'required' } }, {
+        createTask: async ({ taskStore }) => {
+            const task = await taskStore.createTask({ ttl: 60_000, pollInterval: 10 });
+            setImmediate(() => taskStore.storeTaskResult(task.taskId, 'completed', { content }));
+            return { task };
+        },
+        getTask: async ({ taskId, taskStore }) => taskStore.getTask(taskId),
+        getTaskResult: async ({ taskId, taskStore }) => taskStore.getTaskResult(taskId)
+    });
+    const { accelerated, connect } = await serve(t, server);
+    const client = await connect();
+    const METHODS = 'createTask,getTask,getTaskResult,listTasks,storeTaskResult,updateTaskStatus';
+    for (let i = 0; i < 3; i++) assert.equal(textOf(await client.callTool('plain')), METHODS);
+    const { task } = await client.request('tools/call', { name: 'long', arguments: {}, task: { ttl: 60_000 } });
+    let status = task.status;
+    await until(async () => (({ status } = await client.request('tasks/get', { taskId: task.taskId })), status === 'completed'));
+    assert.deepEqual((await client.request('tasks/result', { taskId: task.taskId })).content, content);
+    const { native, sdk } = accelerated.report();
+    assert.deepEqual(native, ['tool plain']);
+    assert.deepEqual(sdk.find(({ what }) => what === 'tool long').why, 'its calls may go on as tasks');
+});
+
 test('a tool whose number is too large is called by name, and shifts no other', async t => {
     const { number } = Fast.prototype;
     t.mock.method(Fast.prototype, 'number', function () {

@@ -4,19 +4,12 @@ import type { Handler } from '../handler';
 import type { Serving } from '../serving';
 import { McpError } from '../errors';
 import { Bridge } from './bridge';
-import { Delegated, LISTS, listsByCallback, type Served } from './delegated';
-import { Fast, whyNot } from './fast';
-import { Proof } from './proof';
+import { Delegated, type Served } from './delegated';
+import { Observed } from './proof';
+import { reportOf, type AccelerationReport } from './report';
 import { introductionOf } from './said';
-import { authenticates, generationOf, mcpServerOf, protocolOf, type SdkServer } from './shapes';
-
-/** Which parts of a server are served natively, and which by the SDK. */
-export interface AccelerationReport {
-    /** Tools, resources and prompts that bypass the SDK's protocol. */
-    native: string[];
-    /** Parts that are left to the SDK, and why. */
-    sdk: { what: string; why: string }[];
-}
+import { servedBy } from './served';
+import { authenticates, mcpServerOf, protocolOf, type SdkServer } from './shapes';
 
 /** @internal Prepares a server of the SDK; for `revision` only, or for the revisions with a handshake. */
 export function servedOf(server: SdkServer, revision?: string): Served {
@@ -25,10 +18,7 @@ export function servedOf(server: SdkServer, revision?: string): Served {
         throw new McpError('ERR_MCP_MISUSE', 'FastMCP authenticates clients in its own listener; serve it with its start()');
     const bridge = new Bridge({ server, opens: protocol === undefined, ...(revision !== undefined && { revision }) });
     const mcp = mcpServerOf(server);
-    if (mcp === undefined || protocol?._taskStore !== undefined) return { bridge, mcp };
-    const generation = generationOf(protocol);
-    const proof = new Proof(mcp, generation);
-    return { bridge, mcp, proof, fast: new Fast(mcp, generation, proof) };
+    return mcp === undefined ? { bridge } : servedBy(bridge, mcp, new Observed(mcp));
 }
 
 /** A server of the official SDK that runs on the engine. */
@@ -78,25 +68,7 @@ export class Accelerated {
 
     /** Reports how each part is served, as far as known: for the handler of a method, only after its first request. */
     report(): AccelerationReport {
-        const { mcp, proof } = this.#served;
-        if (mcp === undefined || proof === undefined) {
-            const why = mcp ? 'the server has a task store' : 'it is not an McpServer, whose tools can be seen';
-            return { native: [], sdk: [{ what: 'everything', why }] };
-        }
-        const report: AccelerationReport = { native: [], sdk: [] };
-        const say = (what: string, method: string, why?: string) => {
-            const reason = proof.isOther(method) === true ? `${method} has a handler of the program's own` : why;
-            if (reason === undefined) report.native.push(what);
-            else report.sdk.push({ what, why: reason });
-        };
-        for (const [name, tool] of Object.entries(mcp._registeredTools)) say(`tool ${name}`, 'tools/call', whyNot(tool));
-        for (const uri of Object.keys(mcp._registeredResources)) say(`resource ${uri}`, 'resources/read');
-        for (const name of Object.keys(mcp._registeredResourceTemplates)) say(`resource template ${name}`, 'resources/read');
-        for (const name of Object.keys(mcp._registeredPrompts)) say(`prompt ${name}`, 'prompts/get');
-        for (const method of mcp.server._requestHandlers?.keys() ?? [])
-            if (!NATIVE.has(method)) report.sdk.push({ what: method, why: 'the SDK alone knows it' });
-        if (listsByCallback(mcp)) report.sdk.push({ what: 'resources/list', why: 'a template lists by a callback' });
-        return report;
+        return reportOf(this.#served);
     }
 
     /** Created when first served, so that the program may register more until then. */
@@ -105,9 +77,6 @@ export class Accelerated {
         return (this.#delegated ??= new Delegated(introductionOf(protocolOf(this.#server)), { handshake: this.#served }));
     }
 }
-
-/** Methods that the engine or this module answers. */
-const NATIVE = new Set([...LISTS, 'initialize', 'ping', 'server/discover', 'tools/call', 'resources/read', 'prompts/get']);
 
 /**
  * Runs a server of the official SDK on the engine: an `McpServer` of `@modelcontextprotocol/sdk` (v1) or

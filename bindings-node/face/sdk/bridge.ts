@@ -4,7 +4,8 @@ import { Outbound, type Link } from '../link';
 import type { Introduction } from '../context';
 import { requestInfoOf, requestOf, type Head, type SdkCall } from './call';
 import { closeSession } from './said';
-import { generationOf, isLeftOut, protocolOf, type Id, type Message, type SdkProtocol, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
+import { bindClient, generationOf } from './private';
+import { isLeftOut, protocolOf, type Id, type Message, type SdkProtocol, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
 
 const INTERNAL = -32603;
 /** The id of the `initialize` request that tells the SDK of a client that the engine has already answered. */
@@ -95,12 +96,7 @@ export class Bridge implements SdkTransport {
      */
     #bind(revision: string): void {
         this.revision = revision;
-        const said = (name: string) => this.#current?.meta?.[`io.modelcontextprotocol/${name}`];
-        Object.defineProperties(this.protocol, {
-            _negotiatedProtocolVersion: { value: revision, writable: true, configurable: true, enumerable: true },
-            _clientCapabilities: { get: () => said('clientCapabilities'), set: () => {}, configurable: true, enumerable: true },
-            _clientVersion: { get: () => said('clientInfo'), set: () => {}, configurable: true, enumerable: true }
-        });
+        bindClient(this.protocol, revision, name => this.#current?.meta?.[`io.modelcontextprotocol/${name}`]);
     }
 
     /**

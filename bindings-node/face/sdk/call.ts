@@ -1,4 +1,5 @@
 import type { Bridge } from './bridge';
+import { contextOf, taskStoreFor } from './private';
 import type { Id, Message } from './shapes';
 
 /** The `_meta` members by which a request describes itself from 2026-07-28 on; handlers do not see them. */
@@ -175,8 +176,9 @@ function fillExtra(extra: object, call: SdkCall): void {
     const { bridge, id, meta } = call;
     const head = bridge.headOf(call);
     addSignal(extra, call);
+    const sessionId = bridge.sessionId ?? head?.session;
     Object.assign(extra, {
-        sessionId: bridge.sessionId ?? head?.session,
+        sessionId,
         _meta: meta,
         sendNotification: async (notification: object) => {
             if (!call.isAborted) await bridge.protocol.notification(notification, { relatedRequestId: id });
@@ -189,7 +191,7 @@ function fillExtra(extra: object, call: SdkCall): void {
         requestId: id,
         requestInfo: head && requestInfoOf(head),
         taskId: undefined,
-        taskStore: undefined,
+        taskStore: taskStoreFor(bridge.protocol, call.message, sessionId),
         taskRequestedTtl: undefined,
         closeSSEStream: undefined,
         closeStandaloneSSEStream: undefined
@@ -226,7 +228,7 @@ function fillContext(context: object, call: SdkCall): void {
         },
         http: head?.auth ? { authInfo: head.auth } : undefined
     };
-    const built = protocol.buildContext!(base, head && { request: requestOf(head), authInfo: head.auth }) as { mcpReq: object };
+    const built = contextOf(protocol, base, head && { request: requestOf(head), authInfo: head.auth });
     addSignal(built.mcpReq, call);
     Object.assign(context, built);
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SdkCall } from './call';
+import { promptsOf, resourcesOf, toolsOf } from './private';
 import type { Id, SdkMcpServer } from './shapes';
 
 /** @internal The methods whose results couriers deliver. */
@@ -40,19 +41,18 @@ export class Couriers {
         };
         const inFirst = (extra: any) => open(extra.requestId, extra);
         const inSecond = async (_: unknown, context: any) => open(context.mcpReq.id, context);
-        const { _registeredTools, _registeredResources, _registeredPrompts } = this.server;
         const place = (registry: object, name: string, value: object) =>
             Object.defineProperty(registry, name, { value: { enabled: true, ...value }, enumerable: false });
         const name = `mcpbolt-courier-${randomUUID()}`;
         switch (kind) {
             case 'tools/call':
-                place(_registeredTools, name, { handler: inFirst, executor: inSecond });
+                place(toolsOf(this.server), name, { handler: inFirst, executor: inSecond });
                 return { name };
             case 'resources/read':
-                place(_registeredResources, `${name}:`, { readCallback: inSecond });
+                place(resourcesOf(this.server), `${name}:`, { readCallback: inSecond });
                 return { uri: `${name}:` };
             case 'prompts/get':
-                place(_registeredPrompts, name, { handler: inSecond });
+                place(promptsOf(this.server), name, { handler: inSecond });
                 return { name };
         }
     }

@@ -4,6 +4,7 @@ import { Server, type Attending } from '../server';
 import type { Bridge } from './bridge';
 import { SdkCall } from './call';
 import type { Fast } from './fast';
+import { templatesOf } from './private';
 import type { Proof } from './proof';
 import type { Said } from './said';
 import type { Message, SdkMcpServer } from './shapes';
@@ -176,5 +177,5 @@ function withoutStamps(json: string): string | undefined {
 
 /** @internal Whether a template lists its resources by a callback, so that each list may differ. */
 export function listsByCallback(mcp: SdkMcpServer): boolean {
-    return Object.values(mcp._registeredResourceTemplates).some(({ resourceTemplate }) => resourceTemplate?.listCallback);
+    return Object.values(templatesOf(mcp)).some(({ resourceTemplate }) => resourceTemplate?.listCallback);
 }

@@ -7,8 +7,9 @@ import { servedOf } from './accelerate';
 import { Delegated, type Sides } from './delegated';
 import { refuse, toNode } from './exchange';
 import { withBody } from './http';
+import { generationOf } from './private';
 import { introductionOf } from './said';
-import { generationOf, protocolOf, type SdkServer } from './shapes';
+import { protocolOf, type SdkServer } from './shapes';
 
 /** The supported response modes: answering every request with a stream is not among them. */
 const MODES = ['auto', 'json'];

@@ -2,6 +2,7 @@ import { Outbound } from '../link';
 import type { SdkCall } from './call';
 import { Couriers, type Kind } from './courier';
 import { isPlainResult, readerOf, textOf, type Reader } from './plain';
+import { boundsArguments, promptsOf, resourcesOf, templatesOf, toolsOf, validateInput, validateOutput } from './private';
 import type { Proof } from './proof';
 import { entryOf, isObject, type SdkMcpServer, type SdkTool } from './shapes';
 
@@ -35,7 +36,7 @@ export class Fast {
 
     /** The names and numbers of the current tools. A name keeps its number. */
     number(): [string[], number[]] {
-        const names = Object.keys(this.server._registeredTools);
+        const names = Object.keys(toolsOf(this.server));
         const all = names.map(name => [name, this.#numberOf(name)] as const).filter(([, number]) => number < MAX_TOOLS);
         return [all.map(([name]) => name), all.map(([, number]) => number)];
     }
@@ -57,7 +58,7 @@ export class Fast {
     invoke(call: SdkCall, number: number): boolean {
         if (!this.proof.holds('tools/call')) return false;
         const numbered = this.#numbered[number]!;
-        const tool = entryOf(this.server._registeredTools, numbered.name);
+        const tool = entryOf(toolsOf(this.server), numbered.name);
         if (tool === undefined || whyNot(tool) !== undefined) return false;
         const { inputSchema } = tool;
         if (numbered.schema !== inputSchema) {
@@ -75,7 +76,7 @@ export class Fast {
         switch (method) {
             case 'tools/call': {
                 const { name, arguments: args, task } = params;
-                const tool = entryOf(this.server._registeredTools, name);
+                const tool = entryOf(toolsOf(this.server), name);
                 if (tool === undefined || task !== undefined || whyNot(tool) !== undefined) return false;
                 if (args !== undefined && !isObject(args)) return false;
                 return this.#callTool(call, name, tool, args, tool.inputSchema ? readerOf(tool.inputSchema) : null);
@@ -90,14 +91,14 @@ export class Fast {
     }
 
     #callTool(call: SdkCall, name: string, tool: SdkTool, args: object | undefined, reader: Reader | null): boolean {
-        const isBounded = this.server._maxToolInputElements !== undefined;
+        const isBounded = boundsArguments(this.server);
         if (tool.inputSchema === undefined || tool.inputSchema === null) {
             if (isBounded) return false;
             this.#run(call, name, tool, undefined);
             return true;
         }
         if (reader === null || isBounded) {
-            const read = this.server.validateToolInput(tool, args, name);
+            const read = validateInput(this.server, tool, args, name);
             read.then(
                 value => this.#run(call, name, tool, value),
                 error => this.#threw(call, error)
@@ -134,7 +135,7 @@ export class Fast {
     #gave(call: SdkCall, name: string, tool: SdkTool, args: unknown, result: any): void {
         if (call.isOver) return;
         if (tool.outputSchema && !result?.isError && (this.generation === 1 || result?.resultType !== 'input_required')) {
-            const checked = this.server.validateToolOutput(tool, result, name);
+            const checked = validateOutput(this.server, tool, result, name);
             checked.then(
                 () => this.#send(call, tool, args, result),
                 error => this.#threw(call, error)
@@ -170,12 +171,12 @@ export class Fast {
     #read(call: SdkCall, { uri }: Record<string, any>): boolean {
         if (typeof uri !== 'string' || !URL.canParse(uri)) return false;
         const url = new URL(uri);
-        const resource = entryOf(this.server._registeredResources, url.toString());
+        const resource = entryOf(resourcesOf(this.server), url.toString());
         if (resource) {
             if (!resource.enabled) return false;
             return this.#give('resources/read', call, resource, context => resource.readCallback(url, context));
         }
-        for (const template of Object.values(this.server._registeredResourceTemplates)) {
+        for (const template of Object.values(templatesOf(this.server))) {
             const variables = template.resourceTemplate!.uriTemplate.match(url.toString());
             if (!variables) continue;
             // v1 reads disabled templates, too.
@@ -186,7 +187,7 @@ export class Fast {
     }
 
     #getPrompt(call: SdkCall, { name, arguments: args }: Record<string, any>): boolean {
-        const prompt = entryOf(this.server._registeredPrompts, name);
+        const prompt = entryOf(promptsOf(this.server), name);
         if (!prompt?.enabled || !areStrings(args)) return false;
         const { argsSchema, callback, handler } = prompt;
         // In v2 the handler validates its arguments itself.

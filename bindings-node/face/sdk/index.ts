@@ -4,7 +4,6 @@
  * @packageDocumentation
  */
 export { accelerate, Accelerated } from './accelerate';
-export type { AccelerationReport } from './accelerate';
 export { StreamableHTTPClientTransport, StreamableHTTPError } from './client';
 export type { StreamableHTTPClientTransportOptions } from './client';
 export { createMcpHandler } from './entry';
@@ -13,4 +12,5 @@ export { NodeStreamableHTTPServerTransport, StreamableHTTPServerTransport, WebSt
 export type { StreamableHTTPServerTransportOptions } from './http';
 export { StdioClientTransport, StdioServerTransport } from './stdio';
 export type { StdioServerParameters } from './stdio';
+export type { AccelerationReport } from './report';
 export type { SdkServer } from './shapes';

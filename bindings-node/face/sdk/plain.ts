@@ -1,4 +1,5 @@
 /** Decisions without the SDK: arguments of plain schemas, and results that need no further checks. */
+import { checkOf, definitionOf, parserOf } from './private';
 import { isObject } from './shapes';
 
 /** @internal Validates arguments; `undefined` if they do not fit. */
@@ -9,19 +10,13 @@ const PLAIN = new Set(
     'string number int boolean bigint symbol null undefined void never any unknown date enum literal file nan template_literal'.split(' ')
 );
 
-interface ZodDef {
-    type: string;
-    checks?: readonly { _zod: { def: { check: string } } }[];
-    [part: string]: any;
-}
-
 /** Whether a schema of zod 4 runs no user code: then no part of it is asynchronous. */
 function isPlain(schema: any, seen = new Set<unknown>()): boolean {
-    const def: ZodDef | undefined = schema?._zod?.def;
+    const def = definitionOf(schema);
     if (def === undefined) return false;
     if (seen.has(schema)) return true;
     seen.add(schema);
-    if (def.checks?.some(({ _zod }) => ['custom', 'overwrite', 'property'].includes(_zod?.def.check ?? 'custom'))) return false;
+    if (def.checks?.some(check => ['custom', 'overwrite', 'property'].includes(checkOf(check) ?? 'custom'))) return false;
     const parts = (...names: string[]) => names.every(name => def[name] == null || isPlain(def[name], seen));
     const all = (items: Iterable<unknown>) => [...items].every(item => isPlain(item, seen));
     switch (def.type) {
@@ -65,11 +60,12 @@ export function readerOf(schema: any): Reader | null {
 }
 
 function makeReader(schema: any): Reader | null {
-    const { _zod } = schema;
-    if (_zod?.def?.type !== 'object' || typeof _zod.run !== 'function' || !isPlain(schema)) return null;
+    if (definitionOf(schema)?.type !== 'object' || !isPlain(schema)) return null;
+    const parse = parserOf(schema);
+    if (parse === undefined) return null;
     // Like `safeParse`, which would also create an error for a misfit; the SDK does that again.
     return args => {
-        const read = _zod.run({ value: args, issues: [] }, { async: false });
+        const read = parse(args);
         return read.issues.length === 0 ? read : undefined;
     };
 }

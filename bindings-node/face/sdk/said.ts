@@ -1,3 +1,4 @@
+import { capabilitiesOf, infoOf, instructionsOf } from './private';
 import type { SdkProtocol } from './shapes';
 
 /** @internal How a server introduces itself when a client opens a connection. */
@@ -13,10 +14,9 @@ export const UNSAID: Said = { serverInfo: { name: 'mcpbolt', version: '0' }, cap
 /** @internal The SDK server's current introduction; `UNSAID` if it does not expose one, and introduces itself. */
 export function introductionOf(protocol: SdkProtocol | undefined): Said {
     if (protocol === undefined) return UNSAID;
-    const { _serverInfo, _instructions: instructions } = protocol;
-    const { name = '', version = '', ...more } = _serverInfo ?? {};
-    const capabilities = protocol.getCapabilities?.() ?? protocol._capabilities ?? {};
-    return { serverInfo: { name, version, ...more }, capabilities, ...(instructions && { instructions }) };
+    const { name = '', version = '', ...more } = infoOf(protocol);
+    const instructions = instructionsOf(protocol);
+    return { serverInfo: { name, version, ...more }, capabilities: capabilitiesOf(protocol), ...(instructions && { instructions }) };
 }
 
 /** @internal Closes a session that `connect` returned: it would keep the process alive. */

@@ -3,6 +3,7 @@
  * imported, so that the program's own copy is used.
  */
 import { McpError } from '../errors';
+import { hasRegistries } from './private';
 
 /** The id of a request. */
 export type Id = string | number;
@@ -45,14 +46,8 @@ export interface SdkServer {
 export interface SdkProtocol extends SdkServer {
     request(request: any, schemaOrOptions?: any, options?: any): Promise<any>;
     notification(notification: any, options?: any): Promise<void>;
+    /** v2. */
     getCapabilities?(): object;
-    /** v2 only. */
-    buildContext?(context: object, extra?: object): object;
-    _serverInfo?: { name?: string; version?: string };
-    _instructions?: string;
-    _capabilities?: object;
-    _taskStore?: unknown;
-    _requestHandlers?: Map<string, unknown>;
 }
 
 /** @internal A tool as an `McpServer` has registered it. */
@@ -89,21 +84,12 @@ export interface SdkPrompt {
 /** @internal `McpServer`. */
 export interface SdkMcpServer extends SdkServer {
     server: SdkProtocol;
-    _registeredTools: Record<string, SdkTool>;
-    _registeredResources: Record<string, SdkResource>;
-    _registeredResourceTemplates: Record<string, SdkResource>;
-    _registeredPrompts: Record<string, SdkPrompt>;
-    _maxToolInputElements?: number;
     isConnected(): boolean;
-    validateToolInput(tool: SdkTool, args: unknown, name: string): Promise<unknown>;
-    validateToolOutput(tool: SdkTool, result: unknown, name: string): Promise<void>;
 }
 
 /** @internal The `McpServer`; `undefined` for a plain `Server`, or for one of unknown shape. */
 export function mcpServerOf(server: SdkServer): SdkMcpServer | undefined {
-    const found = server as Partial<SdkMcpServer>;
-    const registries = [found._registeredTools, found._registeredResources, found._registeredResourceTemplates, found._registeredPrompts];
-    const isKnown = typeof found.server === 'object' && registries.every(registry => typeof registry === 'object');
+    const isKnown = typeof (server as Partial<SdkMcpServer>).server === 'object' && hasRegistries(server);
     return isKnown ? (server as SdkMcpServer) : undefined;
 }
 
@@ -118,11 +104,6 @@ export function protocolOf(server: object): SdkProtocol | undefined {
 export function authenticates(server: object): boolean {
     const { options } = server as { options?: { auth?: unknown; authenticate?: unknown } };
     return (options?.authenticate ?? options?.auth) !== undefined;
-}
-
-/** @internal The generation of the SDK: the contexts of handlers differ. */
-export function generationOf(protocol: SdkProtocol | undefined): 1 | 2 {
-    return typeof protocol?.buildContext === 'function' ? 2 : 1;
 }
 
 /** @internal An entry of a registry, which is a plain object. */
