@@ -97,7 +97,8 @@ export class Fast {
             this.#run(call, name, tool, undefined);
             return true;
         }
-        if (reader === null || isBounded) {
+        // Without arguments, releases of the SDK differ in what they validate.
+        if (reader === null || isBounded || args === undefined) {
             const read = validateInput(this.server, tool, args, name);
             read.then(
                 value => this.#run(call, name, tool, value),
@@ -105,7 +106,7 @@ export class Fast {
             );
             return true;
         }
-        const read = reader(args ?? {});
+        const read = reader(args);
         if (read === undefined) return false;
         this.#run(call, name, tool, read.value);
         return true;
@@ -194,7 +195,7 @@ export class Fast {
         if (this.generation === 2) return handler !== undefined && this.#give('prompts/get', call, prompt, context => handler(args, context));
         if (!callback) return false;
         if (!argsSchema) return this.#give('prompts/get', call, prompt, context => callback(context));
-        const read = readerOf(argsSchema)?.(args ?? {});
+        const read = args === undefined ? undefined : readerOf(argsSchema)?.(args);
         return read !== undefined && this.#give('prompts/get', call, prompt, context => callback(read.value, context));
     }
 
