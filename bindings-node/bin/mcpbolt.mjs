@@ -1,12 +1,11 @@
 #!/usr/bin/env node
-// The command mcpbolt. `run` serves the server that a module exports; everything else is the engine's own command.
+// The command mcpbolt. `run` serves the server that a module exports, `exec` runs a program unchanged; everything else is
+// the engine's own command.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Server } from '../index.mjs';
-import { accelerate } from '../sdk.mjs';
 
 const USAGE = `usage: mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--anonymous] [--report]
 
@@ -24,7 +23,11 @@ function fail(message, code = 1) {
     process.exit(code);
 }
 
-const isServer = value => value instanceof Server || typeof value?.connect === 'function';
+const require = createRequire(import.meta.url);
+// A program that `exec` runs may need none of this.
+const own = () => require('../dist/index.js').Server;
+
+const isServer = value => value instanceof own() || typeof value?.connect === 'function';
 
 /** The default export first, then those with a name. */
 async function serverOf(module) {
@@ -63,8 +66,9 @@ function addressOf(http, address = 'stdio:') {
 async function main() {
     const options = { http: { type: 'string' }, anonymous: { type: 'boolean' }, report: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } };
     const [command, ...args] = process.argv.slice(2);
+    if (command === 'exec') return require('../dist/register/exec.js').main(args);
     if (command !== 'run') {
-        const { native } = createRequire(import.meta.url)('../dist/native.js');
+        const { native } = require('../dist/native.js');
         process.exitCode = native.command(process.argv.slice(2));
         return;
     }
@@ -74,7 +78,7 @@ async function main() {
     if (target === undefined) fail(USAGE, 2);
     const at = addressOf(values.http, address);
     const server = await found(target);
-    const served = server instanceof Server ? server : accelerate(server);
+    const served = server instanceof own() ? server : require('../dist/sdk/index.js').accelerate(server);
     if (at !== 'stdio:') {
         const serving = await served.serve(at, { anonymous: values.anonymous ?? false });
         console.error(`mcpbolt: serving ${serving.address}`);

@@ -15,7 +15,8 @@ import { areUnheard, holdSignals, Serving, stopOn } from './serving';
 
 const STDIO = 'stdio:';
 
-interface Begun {
+/** @internal A link that serves. */
+export interface Begun {
     link: Link;
     /** Resolves to the address once the server listens. */
     opened: Promise<string>;
@@ -127,11 +128,12 @@ export class Server<State = undefined> extends Entries<State> {
     }
 
     async #runStdio(options: RunOptions): Promise<RunReport> {
-        const { grace = 5000 } = options;
-        const begun = await this.#begin(options, (wake, signals, trace) =>
-            native.serveStdio(this.entries, wake, grace, signals, trace)
-        );
-        return begun.ended;
+        return (await this.serveStdio(options.grace, options)).ended;
+    }
+
+    /** @internal Serves stdin and stdout, without ending the process. */
+    serveStdio(grace = 5000, options: RunOptions = { signals: false }): Promise<Begun> {
+        return this.#begin(options, (wake, signals, trace) => native.serveStdio(this.entries, wake, grace, signals, trace));
     }
 
     /** Runs one link from `lifespan.start` to `lifespan.stop`. */

@@ -2,14 +2,20 @@
 
 use napi_derive::napi;
 
-/// The subcommand that JavaScript runs itself.
-const RUN: (&str, &str) = (
-    "run",
-    "Serve the server that a JavaScript module exports, at any address",
-);
+/// The subcommands that JavaScript runs itself.
+const OWN: [(&str, &str); 2] = [
+    (
+        "run",
+        "Serve the server that a JavaScript module exports, at any address",
+    ),
+    (
+        "exec",
+        "Run a program unchanged, with the servers that it starts on the engine",
+    ),
+];
 
-/// Runs the command with these arguments, all but `run`, and returns its exit status. Blocks until it is done.
+/// Runs the command with these arguments, all but those of `OWN`, and returns its exit status. Blocks until it is done.
 #[napi(catch_unwind)]
 pub fn command(arguments: Vec<String>) -> u8 {
-    mcpbolt_cli::run(arguments.into_iter().map(Into::into), &[RUN])
+    mcpbolt_cli::run(arguments.into_iter().map(Into::into), &OWN)
 }

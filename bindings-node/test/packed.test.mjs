@@ -26,7 +26,7 @@ test('the module lies in the package of its platform, and in no other', () => {
     const [face, native] = tarballs.map(tarball => run('tar', ['-tzf', tarball]).trim().split('\n'));
     assert.ok(!face.some(file => file.endsWith('.node')), face.join());
     assert.deepEqual(native.filter(file => file.endsWith('.node')).length, 1);
-    for (const file of ['dist/index.js', 'dist/engine/index.d.ts', 'dist/sdk/index.js', 'engine.mjs', 'sdk.d.mts', 'bin/mcpbolt.mjs', 'LICENSE-MIT'])
+    for (const file of ['dist/index.js', 'dist/engine/index.d.ts', 'dist/sdk/index.js', 'dist/register/hooks.js', 'engine.mjs', 'register.mjs', 'unsupported.mjs', 'sdk.d.mts', 'bin/mcpbolt.mjs', 'LICENSE-MIT'])
         assert.ok(face.includes(`package/${file}`), file);
     assert.ok(!face.some(file => /^package\/(src|face|test|benches|node_modules)/.test(file)), face.join());
     const { optionalDependencies, devDependencies } = JSON.parse(readFileSync(join(project, 'node_modules/mcpbolt/package.json'), 'utf8'));

@@ -26,7 +26,8 @@ pub fn installed() -> Result<PathBuf> {
     if to.exists() {
         std::fs::remove_dir_all(&to)?;
     }
-    for within in ["", "bin", "dist", "dist/engine", "dist/sdk"] {
+    let folders = ["", "bin", "dist", "dist/engine", "dist/register", "dist/sdk"];
+    for within in folders {
         std::fs::create_dir_all(to.join(within))?;
         for entry in package.join(within).read_dir()? {
             let path = entry?.path();
@@ -37,6 +38,8 @@ pub fn installed() -> Result<PathBuf> {
                 "index.",
                 "sdk.",
                 "engine.",
+                "register.",
+                "unsupported.",
                 "mcpbolt.",
                 "bin/",
                 "dist/",

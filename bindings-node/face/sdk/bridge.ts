@@ -28,6 +28,8 @@ export interface BridgeOptions {
      * caller connects it.
      */
     server?: SdkServer;
+    /** The protocol object of a server that the caller connects. */
+    protocol?: SdkProtocol;
     generation?: 1 | 2;
     /** Whether the SDK answers the handshake itself. */
     opens?: boolean;
@@ -82,9 +84,9 @@ export class Bridge implements SdkTransport {
     /** The last request of a client without a handshake. */
     #current: SdkCall | undefined;
 
-    constructor({ server, generation, opens = false, revision }: BridgeOptions) {
+    constructor({ server, protocol = server && protocolOf(server), generation, opens = false, revision }: BridgeOptions) {
         this.#server = server;
-        this.#protocol = server && protocolOf(server);
+        this.#protocol = protocol;
         this.generation = generation ?? generationOf(this.#protocol);
         this.opens = opens;
         this.#isModern = revision !== undefined;
@@ -124,6 +126,11 @@ export class Bridge implements SdkTransport {
     attach(link: Link, underWay: (SdkCall | undefined)[]): void {
         this.#link = link;
         this.#underWay = underWay;
+    }
+
+    /** Whether no request is under way. */
+    get isIdle(): boolean {
+        return this.#underWay.every(call => call === undefined || call.isOver);
     }
 
     /** Whether the SDK has not yet been told of the client. */

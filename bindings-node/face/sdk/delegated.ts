@@ -81,6 +81,11 @@ export class Delegated extends Server {
         return true;
     }
 
+    /** Has the SDK asked for every list again. */
+    forgetLists(): void {
+        for (const method of LISTS) this.entries.forget(method);
+    }
+
     /** Numbers the tools that both sides have in common; tools of one side only are called by name. */
     #number(): void {
         const [first, ...others] = this.#all.map(({ fast }) => fast?.number());

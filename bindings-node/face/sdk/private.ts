@@ -138,6 +138,14 @@ export function bindClient(protocol: SdkProtocol, revision: string, said: (name:
     });
 }
 
+// `StdioServerTransport`.
+
+/** @internal The streams of a transport on stdin and stdout. */
+export function streamsOf(transport: object): [stdin: unknown, stdout: unknown] {
+    const { _stdin, _stdout } = transport as { _stdin?: unknown; _stdout?: unknown };
+    return [_stdin, _stdout];
+}
+
 // Zod 4.
 
 /** @internal The definition of a schema of zod 4; `undefined` for anything else. */
@@ -157,6 +165,11 @@ export function parserOf(schema: any): ((value: unknown) => { value: unknown; is
 }
 
 // Node.
+
+/** @internal Has a stream read nothing more from its descriptor, which the engine reads. */
+export function stopReading(stream: { _read(size: number): void }): void {
+    stream._read = () => {};
+}
 
 type Compile = (this: { exports: unknown }, content: string, filename: string, ...more: unknown[]) => unknown;
 

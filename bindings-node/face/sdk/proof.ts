@@ -48,10 +48,13 @@ export function ownOpening(protocol: SdkProtocol): string | undefined {
  */
 export class Noted implements Proof {
     readonly unfit = undefined;
+    /** Whether the program looks at each message. */
+    isSeen = false;
 
     constructor(private readonly server: SdkMcpServer) {}
 
     holds(method: string): boolean {
+        if (this.isSeen) return false;
         const { server } = this.server;
         const handler = handlerOf(server, method);
         return handler !== undefined && handler === firsts.get(server)?.get(method) && this.#hasEntries(method);

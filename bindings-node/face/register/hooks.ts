@@ -1,0 +1,33 @@
+/** Loader hooks for ES modules, as `module.register` (`load`) and `module.registerHooks` (`loadNow`) take them. */
+import { CLASSES, isJoined, JOIN } from './modules';
+
+interface Loaded {
+    format?: string | null | undefined;
+    source?: string | NodeJS.ArrayBufferView | ArrayBuffer | null | undefined;
+}
+
+const CLASSES_OF_MODULE = CLASSES.map(name => `${name}: typeof ${name} === 'undefined' ? undefined : ${name}`).join(', ');
+const join = (classes: string, file: string) => `\n;globalThis[Symbol.for('${JOIN}')]?.(${classes}, ${file});\n`;
+/** What the modules get at their end: their exports stay the same. */
+const ENDS: Record<string, string> = {
+    module: join(`{ ${CLASSES_OF_MODULE} }`, 'import.meta.url'),
+    commonjs: join('module.exports', '__filename')
+};
+
+function joined<T extends Loaded>(url: string, loaded: T): T {
+    const end = ENDS[loaded.format ?? ''];
+    // Without source, the loader of CommonJS reads the file: see `watchModules`.
+    if (end === undefined || loaded.source == null || !isJoined(url)) return loaded;
+    const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
+    return { ...loaded, source: text + end };
+}
+
+/** @internal */
+export async function load<T extends Loaded>(url: string, context: object, next: (url: string, context: object) => Promise<T>): Promise<T> {
+    return joined(url, await next(url, context));
+}
+
+/** @internal */
+export function loadNow<T extends Loaded>(url: string, context: object, next: (url: string, context: object) => T): T {
+    return joined(url, next(url, context));
+}
