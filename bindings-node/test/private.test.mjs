@@ -1,8 +1,10 @@
 // Each name that is not public and that `face/sdk/private.ts` reads exists in these releases, and no other file reads one.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
@@ -56,6 +58,11 @@ const OF_SERVERS = {
     contextOf: ({ protocol, generation }) => {
         if (generation === 2) assert.equal(inside.contextOf(protocol, { mcpReq: { id: 7 } }, undefined).mcpReq.id, 7);
     },
+    streamsOf: async ({ generation }) => {
+        const { StdioServerTransport } = await import(generation === 1 ? '@modelcontextprotocol/sdk/server/stdio.js' : '@modelcontextprotocol/server/stdio');
+        const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+        assert.deepEqual(inside.streamsOf(new StdioServerTransport(stdin, stdout)), [stdin, stdout]);
+    },
     bindClient: async ({ generation }) => {
         if (generation === 1) return;
         const { server } = await make(generation);
@@ -71,6 +78,15 @@ const OTHERS = {
     parserOf: () => {
         const parse = inside.parserOf(z.object({ a: z.number() }));
         assert.deepEqual([parse({ a: 1 }).value, parse({ a: 1 }).issues.length, parse({}).issues.length], [{ a: 1 }, 0, 1]);
+    },
+    stopReading: () => {
+        const code = `
+            const { stdin } = process;
+            require(${JSON.stringify(require.resolve('../dist/sdk/private.js'))}).stopReading(stdin);
+            for (const event of ['data', 'end', 'close']) stdin.on(event, () => console.log(event));
+            setTimeout(() => { console.log('nothing'); stdin.push(null); }, 200);`;
+        const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], { input: 'some', encoding: 'utf8' });
+        assert.deepEqual(stdout.split('\n'), ['nothing', 'end', 'close', ''], stderr);
     },
     watchModules: () => {
         const seen = [];
