@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
+import sys
 from datetime import timedelta
+from types import ModuleType
 from typing import Any
 
 import fastmcp
@@ -13,12 +16,15 @@ import fastmcp.tools
 import fastmcp.tools.base
 import fastmcp.utilities.docstring_parsing as docstrings
 import mcp_types
+import pydantic
 from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.tools.base import ToolResult
+from fastmcp.tools.function_tool import _ToolBodyError
 from fastmcp.utilities.types import Audio, File, Image, NotSet
 
 import mcpbolt
 from mcpbolt._docstring import of_parameters
+from mcpbolt.testing import client
 from translate import TYPES, Types, blocks, function_of, meta, own
 
 _RESULTS = (ToolResult, mcp_types.CallToolResult)
@@ -46,16 +52,20 @@ class FaceTool:
 
     def __init__(
         self,
-        function: Any,
+        function: Any = None,
         *,
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
+        parameters: Any = None,
         output_schema: Any = NotSet,
         annotations: Any = None,
         meta: Any = None,
         strict: bool = False,
+        task: bool = False,
+        execution: mcp_types.ToolExecution | None = None,
     ) -> None:
+        function = function or (lambda: None)
         for one in inspect.signature(function).parameters.values():
             if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
                 kinds = {one.VAR_POSITIONAL: "*args", one.VAR_KEYWORD: "**kwargs"}
@@ -67,8 +77,13 @@ class FaceTool:
         schema = None if output_schema is NotSet else output_schema or False
         hints = annotations.model_dump(by_alias=True, exclude_none=True) if hasattr(annotations, "model_dump") else annotations
         options = {"name": name, "title": title, "description": description, "annotations": hints, "meta": meta}
+        support = execution.task_support if execution else "optional" if task else "forbidden"
+        options |= {"input_schema": parameters, "task": support}
+        self.failures: list[BaseException] = []
+        self.server.on_error(lambda error, _: self.failures.append(error))
         self.server.tool(**options, output_schema=schema)(function_of(function, _TYPES, _given, lambda value: own(value, _RESULTS)))  # type: ignore[call-overload]
         (entry,) = self.server._entries
+        self.entry = entry
         self.definition = entry.definition
         self.annotations, self.meta, self.title = annotations, meta, title
         self.name, self.description = entry.name, entry.description
@@ -82,7 +97,17 @@ class FaceTool:
     def from_function(cls, fn: Any, **options: Any) -> FaceTool:
         return cls(fn, **options)
 
+    def convert_result(self, value: Any) -> ToolResult:
+        """What a client gets if the function returns the value."""
+        return asyncio.run(FaceTool(lambda: value, name=self.name).called({}))
+
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        result = await self.called(arguments)
+        if self.failures and isinstance(self.failures[-1], pydantic.ValidationError):
+            raise _ToolBodyError(str(self.failures[-1])) from self.failures[-1]
+        return result
+
+    async def called(self, arguments: dict[str, Any]) -> ToolResult:
         async with mcpbolt.Client(self.server) as client:
             try:
                 result = await client.call_tool(self.name, arguments)
@@ -105,8 +130,11 @@ class FaceTool:
         made |= {"output_schema": self.output_schema, "task_config": task, "run_in_thread": True}
         return {name: one for name, one in made.items() if one is not None and name not in exclude}
 
-    def to_mcp_tool(self) -> mcp_types.Tool:
-        return mcp_types.Tool.model_validate(self.definition)
+    def to_mcp_tool(self, execution: mcp_types.ToolExecution | None = None) -> mcp_types.Tool:
+        with client(self.server, revision="2025-11-25") as test:
+            (tool,) = test.list_tools()
+        shown = mcp_types.Tool.model_validate({**self.definition, "execution": tool.wire.get("execution")})
+        return shown.model_copy(update={"execution": execution}) if execution else shown
 
 
 class FaceServer:
@@ -155,7 +183,7 @@ class FaceClient:
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *, raise_on_error: bool = True) -> Any:
         try:
-            result = await self.server.tools[name].run(arguments or {})
+            result = await self.server.tools[name].called(arguments or {})
         except ValidationError as error:
             raise ToolError(str(error)) from error
         if result.is_error and raise_on_error:
@@ -165,6 +193,23 @@ class FaceClient:
         result.__dict__["data"] = data["result"] if wraps and data else data
         return result
 
+    async def call_tool_mcp(self, name: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
+        result = (await self.server.tools[name].called(arguments)).to_mcp_result()
+        assert isinstance(result, mcp_types.CallToolResult)
+        return result
+
+
+def coerce_task_arguments(tool: FaceTool, arguments: dict[str, Any]) -> Any:
+    """The arguments of a task are those of a call."""
+    try:
+        return tool.entry.prepare(arguments)  # type: ignore[misc]
+    except mcpbolt.InvalidArguments as error:
+        raise ValidationError(str(error)) from error
+
+
+components = ModuleType("fastmcp_tasks.components")
+components.coerce_task_arguments = coerce_task_arguments  # type: ignore[attr-defined]
+sys.modules |= {"fastmcp_tasks": ModuleType("fastmcp_tasks"), components.__name__: components}
 
 _parsed = docstrings.parse_docstring
 
