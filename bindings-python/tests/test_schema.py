@@ -296,6 +296,20 @@ def test_hints_that_json_cannot_carry_are_refused() -> None:
             Server("x").tool(function)
 
 
+def test_a_name_that_not_all_clients_take_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """R-NAM-01, R-NAM-02."""
+    server = Server("names")
+    for name in ("get_user-2.v1", "A", "x" * 128, "a b@é", "x" * 129):
+        server.tool(name=name)(lambda: 1)
+    assert [(one.name, one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("mcpbolt.server.names", "WARNING", why)
+        for why in (
+            """tool "a b@é": the name contains ' ', '@', 'é': some clients take only names of A-Z a-z 0-9 _ - .""",
+            f'tool "{"x" * 129}": the name has 129 characters: some clients take only names of 1 to 128',
+        )
+    ]
+
+
 def test_bad_registrations_are_refused() -> None:
     server = Server("x")
     server.tool(name="same")(lambda: 1)

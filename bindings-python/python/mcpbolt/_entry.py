@@ -20,6 +20,19 @@ Icons = Iterable["Icon | str | Wire"]
 TaskSupport = Literal["forbidden", "optional", "required"]
 
 
+MAX_NAME = 128
+_IN_NAMES = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+
+
+def objection(name: str) -> str | None:
+    """Why some clients do not take a tool of that name (R-NAM-01); `None` if all do."""
+    if not 1 <= len(name) <= MAX_NAME:
+        return f"the name has {len(name)} characters: some clients take only names of 1 to {MAX_NAME}"
+    if odd := [one for one in dict.fromkeys(name) if one not in _IN_NAMES]:
+        return f"the name contains {', '.join(map(repr, odd))}: some clients take only names of A-Z a-z 0-9 _ - ."
+    return None
+
+
 class Entry:
     """A tool, resource, resource template, prompt or completion of a server."""
 

@@ -31,6 +31,12 @@ class Failures:
         """Whether a hook is called, and with the call."""
         return bool(self.hooks)
 
+    def warn(self, why: str) -> None:
+        """Logs a warning for the author of the server."""
+        from logging import getLogger
+
+        getLogger(self.logger).warning(why)
+
     def __call__(self, error: BaseException, what: str, pending: Pending | None) -> None:
         logged(self.logger, what, error)
         self.tell(error, pending)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 from . import _core, _lower
-from ._entry import Entry, Icons, TaskSupport
+from ._entry import Entry, Icons, TaskSupport, objection
 from ._errors import Misuse
 from ._options import options
 from ._returned import Returned
@@ -152,6 +152,8 @@ class Offer:
             )
             entry.kept, entry.steps = kept, steps
             self._add(entry)
+            if why := objection(entry.name):
+                self._settings.failed.warn(f"{told}: {why}")
             return function
 
         return add if function is None else add(function)
