@@ -87,8 +87,9 @@ class Arguments:
         self._title = title
         self._strict = strict
         # The parameters that take more than text.
-        read = [name for name in signature.parameters if bare(signature.hints.get(name))[0] not in _TEXT]
-        self._read = read if json_strings else []
+        self._read: list[str] = []
+        if json_strings:
+            self._read = [name for name in signature.parameters if bare(signature.hints.get(name))[0] not in _TEXT]
         self._made: Adapter | None = None
         schema = _plain.arguments(signature.parameters, signature.hints, _NONE)
         self.is_plain = schema is not None and not self._read
