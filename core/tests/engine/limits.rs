@@ -449,7 +449,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "errors_are_one_sentence",
     ),
     (
-        "schema::MAX_SENTENCE_BYTES",
+        "schema::compiled::MAX_SENTENCE_BYTES",
         "an_error_does_not_repeat_what_is_long",
     ),
     (
