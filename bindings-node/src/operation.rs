@@ -14,7 +14,11 @@ pub fn pack(operation: Operation) -> Option<u32> {
         Operation::GetPrompt(number) => (number, 3),
         Operation::Complete => (0, 4),
         Operation::Extension(number) => (number, 5),
-        Operation::Listen | Operation::AwaitTask | Operation::ServeBatch | Operation::Own(_) => {
+        Operation::VerifySender
+        | Operation::Listen
+        | Operation::AwaitTask
+        | Operation::ServeBatch
+        | Operation::Own(_) => {
             return None;
         }
     };

@@ -200,7 +200,7 @@ impl Core {
                     self.released.push((key.stream, retry));
                 }
             }
-            Submission::Close | Submission::Drain(_) => {}
+            Submission::Close | Submission::Drain(_) | Submission::Verified { .. } => {}
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::actions::client as action_client;
 use super::answer::Answer;
-use super::call::Disposition;
+use super::call::{Call, Disposition};
 use super::config::{Config, OpeningMode};
 use super::keys::{CallKey, StreamId};
 use super::options::{ActOptions, PeerInfo, RequestOptions};
@@ -257,6 +257,13 @@ impl Handle {
             answer: Box::new(answer),
         };
         self.submit(Submission::Limit { key, limit, answer });
+    }
+
+    /// Passes a deferred request to the host again, on the driver's thread, with the verdict on its sender: see
+    /// [`Host::verified`](super::Host::verified). Does nothing if the request was cancelled meanwhile.
+    pub fn decide(&self, call: Call, verdict: Result<Principal, String>) {
+        let call = Box::new(call);
+        self.submit(Submission::Verified { call, verdict });
     }
 
     /// Closes the connection once the driver has processed what was submitted before. Queued output may

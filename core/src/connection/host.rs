@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::call::{Batch, Disposition, IncomingRequest};
 use super::keys::CallKey;
+use super::principal::Principal;
 use crate::error::ConnectionError;
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
@@ -30,6 +31,18 @@ pub enum Stray {
 pub trait Host {
     /// Handles a request that the protocol layer does not answer itself.
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition;
+
+    /// Handles a deferred request again, with the [verdict](super::Handle::decide) on its sender: the
+    /// principal, or why its credentials are refused. By default as [`request`](Self::request).
+    fn verified(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+        verdict: Result<Principal, String>,
+    ) -> Disposition {
+        let _ = verdict;
+        self.request(request, answer)
+    }
 
     /// Checks that what the transport says about a request, for example in HTTP headers, agrees with
     /// the request. Called before the request is processed in any other way.

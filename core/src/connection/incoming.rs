@@ -15,11 +15,12 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::answer::{Answer, Asked};
-use super::call::{Batch, Disposition, IncomingRequest, Record};
+use super::call::{Batch, Call, Disposition, IncomingRequest, Record};
 use super::config::Config;
 use super::host::Host;
 use super::keys::{CallKey, StreamId};
 use super::load::Load;
+use super::principal::Principal;
 use super::stream::{Completion, Entry, Exchange};
 use super::timers::Timers;
 use super::waiting::{self, Waiting};
@@ -284,11 +285,28 @@ impl Incoming {
         };
         self.load.begin();
         exchange.waiting.subtract(&waiting);
+        let decide =
+            |request: IncomingRequest<'_>, answer: Answer<'_>| host.request(request, answer);
+        self.decide((exchange, key), timers, started, *waiting, decide);
+    }
+
+    /// Has the host decide on a request that is in the table.
+    fn decide(
+        &mut self,
+        (exchange, key): (&mut Exchange, CallKey),
+        timers: &mut Timers,
+        started: &mut Started,
+        request: Waiting,
+        decide: impl FnOnce(IncomingRequest<'_>, Answer<'_>) -> Disposition,
+    ) {
+        let Some(entry) = exchange.incoming.get(key.incoming) else {
+            return;
+        };
         let Waiting {
             message,
             method,
             revision,
-        } = *waiting;
+        } = request;
         let message = message.as_ref();
         let asked = entry.asked(message.echo().unwrap_or(RequestId::NONE), revision, None);
         let cancel = entry.cancel.clone();
@@ -297,7 +315,7 @@ impl Incoming {
             method,
             revision,
         };
-        match host.request(request, exchange.answer(self.config(), asked)) {
+        match decide(request, exchange.answer(self.config(), asked)) {
             Disposition::Answered => {
                 self.end(exchange, timers, key.incoming);
             }
@@ -314,6 +332,29 @@ impl Incoming {
                 is_member: asked.member.is_some(),
             }),
         }
+    }
+
+    /// Passes a deferred request to the host again, unless it was cancelled meanwhile.
+    pub fn verified(
+        &mut self,
+        exchange: &mut Exchange,
+        timers: &mut Timers,
+        call: Call,
+        verdict: Result<Principal, String>,
+        host: &mut dyn Host,
+    ) {
+        let key = call.reply.key();
+        let request = Waiting {
+            message: call.message,
+            method: call.method,
+            revision: call.reply.revision,
+        };
+        let mut started = Started::copying();
+        let decide = |request: IncomingRequest<'_>, answer: Answer<'_>| {
+            host.verified(request, answer, verdict)
+        };
+        self.decide((exchange, key), timers, &mut started, request, decide);
+        started.dispatch(host);
     }
 
     /// Answers every waiting request of a stream with an error.

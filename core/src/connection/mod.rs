@@ -305,6 +305,13 @@ impl Connection {
                     Submission::Close => {
                         close(core, streams, ConnectionError::ClosedLocally, host);
                     }
+                    Submission::Verified { call, verdict } => {
+                        if let Some(exchange) = streams.exchange(call.reply.key.stream) {
+                            let timers = &mut core.timers;
+                            core.incoming
+                                .verified(exchange, timers, *call, verdict, host);
+                        }
+                    }
                     Submission::Drain(grace) if !core.handle.is_closed() => {
                         core.begin_drain(streams, grace, ConnectionError::ShuttingDown, host);
                     }

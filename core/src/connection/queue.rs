@@ -20,9 +20,10 @@ use std::time::Duration;
 
 use super::answer::Answer;
 use super::batches::NewBatch;
-use super::call::Disposition;
+use super::call::{Call, Disposition};
 use super::keys::{CallKey, StreamId};
 use super::options::{PartialFn, ProgressFn};
+use super::principal::Principal;
 use super::submitted_frame::FramePlace;
 use super::timers::SleepGuard;
 use crate::correlate::RequestKey;
@@ -55,6 +56,11 @@ pub(crate) enum Submission {
         key: CallKey,
         limit: Duration,
         answer: LateAnswer,
+    },
+    /// Pass a deferred request to the host again, with the verdict on its sender.
+    Verified {
+        call: Box<Call>,
+        verdict: Result<Principal, String>,
     },
     /// End the stream of a call early; its client may reconnect for the rest after `retry`.
     Release { key: CallKey, retry: Duration },

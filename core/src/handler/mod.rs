@@ -4,6 +4,7 @@
 //! is encoded for the dialect and revision of the request. This module has no async runtime: a
 //! [`Spawner`] decides where handlers run.
 
+mod driven;
 mod error;
 mod extensions;
 #[cfg(any(feature = "server", feature = "client"))]
@@ -90,6 +91,12 @@ pub trait Executor {
 
     /// Runs the operations of one turn.
     fn run(&mut self, batch: Batch);
+
+    /// Runs a job of the engine itself, such as the wait for an async verifier, to completion. By default it is polled
+    /// on the threads that wake it.
+    fn spawn(&mut self, job: Job) {
+        driven::drive(job);
+    }
 
     /// An operation was cancelled. Its [`Call::cancel`](crate::connection::Call) is set already, so only
     /// executors that keep lists of calls need this.

@@ -26,6 +26,7 @@
 //! ```
 
 mod audit;
+mod awaited_verifier;
 mod clients;
 mod glob;
 mod interceptor;
@@ -43,10 +44,12 @@ mod settings;
 mod verifier;
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 pub use self::audit::{AuditEvent, AuditOutcome};
+pub(crate) use self::awaited_verifier::{TOO_SLOW, Verification};
 pub(crate) use self::interceptor::{RequestInterceptor, Subject};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{Jwt, JwtAlgorithm, JwtBuilder, JwtError, JwtKeys};
@@ -56,10 +59,11 @@ pub use self::redact::Redaction;
 pub use self::verifier::{ApiKeys, Credentials};
 
 use self::audit::Sink;
+use self::awaited_verifier::AwaitedVerifier;
 use self::per_client::{Quotas, Rates};
 use self::verifier::Verifier;
 use crate::connection::{Principal, RequestSource};
-use crate::limits::{Quota, Rate, WRONG_CREDENTIALS};
+use crate::limits::{Quota, Rate, VERIFIER_TIMEOUT, WRONG_CREDENTIALS};
 use crate::mcp::{ErrorKind, Method};
 
 /// The rules of a server. See the [module documentation](self).
@@ -80,7 +84,10 @@ pub struct Policy {
     redaction: Redaction,
     /// Counts wrong credentials, by source.
     wrong: OnceLock<Rates>,
+    /// At most one of these two is set.
     verifier: Option<Verifier>,
+    awaited: Option<AwaitedVerifier>,
+    verifier_timeout: Option<Duration>,
     /// The verifier of tokens, if the policy was read from JSON with `jwt`.
     #[cfg(feature = "jwt")]
     tokens: Option<Jwt>,
@@ -193,6 +200,48 @@ impl Policy {
         verify: impl Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync + 'static,
     ) -> Self {
         self.verifier = Some(Verifier::new(verify));
+        self.awaited = None;
+        self
+    }
+
+    /// Verifies clients as [`verifier`](Self::verifier) does, by a future, for credentials that are verified elsewhere,
+    /// such as tokens that an authorization server introspects (RFC 7662). `verify` is called on the driver's thread and
+    /// must not block.
+    ///
+    /// A request waits for its own verification only. Over HTTP its future is polled where the request is, on tokio, before
+    /// the body is read; elsewhere it runs where handlers do. It is dropped when the client disconnects or cancels, and after
+    /// [`verifier_timeout`](Self::verifier_timeout), which refuses the credentials, as a panic does.
+    ///
+    /// ```
+    /// use mcpbolt::connection::Principal;
+    /// use mcpbolt::policy::{Credentials, Policy};
+    /// # async fn introspect(token: String) -> Result<Principal, String> { Ok(Principal::new(token)) }
+    /// let policy = Policy::new().async_verifier(|credentials| {
+    ///     let token = match credentials {
+    ///         Credentials::Bearer(token) => Some((*token).to_owned()),
+    ///         _ => None,
+    ///     };
+    ///     async move { introspect(token.ok_or("a token is needed")?).await }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn async_verifier<F>(
+        mut self,
+        verify: impl Fn(&Credentials<'_>) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Principal, String>> + Send + 'static,
+    {
+        self.awaited = Some(AwaitedVerifier::new(verify));
+        self.verifier = None;
+        self
+    }
+
+    /// Limits how long an [async verifier](Self::async_verifier) may take for one request; [`VERIFIER_TIMEOUT`] by
+    /// default.
+    #[must_use]
+    pub fn verifier_timeout(mut self, timeout: Duration) -> Self {
+        self.verifier_timeout = Some(timeout);
         self
     }
 
@@ -261,10 +310,27 @@ impl Policy {
     }
 
     pub(crate) fn has_verifier(&self) -> bool {
-        self.verifier.is_some()
+        self.verifier.is_some() || self.verifies_later()
     }
 
-    /// Verifies credentials.
+    /// Whether verification takes time: see [`begin_verification`](Self::begin_verification).
+    pub(crate) fn verifies_later(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    /// Begins to verify credentials, if that takes time, and says how long it may take.
+    pub(crate) fn begin_verification(
+        &self,
+        credentials: &Credentials<'_>,
+    ) -> Option<(Verification, Duration)> {
+        let verification = self.awaited.as_ref()?.begin(credentials);
+        Some((
+            verification,
+            self.verifier_timeout.unwrap_or(VERIFIER_TIMEOUT),
+        ))
+    }
+
+    /// Verifies credentials at once.
     ///
     /// # Errors
     /// Why they are refused.

@@ -33,6 +33,7 @@ struct Settings {
     #[cfg(not(feature = "jwt"))]
     jwt: Option<serde::de::IgnoredAny>,
     scopes: BTreeMap<String, Vec<String>>,
+    verifier_timeout: Option<Millis>,
 }
 
 #[derive(Deserialize)]
@@ -70,6 +71,7 @@ impl Policy {
     /// | `auditQueue` | `events`, `whenFull` (`wait`, `drop`, `refuse`): [`audit_queue`](Self::audit_queue) |
     /// | `scopes` | lists of required scopes, by tool |
     /// | `keys` | by API key: `client` and its `scopes` |
+    /// | `verifierTimeout` | milliseconds: [`verifier_timeout`](Self::verifier_timeout) |
     /// | `jwt` | signed tokens; needs the feature `jwt` |
     ///
     /// Clients are [verified](Self::verifier) by `keys`, by `jwt`, or by either of them. `jwt` has an
@@ -115,6 +117,7 @@ impl Policy {
             #[cfg(feature = "jwt")]
             tokens,
             scopes: said.scopes,
+            verifier_timeout: said.verifier_timeout.map(|Millis(time)| time),
             permissions: said.permissions,
             tool_timeout: said.tool_timeout.map(|Millis(time)| time),
             timeouts: said

@@ -157,6 +157,10 @@ const ROWS: &[(&str, &str)] = &[
         "WRONG_CREDENTIALS",
         "wrong_credentials_in_lines_are_counted",
     ),
+    (
+        "VERIFIER_TIMEOUT",
+        "a_verification_has_a_time_limit_and_ends_with_its_request",
+    ),
     ("MAX_TASK_BYTES", "tasks_are_bounded_by_default"),
     ("MAX_TASK_TTL", "tasks_are_bounded_by_default"),
     (

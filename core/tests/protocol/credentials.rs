@@ -1,13 +1,15 @@
 //! Credentials in the metadata of a message, on carriers that do not know the peer.
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Connection, Disposition, Framing, Host, IncomingRequest,
+    Answer, Batch, CallKey, Connection, Disposition, Framing, Host, IncomingRequest, Principal,
 };
 use mcpbolt::io::{Workers, WorkersConfig};
-use mcpbolt::limits::Rate;
+use mcpbolt::limits::{Rate, VERIFIER_TIMEOUT};
 use mcpbolt::mcp::{ErrorKind, Revision};
 use mcpbolt::policy::{ApiKeys, Credentials, Policy};
 use mcpbolt::server::{
@@ -18,17 +20,43 @@ use serde_json::{Value, json};
 use crate::wire::Wire;
 
 /// Alice may write, Bob only read.
+fn verify(credentials: &Credentials<'_>) -> Result<Principal, String> {
+    match credentials {
+        Credentials::Bearer("t-alice") => Ok(Principal::new("alice").with_scopes(["notes:write"])),
+        Credentials::Bearer("t-old") => Err("the token has expired".into()),
+        other => ApiKeys::new().key("k-bob", "bob").verify(other),
+    }
+}
+
 fn policy() -> Policy {
-    let keys = ApiKeys::new().key("k-bob", "bob");
-    Policy::new().scope("note.write", "notes:write").verifier(
-        move |credentials| match credentials {
-            Credentials::Bearer("t-alice") => {
-                Ok(mcpbolt::connection::Principal::new("alice").with_scopes(["notes:write"]))
-            }
-            Credentials::Bearer("t-old") => Err("the token has expired".into()),
-            other => keys.verify(other),
-        },
-    )
+    let policy = Policy::new().scope("note.write", "notes:write");
+    policy.verifier(verify)
+}
+
+/// The same, at once and by a question to somebody else.
+fn policies() -> [Policy; 2] {
+    let asks = policy().async_verifier(|credentials| {
+        let verdict = verify(credentials);
+        async move {
+            asked_elsewhere().await;
+            verdict
+        }
+    });
+    [policy(), asks]
+}
+
+/// Waits for another thread.
+async fn asked_elsewhere() {
+    let mut is_asked = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut is_asked, true) {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        std::thread::spawn(move || waker.wake());
+        Poll::Pending
+    })
+    .await;
 }
 
 fn server(policy: Policy) -> Builder {
@@ -73,7 +101,12 @@ fn outcome(answer: &Value) -> &str {
 /// of a batch is asked for by who asks for the batch.
 #[test]
 fn each_action_says_who_asks() {
-    let mut wire = Wire::new(server(policy()).build().unwrap());
+    for policy in policies() {
+        each_action_says_it(Wire::new(server(policy).build().unwrap()));
+    }
+}
+
+fn each_action_says_it(mut wire: Wire) {
     for (auth, read, write) in [
         (alice(), "alice", "alice"),
         (bob(), "key:bob", "AUTHORIZATION_FAILED"),
@@ -354,4 +387,89 @@ fn a_call_runs_as_who_it_was_admitted_for() {
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["AUTHENTICATION_FAILED", "ada", "bob"]);
     assert_eq!(*asked.lock().unwrap(), 3);
+}
+
+/// Counts the verifications that are dropped before their end.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// R-AUX-03: a request waits for its own verification only, and this one ends with the request: when the client cancels it or
+/// goes, and after a while, with a refusal. A panic refuses, too.
+#[test]
+fn a_verification_has_a_time_limit_and_ends_with_its_request() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let seen = dropped.clone();
+    let policy = Policy::new().async_verifier(move |credentials| {
+        let key = match credentials {
+            Credentials::ApiKey(key) => (*key).to_owned(),
+            _ => panic!("no key"),
+        };
+        let dropped = Dropped(seen.clone());
+        async move {
+            match &*key {
+                "slow" => std::future::pending().await,
+                "bad" => panic!("nobody catches this"),
+                _ => {}
+            }
+            std::mem::forget(dropped);
+            Ok(Principal::new(key))
+        }
+    });
+    let mut wire = Wire::new(server(policy).build().unwrap());
+    let call = |id: u32, auth: Value| {
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}, "auth": auth});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "note.read", "_meta": meta}})
+        .to_string()
+    };
+    let key = |key: &str| json!({"type": "api_key", "key": key});
+    let code = ErrorKind::Unauthenticated.code(Revision::V2026_07_28);
+    assert!(wire.say(&call(1, key("slow"))).is_empty());
+    assert!(wire.say(&call(2, key("slow"))).is_empty());
+    let ask = |wire: &mut Wire, id: u32, auth: Value| {
+        let mut heard = wire.say(&call(id, auth));
+        let count = wire.lines.len() + usize::from(heard.is_empty());
+        heard.extend(wire.hear_until(|wire| wire.lines.len() >= count));
+        assert_eq!(heard[0]["id"], id, "{heard:?}");
+        heard.remove(0)
+    };
+    let answer = ask(&mut wire, 3, key("ada"));
+    assert_eq!(answer["result"]["content"][0]["text"], "ada", "{answer}");
+    for (id, auth) in [(4, key("bad")), (5, Value::Null)] {
+        let answer = ask(&mut wire, id, auth);
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    let before = dropped.load(SeqCst);
+    assert!(wire.say(&cancel.to_string()).is_empty());
+    until(|| dropped.load(SeqCst) == before + 1);
+    wire.pass(VERIFIER_TIMEOUT);
+    let count = wire.lines.len().max(4);
+    wire.hear_until(|wire| wire.lines.len() >= count);
+    let late: Value = serde_json::from_str(wire.lines.last().unwrap()).unwrap();
+    assert_eq!(
+        (&late["id"], &late["error"]["code"]),
+        (&json!(2), &json!(code))
+    );
+    let message = late["error"]["message"].as_str().unwrap();
+    assert!(message.contains("took too long"), "{message}");
+    assert!(wire.say(&call(6, key("slow"))).is_empty());
+    let before = dropped.load(SeqCst);
+    drop(wire);
+    until(|| dropped.load(SeqCst) == before + 1);
+}
+
+fn until(is: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -116,6 +116,7 @@ impl Handlers {
             Operation::Listen
             | Operation::AwaitTask
             | Operation::ServeBatch
+            | Operation::VerifySender
             | Operation::Own(_) => None,
         }
     }

@@ -121,6 +121,10 @@ impl Executor for HandlerExecutor {
         !matches!(handler, None | Some(ToolHandler::Inline(..)))
     }
 
+    fn spawn(&mut self, job: Job) {
+        self.spawner.spawn(job);
+    }
+
     fn initialized(&mut self) {
         if let Some(hook) = &self.snapshots.get().handlers.initialized {
             contain("a hook", || hook(&self.handle));

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use hmac_sha256::Hash;
 
+use super::verification::UNVERIFIED;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, Handle, IncomingRequest, Interceptor, Principal,
-    RequestSource, is_secret,
+    Answer, Batch, CallKey, Disposition, Handle, IncomingRequest, Interceptor, Operation,
+    Principal, RequestSource, is_secret,
 };
 use crate::json::reader;
 use crate::limits::{Quota, whole_seconds};
 use crate::mcp::{ErrorKind, Method};
-use crate::message::{Dialect, Field};
+use crate::message::{Dialect, Field, MessageRef};
 use crate::model::ToolResult;
 use crate::policy::{AuditOutcome, Credentials, Policy, RequestInterceptor, Subject};
 use crate::server::access::subject;
@@ -27,6 +28,8 @@ pub(super) struct Admission {
     pub from: RequestSource,
     /// The sender of the current message, where the transport knows it per message.
     pub current: Option<Principal>,
+    /// The verdict on the sender of the current message, where verification takes time.
+    pub verdict: Option<Result<Principal, String>>,
     /// The callers of requests that are deferred but not yet dispatched, by the digest of their
     /// `auth`.
     pub proven: Vec<([u8; 32], Principal)>,
@@ -38,6 +41,7 @@ impl Admission {
             handle,
             from: RequestSource::Unknown,
             current: None,
+            verdict: None,
             proven: Vec::new(),
         }
     }
@@ -63,6 +67,9 @@ impl Admission {
         request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
+        if self.verdict.is_none() && self.known().is_none() && verifies_later(registry) {
+            return Err(Disposition::Deferred(Operation::VerifySender));
+        }
         let who = self.identify(registry, request);
         let Some(interceptor) = self.interceptor(
             registry,
@@ -174,8 +181,12 @@ impl Admission {
         let Some(policy) = registry.policy().filter(|_| registry.verifies()) else {
             return Ok(None);
         };
-        let said = auth(request);
-        let who = Credentials::with_said(said, |brought| policy.verify(brought))?;
+        let said = auth(&request.message);
+        let who = match self.verdict.take() {
+            Some(verdict) => verdict?,
+            None if policy.verifies_later() => return Err(UNVERIFIED.into()),
+            None => Credentials::with_said(said, |brought| policy.verify(brought))?,
+        };
         self.proven.push((digest(said), who.clone()));
         Ok(Some(who))
     }
@@ -191,7 +202,7 @@ impl Admission {
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, String> {
         if self.known().is_none() && registry.verifies() {
-            let digest = digest(auth(request));
+            let digest = digest(auth(&request.message));
             if let Some(at) = self.proven.iter().rposition(|(own, _)| *own == digest) {
                 return Ok(Some(self.proven.remove(at).1));
             }
@@ -292,8 +303,15 @@ impl Admission {
 }
 
 /// The credentials in a request's `_meta`, raw JSON.
-fn auth<'a>(request: &IncomingRequest<'a>) -> Option<&'a str> {
-    reader::find(request.message.raw(Field::Meta)?, "auth")
+pub(super) fn auth<'a>(request: &MessageRef<'a>) -> Option<&'a str> {
+    reader::find(request.raw(Field::Meta)?, "auth")
+}
+
+/// Whether the server's verifier takes time.
+pub(super) fn verifies_later(registry: &Registry) -> bool {
+    registry
+        .policy()
+        .is_some_and(|policy| policy.verifies_later())
 }
 
 /// A digest of credentials, so that the credentials themselves are not stored.

@@ -6,11 +6,12 @@ mod batch;
 #[cfg(feature = "skills")]
 mod skills;
 mod tasks;
+mod verification;
 
 use std::sync::Arc;
 
 use self::actions::Receiver;
-use self::admission::Admission;
+use self::admission::{Admission, verifies_later};
 use super::access::{Access, subject};
 use super::lookup::{self, Refusal, declares};
 use super::registry::{Pages, Registry, page};
@@ -415,11 +416,31 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         disposition
     }
 
+    fn verified(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+        verdict: Result<Principal, String>,
+    ) -> Disposition {
+        self.admission.verdict = Some(verdict);
+        let disposition = self.request(request, answer);
+        self.admission.verdict = None;
+        disposition
+    }
+
     fn opens(&self, method: Method) -> bool {
         self.executor.opens(method)
     }
 
     fn dispatch(&mut self, mut batch: Batch) {
+        if verifies_later(&self.registry)
+            && let Some(policy) = self.registry.policy()
+        {
+            for call in batch.take(Operation::VerifySender) {
+                let job = verification::job(policy, &self.handle, call);
+                self.executor.spawn(job);
+            }
+        }
         self.admission.intercept(&self.registry, &mut batch);
         for call in batch.take(Operation::Listen) {
             let params = call.message.as_ref().params().unwrap_or("{}");

@@ -260,7 +260,10 @@ impl Registry {
             Operation::GetPrompt(number) => self.prompts.get(number).is_some(),
             Operation::Complete => self.completes,
             Operation::Extension(number) => self.methods.get(number).is_some(),
-            Operation::Listen | Operation::AwaitTask | Operation::ServeBatch => false,
+            Operation::Listen
+            | Operation::AwaitTask
+            | Operation::ServeBatch
+            | Operation::VerifySender => false,
             Operation::Own(_) => false,
         }
     }

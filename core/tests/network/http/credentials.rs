@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mcpbolt::connection::Principal;
 use mcpbolt::io::http::HttpOptions;
@@ -12,17 +13,12 @@ use mcpbolt::server::{Arguments, Context, Server, Tool};
 use serde_json::json;
 use tungstenite::{ClientRequestBuilder, Message};
 
-use super::Serving;
 use super::wire::{Answer, PATIENCE, Wire};
+use super::{Serving, until};
 
 /// Alice has a token and may write, Bob a key and may read.
-fn serving() -> Serving {
-    let keys = ApiKeys::new().key("k-bob", "bob");
-    let verify = move |credentials: &Credentials<'_>| match credentials {
-        Credentials::Bearer("t-alice") => Ok(Principal::new("alice").with_scopes(["write"])),
-        other => keys.verify(other),
-    };
-    let policy = Policy::new().verifier(verify).scope("note.write", "write");
+fn serving(policy: Policy) -> Serving {
+    let policy = policy.scope("note.write", "write");
     let who = |_: Arguments, context: Context| async move {
         context.principal().unwrap_or("nobody").to_owned()
     };
@@ -32,6 +28,25 @@ fn serving() -> Serving {
         .tool(Tool::new("note.read"), who)
         .tool(Tool::new("note.write"), who);
     Serving::of(server.build().unwrap(), HttpOptions::default())
+}
+
+fn verify(credentials: &Credentials<'_>) -> Result<Principal, String> {
+    match credentials {
+        Credentials::Bearer("t-alice") => Ok(Principal::new("alice").with_scopes(["write"])),
+        other => ApiKeys::new().key("k-bob", "bob").verify(other),
+    }
+}
+
+/// Policies that verify at once, and by a question to somebody else.
+fn policies() -> [Policy; 2] {
+    let asks = Policy::new().async_verifier(|credentials| {
+        let verdict = verify(credentials);
+        async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            verdict
+        }
+    });
+    [Policy::new().verifier(verify), asks]
 }
 
 const ALICE: &str = "Authorization: Bearer t-alice\r\n";
@@ -54,36 +69,38 @@ fn say(serving: &Serving, first: &str, headers: &str, body: &str) -> Answer {
 /// read, in the words of who asks; nothing in the address is a credential.
 #[test]
 fn who_is_not_known_is_asked_for_credentials() {
-    let serving = serving();
-    let action = r#"{"action":"note.read","params":{}}"#;
-    let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    for wrong in [
-        "",
-        "Authorization: Bearer t-eve\r\n",
-        "Authorization: Basic YTpi\r\n",
-        "Authorization: t-alice\r\n",
-        "X-API-Key: t-alice\r\n",
-    ] {
-        for body in [action, rpc, "{"] {
-            let answer = say(&serving, "POST /mcp", wrong, body);
-            assert_eq!(answer.status, 401, "{wrong} {body}: {answer:?}");
-            assert_eq!(answer.header("www-authenticate"), "Bearer");
+    for policy in policies() {
+        let serving = serving(policy);
+        let action = r#"{"action":"note.read","params":{}}"#;
+        let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        for wrong in [
+            "",
+            "Authorization: Bearer t-eve\r\n",
+            "Authorization: Basic YTpi\r\n",
+            "Authorization: t-alice\r\n",
+            "X-API-Key: t-alice\r\n",
+        ] {
+            for body in [action, rpc, "{"] {
+                let answer = say(&serving, "POST /mcp", wrong, body);
+                assert_eq!(answer.status, 401, "{wrong} {body}: {answer:?}");
+                assert_eq!(answer.header("www-authenticate"), "Bearer");
+            }
+            let spoken = format!("{wrong}MCP-Version: 1.0\r\n");
+            let answer = say(&serving, "POST /mcp", &spoken, action);
+            assert_eq!(answer.status, 401);
+            assert_eq!(answer.json()["error"]["type"], "AUTHENTICATION_FAILED");
+            let stream = say(&serving, "GET /mcp/stream?action=note.read", wrong, "");
+            assert_eq!(stream.status, 401, "{stream:?}");
         }
-        let spoken = format!("{wrong}MCP-Version: 1.0\r\n");
-        let answer = say(&serving, "POST /mcp", &spoken, action);
-        assert_eq!(answer.status, 401);
-        assert_eq!(answer.json()["error"]["type"], "AUTHENTICATION_FAILED");
-        let stream = say(&serving, "GET /mcp/stream?action=note.read", wrong, "");
-        assert_eq!(stream.status, 401, "{stream:?}");
+        let named = say(&serving, "POST /mcp?access_token=t-alice", "", action);
+        assert_eq!(named.status, 401);
+        // Only what the carrier says counts, where it says something.
+        let said = r#"{"action":"note.read","params":{},"metadata":{"auth":{"type":"bearer","token":"t-alice"}}}"#;
+        assert_eq!(say(&serving, "POST /mcp", "", said).status, 401);
+        let answer = say(&serving, "POST /mcp", BOB, said);
+        assert_eq!(answer.json()["data"]["content"][0]["text"], "key:bob");
+        serving.end();
     }
-    let named = say(&serving, "POST /mcp?access_token=t-alice", "", action);
-    assert_eq!(named.status, 401);
-    // Only what the carrier says counts, where it says something.
-    let said = r#"{"action":"note.read","params":{},"metadata":{"auth":{"type":"bearer","token":"t-alice"}}}"#;
-    assert_eq!(say(&serving, "POST /mcp", "", said).status, 401);
-    let answer = say(&serving, "POST /mcp", BOB, said);
-    assert_eq!(answer.json()["data"]["content"][0]["text"], "key:bob");
-    serving.end();
 }
 
 /// R-AUX-03, R-ACT-40, R-HTP-06: whoever asks for another host is not even asked who they are; wrong
@@ -155,44 +172,46 @@ fn wrong_credentials_are_counted_and_written_down() {
 /// every revision.
 #[test]
 fn who_lacks_a_scope_is_told_which() {
-    let serving = serving();
-    for (headers, read, write) in [(ALICE, "alice", "alice"), (BOB, "key:bob", "")] {
-        for (name, expected) in [("note.read", read), ("note.write", write)] {
-            let action = json!({"action": name, "params": {}}).to_string();
-            let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {}});
-            let mut call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": name, "arguments": {}, "_meta": meta}});
-            let alone = format!(
-                "{headers}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
-            );
-            let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-                "protocolVersion": "2025-06-18", "capabilities": {},
-                "clientInfo": {"name": "test", "version": "1"}}});
-            let opened = say(&serving, "POST /mcp", headers, &hello.to_string());
-            let session = opened.header("mcp-session-id");
-            let within = format!("{headers}Mcp-Session-Id: {session}\r\n");
-            let mut answers = vec![
-                say(&serving, "POST /mcp", headers, &action),
-                say(&serving, "POST /mcp", &alone, &call.to_string()),
-            ];
-            call["params"].as_object_mut().unwrap().remove("_meta");
-            answers.push(say(&serving, "POST /mcp", &within, &call.to_string()));
-            for answer in answers {
-                match expected {
-                    "" => {
-                        assert_eq!(answer.status, 403, "{answer:?}");
-                        assert_eq!(answer.header("www-authenticate"), LACKS, "{answer:?}");
-                    }
-                    who => {
-                        assert_eq!(answer.status, 200, "{answer:?}");
-                        assert!(answer.body.contains(who), "{answer:?}");
+    for policy in policies() {
+        let serving = serving(policy);
+        for (headers, read, write) in [(ALICE, "alice", "alice"), (BOB, "key:bob", "")] {
+            for (name, expected) in [("note.read", read), ("note.write", write)] {
+                let action = json!({"action": name, "params": {}}).to_string();
+                let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {}});
+                let mut call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                    "params": {"name": name, "arguments": {}, "_meta": meta}});
+                let alone = format!(
+                    "{headers}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
+                );
+                let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                    "protocolVersion": "2025-06-18", "capabilities": {},
+                    "clientInfo": {"name": "test", "version": "1"}}});
+                let opened = say(&serving, "POST /mcp", headers, &hello.to_string());
+                let session = opened.header("mcp-session-id");
+                let within = format!("{headers}Mcp-Session-Id: {session}\r\n");
+                let mut answers = vec![
+                    say(&serving, "POST /mcp", headers, &action),
+                    say(&serving, "POST /mcp", &alone, &call.to_string()),
+                ];
+                call["params"].as_object_mut().unwrap().remove("_meta");
+                answers.push(say(&serving, "POST /mcp", &within, &call.to_string()));
+                for answer in answers {
+                    match expected {
+                        "" => {
+                            assert_eq!(answer.status, 403, "{answer:?}");
+                            assert_eq!(answer.header("www-authenticate"), LACKS, "{answer:?}");
+                        }
+                        who => {
+                            assert_eq!(answer.status, 200, "{answer:?}");
+                            assert!(answer.body.contains(who), "{answer:?}");
+                        }
                     }
                 }
             }
         }
+        serving.end();
     }
-    serving.end();
 }
 
 /// R-SES-07, R-AUS-06: who comes back with a token that grants more, or another one, comes back to the
@@ -235,23 +254,90 @@ fn a_session_outlives_the_token_that_began_it() {
 /// R-AUX-03, R-WSK-07: who goes on as a WebSocket is known for as long as it lasts.
 #[test]
 fn a_websocket_is_of_who_asked_for_it() {
-    let serving = serving();
-    let open = |key: Option<&str>| {
-        let stream = TcpStream::connect(serving.at).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let uri = format!("ws://127.0.0.1:{}/mcp", serving.at.port());
-        let mut asked = ClientRequestBuilder::new(uri.parse().unwrap());
-        if let Some(key) = key {
-            asked = asked.with_header("X-API-Key", key);
+    for policy in policies() {
+        let serving = serving(policy);
+        let open = |key: Option<&str>| {
+            let stream = TcpStream::connect(serving.at).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let uri = format!("ws://127.0.0.1:{}/mcp", serving.at.port());
+            let mut asked = ClientRequestBuilder::new(uri.parse().unwrap());
+            if let Some(key) = key {
+                asked = asked.with_header("X-API-Key", key);
+            }
+            tungstenite::client(asked, stream).ok()
+        };
+        assert!(open(None).is_none() && open(Some("k-eve")).is_none());
+        let (mut socket, _) = open(Some("k-bob")).unwrap();
+        let action = r#"{"action":"note.read","params":{}}"#;
+        socket.send(Message::text(action)).unwrap();
+        let answer = socket.read().unwrap();
+        assert!(answer.to_text().unwrap().contains("bob"), "{answer}");
+        drop(socket);
+        serving.end();
+    }
+}
+
+/// R-AUX-03, R-CAN-06: a verification ends with its request, and after a while, with a refusal; nobody is asked about a
+/// request that is refused in any case.
+#[test]
+fn a_verification_ends_with_its_request() {
+    struct Dropped(Arc<AtomicUsize>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
         }
-        tungstenite::client(asked, stream).ok()
+    }
+    let (asked, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count, seen) = (asked.clone(), dropped.clone());
+    let why = Arc::new(Mutex::new(None));
+    let sink = why.clone();
+    let policy = |limit: Duration| {
+        let (count, seen, sink) = (count.clone(), seen.clone(), sink.clone());
+        Policy::new()
+            .verifier_timeout(limit)
+            .audit(move |event| *sink.lock().unwrap() = event.message.map(str::to_owned))
+            .async_verifier(move |credentials| {
+                count.fetch_add(1, Relaxed);
+                let dropped = Dropped(seen.clone());
+                let is_bad = *credentials == Credentials::None;
+                async move {
+                    let _dropped = dropped;
+                    assert!(!is_bad, "nobody catches this");
+                    std::future::pending().await
+                }
+            })
     };
-    assert!(open(None).is_none() && open(Some("k-eve")).is_none());
-    let (mut socket, _) = open(Some("k-bob")).unwrap();
     let action = r#"{"action":"note.read","params":{}}"#;
-    socket.send(Message::text(action)).unwrap();
-    let answer = socket.read().unwrap();
-    assert!(answer.to_text().unwrap().contains("bob"), "{answer}");
-    drop(socket);
+    let serving = serving(policy(Duration::from_millis(50)));
+    let answer = say(&serving, "POST /mcp", ALICE, action);
+    assert_eq!(answer.status, 401, "{answer:?}");
+    assert!(
+        why.lock()
+            .unwrap()
+            .as_ref()
+            .unwrap()
+            .contains("took too long")
+    );
+    assert_eq!(say(&serving, "POST /mcp", "", action).status, 401);
+    assert_eq!((asked.load(Relaxed), dropped.load(Relaxed)), (2, 2));
+    let mut wire = Wire::open(serving.at);
+    wire.send(b"POST /mcp HTTP/1.1\r\nHost: evil.example.com\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(wire.answer().status, 403);
+    assert_eq!(say(&serving, "POST /else", ALICE, action).status, 404);
+    assert_eq!(asked.load(Relaxed), 2);
+    serving.end();
+    let serving = self::serving(policy(PATIENCE));
+    let mut wire = Wire::open(serving.at);
+    wire.send(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    assert_eq!(wire.answer().status, 401, "it panics");
+    let mut wire = Wire::open(serving.at);
+    wire.send(
+        format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{ALICE}\r\n")
+            .as_bytes(),
+    );
+    until("it is asked", || asked.load(Relaxed) == 4);
+    assert_eq!(dropped.load(Relaxed), 3);
+    wire.break_off();
+    until("it is dropped", || dropped.load(Relaxed) == 4);
     serving.end();
 }

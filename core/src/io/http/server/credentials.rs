@@ -1,6 +1,8 @@
 //! Authenticates the sender of an HTTP request with the server's verifier, before the request is
 //! processed any further.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Instant;
 
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -13,36 +15,69 @@ use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
 use crate::connection::{Principal, RequestSource};
 use crate::io::Auth;
 use crate::limits::whole_seconds;
-use crate::policy::{Credentials, Policy};
+use crate::policy::{Credentials, Policy, TOO_SLOW};
 
-/// Verifies the credentials of a request (R-AUX-03). Only wrong credentials are counted, per address:
-/// right ones from the same address are still accepted.
+/// The result of a verification: the principal, or why the credentials are refused.
+pub type VerifierAnswer = Result<Principal, String>;
+
+/// A verification in progress, for a limited time.
+pub type TimedVerification = Pin<Box<dyn Future<Output = VerifierAnswer> + Send>>;
+
+/// Why the sender of a request is not identified.
+pub enum Unidentified {
+    /// The request is refused.
+    Refused(HttpRefusal),
+    /// The policy's verifier takes time: its verdict is to be passed to [`identify`].
+    Unverified(TimedVerification),
+}
+
+impl From<HttpRefusal> for Unidentified {
+    fn from(refusal: HttpRefusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Verifies the credentials of a request (R-AUX-03), unless there is a `verdict` on them already. Only wrong
+/// credentials are counted, per address: right ones from the same address are still accepted.
 ///
 /// # Errors
-/// The refusal of a sender whose credentials are missing or wrong (R-ACT-22, R-AUS-01).
+/// The refusal of a sender whose credentials are missing or wrong (R-ACT-22, R-AUS-01), or a verification that takes time.
 pub fn identify(
     policy: &Policy,
+    verdict: Option<VerifierAnswer>,
     trusted: &[Network],
     request: &Parts,
     peer: Option<PeerAddress>,
     in_actions: bool,
-) -> Result<Principal, HttpRefusal> {
-    let why = match is_repeated(&request.headers) {
-        true => "the request has more than one credential of a kind".to_owned(),
-        false => match policy.verify(&brought(&request.headers, &request.extensions)) {
-            Ok(principal) => return Ok(principal),
-            Err(why) => why,
-        },
+) -> Result<Principal, Unidentified> {
+    let verdict = match (is_repeated(&request.headers), verdict) {
+        (true, _) => Err("the request has more than one credential of a kind".to_owned()),
+        (false, Some(verdict)) => verdict,
+        (false, None) => {
+            let brought = brought(&request.headers, &request.extensions);
+            if let Some((verification, limit)) = policy.begin_verification(&brought) {
+                return Err(Unidentified::Unverified(Box::pin(async move {
+                    let verdict = tokio::time::timeout(limit, verification).await;
+                    verdict.unwrap_or_else(|_| Err(TOO_SLOW.into()))
+                })));
+            }
+            policy.verify(&brought)
+        }
+    };
+    let why = match verdict {
+        Ok(principal) => return Ok(principal),
+        Err(why) => why,
     };
     let from = source(trusted, &request.headers, peer);
-    Err(match policy.refused(&from, &why, Instant::now()) {
+    let refusal = match policy.refused(&from, &why, Instant::now()) {
         Err(wait) => HttpRefusal {
             retry_after: u64::try_from(whole_seconds(wait)).ok(),
             ..TOO_OFTEN
         },
         Ok(()) if in_actions => UNAUTHENTICATED.because(why),
         Ok(()) => UNAUTHENTICATED,
-    })
+    };
+    Err(refusal.into())
 }
 
 /// The source of a request by its address, if that is known.

@@ -129,7 +129,13 @@ impl Endpoint {
         #[cfg(feature = "compression")]
         let compressed = gzip::is_wanted(&parts.headers, &self.options);
         let (page, response) = {
-            let Passed { page, request } = self.gate.pass(parts, peer);
+            let mut verdict = None;
+            let Passed { page, request } = loop {
+                match self.gate.pass(parts, peer, verdict.take()) {
+                    Ok(passed) => break passed,
+                    Err(verification) => verdict = Some(verification.await),
+                }
+            };
             match request {
                 Ok(admitted) => (page, self.serve(&admitted, body).await),
                 Err(response) => (page, *response),

@@ -19,7 +19,7 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::body::HttpBody;
 use super::cors::Page;
-use super::credentials::{self, identify};
+use super::credentials::{self, TimedVerification, Unidentified, VerifierAnswer, identify};
 use super::forwarded::Network;
 use super::headers::{RequestHeaders, is_action_stream, is_websocket};
 use super::media::{EVENTS, accepts, is_json};
@@ -141,21 +141,29 @@ impl Gate {
         self.policy.is_some()
     }
 
-    /// Checks a request from `peer`.
-    pub fn pass<'a>(&self, parts: &'a Parts, peer: Option<PeerAddress>) -> Passed<'a> {
+    /// Checks a request from `peer`. `verdict` is the result of a verification that an earlier call returned.
+    ///
+    /// # Errors
+    /// A verification that takes time. Await it, then call this again with its verdict.
+    pub fn pass<'a>(
+        &self,
+        parts: &'a Parts,
+        peer: Option<PeerAddress>,
+        verdict: Option<VerifierAnswer>,
+    ) -> Result<Passed<'a>, TimedVerification> {
         let headers = RequestHeaders::of(&parts.headers);
         let in_actions = self.actions && headers.names_action_version;
         let refused = |refusal| Err(Box::new(refused(refusal, in_actions)));
         if let Err(refusal) = origin::check(&parts.uri, &headers, &self.options) {
             let (page, request) = (None, refused(refusal));
-            return Passed { page, request };
+            return Ok(Passed { page, request });
         }
         let page = Page::of(&headers, &self.options);
         if let Some(answer) = page.as_ref().and_then(|page| page.preflight(parts)) {
             let request = Err(Box::new(answer));
-            return Passed { page, request };
+            return Ok(Passed { page, request });
         }
-        let request = match self.identified(parts, &headers, peer, in_actions) {
+        let request = match self.identified(parts, &headers, peer, verdict, in_actions) {
             Ok((kind, principal)) => Ok(Admitted {
                 parts,
                 headers,
@@ -164,9 +172,10 @@ impl Gate {
                 peer,
                 principal,
             }),
-            Err(refusal) => refused(refusal),
+            Err(Unidentified::Refused(refusal)) => refused(refusal),
+            Err(Unidentified::Unverified(verification)) => return Err(verification),
         };
-        Passed { page, request }
+        Ok(Passed { page, request })
     }
 
     /// The kind of a request (R-HTP-01, R-HTP-02, R-HTP-11, R-SES-06).
@@ -201,14 +210,15 @@ impl Gate {
         parts: &Parts,
         headers: &RequestHeaders<'_>,
         peer: Option<PeerAddress>,
+        verdict: Option<VerifierAnswer>,
         in_actions: bool,
-    ) -> Result<(RequestKind, Option<Principal>), HttpRefusal> {
+    ) -> Result<(RequestKind, Option<Principal>), Unidentified> {
         let kind = self.kind(parts, headers)?;
         let known = parts.extensions.get::<Principal>().cloned();
         let principal = match &self.policy {
             Some(policy) if known.is_none() => {
                 let trusted = &self.options.trusted_proxies;
-                Some(identify(policy, trusted, parts, peer, in_actions)?)
+                Some(identify(policy, verdict, trusted, parts, peer, in_actions)?)
             }
             _ => known,
         };
@@ -250,7 +260,10 @@ mod tests {
             .header("accept", "application/json, text/event-stream;q=0.9");
         let (parts, ()) = change(request).body(()).unwrap().into_parts();
         let gate = Gate::new(&Arc::default(), (false, false), None);
-        match gate.pass(&parts, None).request {
+        let Ok(passed) = gate.pass(&parts, None, None) else {
+            panic!("there is no verifier");
+        };
+        match passed.request {
             Err(response) => response.status().as_u16(),
             Ok(admitted) => media::check_accept(&admitted.headers().accept)
                 .map_or_else(|refusal| refusal.status_code().as_u16(), |()| 200),
