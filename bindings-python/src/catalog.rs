@@ -15,6 +15,7 @@ use crate::served::Served;
 use crate::settings::{read, unusable, wrong};
 use crate::straight::Straight;
 use crate::target::{Lane, Target, Targets};
+use crate::verifier::{Verifier, Verifying};
 
 /// Everything that a server offers, shared by all its connections.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -32,6 +33,7 @@ struct Settings {
     hooked: Vec<String>,
     kernel: Option<Py<PyAny>>,
     audit: Option<Py<PyAny>>,
+    verifier: Option<Verifying>,
     on_initialized: Option<Py<PyAny>>,
     on_roots_changed: Option<Py<PyAny>>,
     failed: Py<PyAny>,
@@ -54,10 +56,16 @@ impl Catalog {
         let settings: ServerSettings<Seconds> = read(&given.json)?;
         let (mut registry, mut targets) =
             (settings.registry().map_err(unusable)?, Targets::default());
+        let failed = given.failed.clone_ref(py);
+        let verifier = given.verifier.map(|it| Verifier::new(it, failed));
         if let Some(policy) = settings.policy().map_err(unusable)? {
             let policy = match given.audit {
                 None => policy,
                 Some(report) => audit::reported(policy, report, given.failed.clone_ref(py))?,
+            };
+            let policy = match &verifier {
+                None => policy,
+                Some(verifier) => verifier.of(policy),
             };
             registry.set_policy(Arc::new(policy));
         }
@@ -74,6 +82,7 @@ impl Catalog {
         let kernel = given.kernel.map(|face| Kernel::new(py, face)).transpose()?;
         let needs_loop = kernel.is_some()
             || settings.list_changes
+            || verifier.as_ref().is_some_and(|it| it.is_async)
             || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Served {
             live: Arc::new(SharedRegistry::new(registry, targets)),
@@ -81,6 +90,7 @@ impl Catalog {
             state_signer: settings.state_signer(),
             kernel,
             needs_loop,
+            verifier,
             on_initialized: given.on_initialized,
             on_roots_changed: given.on_roots_changed,
             failed: given.failed,

@@ -161,6 +161,9 @@ impl Hub {
             draining: AtomicBool::new(false),
             announcing: AtomicBool::new(false),
         });
+        if let Some(verifier) = &hub.served.verifier {
+            verifier.serves(&hub);
+        }
         let weak = Arc::downgrade(&hub);
         let flush = PyCFunction::new_closure(py, None, None, move |_, _| {
             if let Some(hub) = weak.upgrade() {

@@ -66,6 +66,7 @@ mod stream;
 mod target;
 mod termination;
 mod tool_answer;
+mod verifier;
 mod wire;
 mod worker;
 mod workers;
@@ -161,11 +162,15 @@ mod _core {
             "run",
             "Serve the server of a Python file or module, at any address",
         );
+        const DEV: (&str, &str) = (
+            "dev",
+            "Serve as run does, and restart the server when its files change",
+        );
         const EXEC: (&str, &str) = (
             "exec",
             "Run a program of this environment unchanged, with its servers on the engine",
         );
-        py.detach(|| mcpbolt_cli::run(arguments, &[RUN, EXEC]))
+        py.detach(|| mcpbolt_cli::run(arguments, &[RUN, DEV, EXEC]))
     }
 
     /// Serializes a value to the JSON text that goes on the wire.

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::kernel::Kernel;
 use crate::target::{Target, Targets};
+use crate::verifier::Verifier;
 
 /// The part of a catalog that engine threads hold.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Served {
     pub kernel: Option<Kernel>,
     /// Whether anything runs on an event loop, now or after a change.
     pub needs_loop: bool,
+    /// The program's verifier of credentials.
+    pub verifier: Option<Arc<Verifier>>,
     /// The callbacks for clients that have finished the handshake, and for those with changed roots.
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
@@ -39,6 +42,9 @@ impl Served {
         visit.call(&this.on_initialized)?;
         visit.call(&this.on_roots_changed)?;
         visit.call(&this.failed)?;
+        if let Some(verifier) = &this.verifier {
+            Verifier::visit(verifier, visit)?;
+        }
         if let Some(kernel) = &this.kernel {
             kernel.visit(visit)?;
         }

@@ -17,6 +17,7 @@ use crate::beside::Beside;
 use crate::hub::Hub;
 use crate::panics::{self, caught};
 use crate::session::Work;
+use crate::verifier::Question;
 use crate::{attached, call, failures, outcome};
 
 /// Something for a worker thread to do.
@@ -27,6 +28,8 @@ pub enum Duty {
     Call(Work),
     /// A plain function that a task of the event loop waits for.
     Beside(Beside),
+    /// Credentials that a plain function verifies.
+    Verify(Arc<Question>),
 }
 
 /// A call that takes longer than this is slow.
@@ -119,6 +122,10 @@ fn work_off(py: Python<'_>, hub: &Arc<Hub>, first: Duty, more: impl Fn() -> Opti
                 // It may take long; answers do not wait for it.
                 hub.hand_over(&hub.answered);
                 call.run(py);
+            }
+            Duty::Verify(question) => {
+                hub.hand_over(&hub.answered);
+                question.run(py);
             }
         }
         next = more();

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from ._serve_options import ServeOptions as ServeOptions
     from ._settings import Jwt as Jwt, Policy as Policy
     from ._settings import References as References, TaskLimits as TaskLimits
+    from ._verifier import Credentials as Credentials, Principal as Principal
     from ._steps import Steps as Steps
     from ._install import install as install
 
@@ -97,6 +98,7 @@ _NAMES = {
     "_auth": "ApiKey Basic Bearer ConnectOptions",
     "_loop": "ServedAddress Counts",
     "_settings": "Jwt Policy References TaskLimits",
+    "_verifier": "Credentials Principal",
     "_task": "Task TaskInfo",
     "_skill": "Skill SkillFile",
     "_icon": "Icon",

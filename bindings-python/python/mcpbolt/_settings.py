@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._call import Middleware
     from ._results import ClientInfo
     from ._skills import SkillFolder
+    from ._verifier import Verifier
 
     Hook = Callable[[ClientInfo], object]
     Approve = Callable[[str, dict[str, Any], Context], bool | Awaitable[bool]]
@@ -147,6 +148,11 @@ class Policy:
             metadata or of a request's `_meta`: `{"type": "api_key", "key": …}`, `{"type": "bearer", "token": …}`.
         jwt: How signed tokens are accepted: `sub` is the client, `scope` its granted scopes. Handlers see the owner of
             an API key as `key:NAME`, the bearer of a token as `jwt:ISSUER#SUB`.
+        verifier: Says who a client is, in place of `keys` and `jwt`: called with the `Credentials` of each request (of each
+            connection, for WebSockets), it returns a `Principal` or its name, or `None` to refuse them. A plain function runs on
+            a worker thread, a coroutine function as a task of the event loop, which is cancelled when the client goes. Other
+            requests do not wait for it. An exception refuses the credentials and is logged.
+        verifier_timeout: Seconds that `verifier` may take for a request, 10 by default. Then the credentials are refused.
         scopes: The scopes that a tool requires, by tool name. A client that lacks one is told which, over HTTP with
             status 403.
         secrets: Strings that are masked wherever they appear.
@@ -161,10 +167,11 @@ class Policy:
             answered.
 
     Raises:
-        ValueError: Raised when a server gets the policy, if an argument does not have the shape described here.
+        ValueError: Raised when a server gets the policy, if an argument does not have the shape described here; at once, if
+            there is a `verifier` beside `keys` or `jwt`.
     """
 
-    __slots__ = ("wire", "audit")
+    __slots__ = ("wire", "audit", "verifier")
 
     def __init__(
         self,
@@ -176,6 +183,8 @@ class Policy:
         timeouts: Mapping[str, float] = {},
         keys: Mapping[str, tuple[str, Sequence[str]]] | None = None,
         jwt: Jwt | None = None,
+        verifier: Verifier | None = None,
+        verifier_timeout: float | None = None,
         scopes: Mapping[str, Sequence[str]] = {},
         secrets: Iterable[str] = (),
         audit: Callable[[dict[str, Any]], object] | None = None,
@@ -203,10 +212,15 @@ class Policy:
             said["keys"] = {key: {"client": client, "scopes": granted} for key, (client, granted) in keys.items()}
         if jwt is not None:
             said["jwt"] = jwt.wire
+        if verifier is not None and (keys is not None or jwt is not None):
+            raise ValueError("verifier: it takes the place of keys and jwt; pass it alone")
+        if verifier_timeout is not None:
+            said["verifierTimeout"] = ms(verifier_timeout)
         if tool_timeout is not None:
             said["toolTimeout"] = ms(tool_timeout)
         self.wire = said
         self.audit = audit
+        self.verifier = verifier
 
 
 class Settings:
@@ -230,6 +244,11 @@ class Settings:
     ) -> None:
         self.json = to_json(options(policy=policy and policy.wire, **settings))
         self.audit = policy and policy.audit
+        self.verifier = None
+        if policy is not None and policy.verifier is not None:
+            from ._verifier import Verifying
+
+            self.verifier = Verifying(policy.verifier)
         self.approval = approval
         self.sanitise = sanitise
         self.middleware: list[Middleware] = []

@@ -127,7 +127,7 @@ pub fn portable(log: &mut Log) -> Result<()> {
 }
 
 /// The tests beside the SDK and FastMCP, which do not support all these interpreters, and those of tools.
-const BESIDE_OTHERS: [&str; 20] = [
+const BESIDE_OTHERS: [&str; 21] = [
     "test_asgi.py",
     "test_carried.py",
     "test_exec.py",
@@ -148,6 +148,7 @@ const BESIDE_OTHERS: [&str; 20] = [
     "test_sdk_http_client.py",
     "test_types.py",
     "test_typing.py",
+    "test_verifier.py",
 ];
 
 /// The tests of the package that need neither the SDK nor FastMCP, with the other interpreters of this machine.
