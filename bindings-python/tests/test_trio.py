@@ -9,11 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -22,6 +22,7 @@ from mcpbolt import (
     Client,
     ConnectionClosed,
     Context,
+    Depends,
     Elicited,
     ElicitationRequest,
     Misuse,
@@ -31,6 +32,7 @@ from mcpbolt import (
     Sampled,
     SamplingRequest,
     Server,
+    Steps,
     TaskLimits,
     ToolError,
 )
@@ -725,3 +727,96 @@ async def test_calls_are_looked_at_and_bounded_by_a_policy() -> None:
         assert (await client.call_tool("nap", {"seconds": 60})).is_error
         while ends != ["cancelled"]:
             await trio.sleep(0.01)
+
+
+@on_trio
+async def test_a_cancelled_call_is_cleaned_up_and_its_steps_are_undone() -> None:
+    """In a cancelled scope of trio every wait ends at once, but not those for what cleans up."""
+    events: list[str] = []
+
+    def plain() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            events.append("plain")
+
+    async def soon() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            events.append("soon")
+
+    server = Server("cancelled")
+
+    @server.tool
+    async def waits(first: Annotated[None, Depends(plain)], second: Annotated[None, Depends(soon)], steps: Steps) -> None:
+        async def undo() -> None:
+            await trio.sleep(0)
+            events.append("undone")
+
+        steps.taken(lambda: events.append("undone at once"))
+        steps.taken(undo)
+        events.append("begun")
+        await trio.sleep(60)
+
+    @server.tool
+    def blocks(first: Annotated[None, Depends(plain)], second: Annotated[None, Depends(soon)], steps: Steps, context: Context) -> None:
+        steps.taken(lambda: events.append("undone"))
+        events.append("begun")
+        while not context.cancelled:
+            time.sleep(0.01)
+
+    async def until(*expected: str) -> None:
+        with trio.move_on_after(10):
+            while tuple(events) != expected:
+                await trio.sleep(0.01)
+        assert events == [*expected]
+        events.clear()
+
+    async with Client(server) as client:
+        for tool, ends in (
+            ("waits", ["soon", "plain", "undone", "undone at once"]),
+            ("blocks", ["soon", "plain", "undone"]),
+        ):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(client.call_tool, tool)
+                    while events != ["begun"]:
+                        await trio.sleep(0.01)
+                    scope.cancel()
+            await until("begun", *ends)
+
+
+@on_trio
+async def test_every_plain_generator_ends_when_many_calls_are_cancelled_at_once() -> None:
+    """Also those whose end no thread has begun yet when the scope of their call stops every wait."""
+    begun, ended = 0, 0
+
+    def plain() -> Iterator[None]:
+        nonlocal ended
+        try:
+            yield
+        except trio.Cancelled:  # not one that is only collected
+            ended += 1
+            raise
+
+    server = Server("cancelled")
+
+    @server.tool
+    async def waits(one: Annotated[None, Depends(plain)]) -> None:
+        nonlocal begun
+        begun += 1
+        await trio.sleep(60)
+
+    async with Client(server) as client:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                for _ in range(40):
+                    nursery.start_soon(client.call_tool, "waits")
+                while begun < 40:
+                    await trio.sleep(0.01)
+                scope.cancel()
+        with trio.move_on_after(10):
+            while ended < 40:
+                await trio.sleep(0.01)
+    assert ended == 40

@@ -7,6 +7,8 @@ from inspect import isawaitable
 from typing import Any
 
 from . import _core
+from ._event_loop import shield_of_task
+from ._lanes import at_end
 from ._steps import Steps
 
 
@@ -38,8 +40,11 @@ async def _undo(steps: Steps, run: Callable[..., Awaitable[Any]], pending: _core
     for undo in steps.failed():
         # If one undo function fails, the others still run.
         try:
-            undone = undo() if is_async else await run(pending, undo, {})
-            if is_async and isawaitable(undone):
-                await undone
+            if not is_async:
+                await at_end(run, pending, undo)
+            elif isawaitable(undone := undo()):
+                # In a scope of trio or anyio that is cancelled, every other wait would end at once.
+                with shield_of_task():
+                    await undone
         except Exception as error:
             pending.failed(error, "an undo function")

@@ -11,7 +11,7 @@ from threading import Event, Lock
 from typing import Any, Literal
 
 from . import _core
-from ._lanes import Run, calling, here
+from ._lanes import Run, at_end, calling, here
 from ._signature import Function, Signature, name_of
 
 Scope = Literal["call", "session"]
@@ -146,7 +146,7 @@ def supplied(needs: dict[str, Dependency], call: Callable[..., Awaitable[Any]]) 
             raise
         finally:
             if values.exits:
-                await ended(values.exits, error, lambda function, *how: run(pending, function, {}, *how))
+                await ended(values.exits, error, lambda function, *how: at_end(run, pending, function, *how))
             # Its traceback refers to this frame, which would be a cycle.
             error = None
 

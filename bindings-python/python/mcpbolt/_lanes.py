@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from threading import Lock
 from typing import Any, NamedTuple
 
 from . import _core
@@ -39,52 +38,12 @@ async def here(_pending: _core.Pending, function: Function, named: dict[str, Any
     return function(*arguments, **named)
 
 
-async def beside(pending: _core.Pending, function: Function, named: dict[str, Any], /, *arguments: Any) -> Any:
-    """Calls a plain function on a worker thread, so that it does not block the event loop. A cancelled task waits until
-    the function has ended, since what is cleaned up after it may still be in use; one that has not begun never does."""
-    from contextvars import copy_context
+async def at_end(run: Run, pending: _core.Pending, function: Function, /, *arguments: Any) -> Any:
+    """Calls a plain function that cleans up after a call. It is called even if the task is cancelled, which in a scope of
+    trio or anyio stops every wait."""
+    if run is here:
+        return function(*arguments)
+    from ._event_loop import shield_of_task
 
-    from ._event_loop import event_loop
-
-    future = event_loop().create_future()
-    call = _Call(function, arguments)
-    pending.beside(call, named, copy_context(), future)
-    try:
-        return await future
-    except BaseException:
-        await call.over()
-        raise
-
-
-class _Call:
-    """A call of a plain function on a thread, for a task that may be cancelled."""
-
-    __slots__ = ("_function", "_arguments", "_turn", "_is_over", "_tell")
-
-    def __init__(self, function: Function, arguments: tuple[Any, ...]) -> None:
-        self._function = function
-        self._arguments = arguments
-        # Taken once: by the thread that calls the function, or by the task that gives the call up before.
-        self._turn = Lock()
-        self._is_over = False
-        self._tell: Callable[[], object] | None = None
-
-    def __call__(self, /, **named: Any) -> Any:
-        if not self._turn.acquire(blocking=False):
-            return None
-        try:
-            return self._function(*self._arguments, **named)
-        finally:
-            self._is_over = True
-            if self._tell is not None:
-                self._tell()
-
-    async def over(self) -> None:
-        """Waits until the function has ended, if it has begun. A task that is cancelled once more waits no longer."""
-        if self._turn.acquire(blocking=False) or self._is_over:
-            return
-        from ._event_loop import arrival, at_last
-
-        future, self._tell = arrival()
-        if not self._is_over:
-            await at_last(future)
+    with shield_of_task():
+        return await run(pending, function, {}, *arguments)

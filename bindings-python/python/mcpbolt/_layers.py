@@ -14,7 +14,7 @@ from typing import Any
 from . import _core
 from ._entry import Entry
 from ._errors import ToolError
-from ._lanes import Around, Layer, Rest, Run, beside, calling, here
+from ._lanes import Around, Layer, Rest, Run, calling, here
 from ._settings import Settings
 from ._signature import Function, is_coroutine_function
 
@@ -133,6 +133,9 @@ def _kind(value: object) -> str:
 
 
 def _as_task(rest: Rest) -> Function:
+    # It needs asyncio, which a server without an event loop does not import.
+    from ._beside import beside
+
     async def called(pending: _core.Pending) -> Any:
         return await rest(beside, pending)
 
