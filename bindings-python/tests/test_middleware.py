@@ -484,3 +484,45 @@ async def test_a_union_with_any_value_is_as_free_as_any_value(has_middleware: bo
         pictures = await caller.call_tool("images", {"n": 2})
         assert pictures.content == [Image(b"png", "image/png")] * 2 and pictures.structured is None
         assert (await caller.call_tool("images", {"n": 0})).content == []
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+@coroutine
+async def test_what_middleware_changes_in_a_reply_is_sent(is_checked: bool) -> None:
+    """The reply stands for a text, until it is changed."""
+    changes: dict[str, Any] = {
+        "nothing": lambda reply: None,
+        "text": lambda reply: setattr(reply.content[0], "text", "other"),
+        "annotated": lambda reply: setattr(reply.content[0], "annotations", {"priority": 1}),
+        "noted": lambda reply: setattr(reply.content[0], "meta", {"a": 1}),
+        "longer": lambda reply: reply.content.append(Text("more")),
+        "replaced": lambda reply: setattr(reply, "content", [Image(b"x")]),
+        "meta": lambda reply: setattr(reply, "meta", {"b": 2}),
+        "failed": lambda reply: setattr(reply, "is_error", True),
+    }
+    if is_checked:
+        changes["structured"] = lambda reply: reply.structured.update(result="other")
+    server = Server("changes")
+
+    @server.tool(output_schema=None if is_checked else False)
+    def echo(how: str) -> str:
+        return "text"
+
+    expected: dict[str, ToolResult] = {}
+
+    @server.middleware
+    async def change(call: Call, next: Any) -> Any:
+        reply = await next(call)
+        changes[call.arguments["how"]](reply)
+        expected[call.arguments["how"]] = reply
+        return reply
+
+    async with Client(server, revision="2025-11-25") as caller:
+        for how in changes:
+            answer, reply = await caller.call_tool("echo", {"how": how}), expected[how]
+            assert [block.wire() for block in answer.content] == [block.wire() for block in reply.content], how  # type: ignore[union-attr, attr-defined]
+            assert (answer.structured, answer.meta or None, answer.is_error) == (
+                reply.structured,
+                reply.meta,
+                reply.is_error,
+            ), how

@@ -1,4 +1,4 @@
-"""`echo` as others have it, by itself or on this package: `theirs.py KIND HOW ADDRESS`.
+"""`echo` as others have it, by itself or on this package: `theirs.py KIND HOW ADDRESS [logged]`.
 
 The kinds are `server` and `mcpserver` of the official SDK's, and `fastmcp`. By itself (`own`) it runs as fast as it
 comes: on uvloop and httptools, with answers in JSON and without sessions. The others are `served` and `accelerated`.
@@ -47,6 +47,8 @@ def fast() -> Any:
     from fastmcp import FastMCP
 
     server = FastMCP("theirs")
+    if "logged" in sys.argv:
+        server.add_middleware(logged())
 
     @server.tool
     async def echo(text: str) -> str:
@@ -54,6 +56,24 @@ def fast() -> Any:
         return text
 
     return server
+
+
+def logged() -> Any:
+    """Middleware that logs each call, as that of `native.py` does."""
+    import logging
+
+    from fastmcp.server.middleware import Middleware
+
+    logging.basicConfig(level=logging.INFO)
+    log = logging.getLogger("calls")
+
+    class Logged(Middleware):
+        async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+            result = await call_next(context)
+            log.info("%s %s", context.method, context.message.name)
+            return result
+
+    return Logged()
 
 
 async def on_stdio(server: Any) -> None:
@@ -84,7 +104,7 @@ def by_itself(server: Any, address: str) -> None:
 
 
 if __name__ == "__main__":
-    kind, how, address = sys.argv[1:]
+    kind, how, address = sys.argv[1:4]
     server = {"server": low_level, "mcpserver": high_level, "fastmcp": fast}[kind]()
     if how == "own":
         by_itself(server, address)

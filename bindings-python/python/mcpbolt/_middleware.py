@@ -18,12 +18,36 @@ def layer(entry: Entry, middleware: Middleware) -> Layer:
     """The layer of one middleware around an entry."""
 
     async def around(run: Run, pending: _core.Pending, rest: Rest) -> Any:
-        async def next(call: Call) -> Reply:
-            return reply(entry, call._pending, await rest(run, call._pending))
+        value = given = None
 
-        return await middleware(Call._of(pending, entry), next)
+        async def next(call: Call) -> Reply:
+            nonlocal value, given
+            value = await rest(run, call._pending)
+            given = reply(entry, call._pending, value)
+            return given
+
+        returned = await middleware(Call._of(pending, entry), next)
+        # The engine writes a text faster than the `ToolResult` that stands for it.
+        return value if returned is given and type(value) is str and _stands_for(returned, entry, value) else returned
 
     return Layer(around, True)
+
+
+def _stands_for(result: Any, entry: Entry, text: str) -> bool:
+    """Whether a result is still as it was made of a text."""
+    structured = None if entry.definition.get("outputSchema") is None else {"result": text}
+    if type(result) is not ToolResult or type(result.content) is not list or len(result.content) != 1:
+        return False
+    block = result.content[0]
+    return (
+        type(block) is Text
+        and block.text is text
+        and block.annotations is None
+        and block.meta is None
+        and result.structured == structured
+        and result.meta is None
+        and not result.is_error
+    )
 
 
 def reply(entry: Entry, pending: _core.Pending, value: Any) -> Reply:

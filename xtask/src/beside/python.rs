@@ -39,6 +39,9 @@ const ON_STDIO: &Table = &[
     ("mcp Server, served", "theirs.py server served stdio:", Ours::Version, Some("mcp Server")),
     ("mcp MCPServer, accelerated", "theirs.py mcpserver accelerated stdio:", Ours::Version, Some("mcp MCPServer")),
     ("FastMCP, accelerated", "theirs.py fastmcp accelerated stdio:", Ours::Version, Some("FastMCP")),
+    ("FastMCP, with middleware and logging", "theirs.py fastmcp own stdio: logged", Ours::Version, None),
+    ("mcpbolt, with middleware and logging", "native.py stdio: logged", Ours::Version, Some("FastMCP, with middleware and logging")),
+    ("mcpbolt, async, with middleware and logging", "native.py stdio: async logged", Ours::Version, Some("FastMCP, with middleware and logging")),
 ];
 
 #[rustfmt::skip]
