@@ -112,7 +112,7 @@ def test_the_engines_own_commands_are_there(folder: Path) -> None:
     server = ["--", *COMMAND, str(folder / "own.py")]
     options = {"cwd": folder, "capture_output": True, "text": True, "timeout": 60}
     shown = subprocess.run([*command, "--help"], **options)  # type: ignore[call-overload]
-    assert all(f"\n  {name}" in shown.stdout for name in ("run", "exec", "inspect", "serve", "call")), shown
+    assert all(f"\n  {name}" in shown.stdout for name in ("run", "dev", "exec", "inspect", "serve", "call")), shown
     called = subprocess.run([*command, "call", "add", '{"a": 2, "b": 40}', *server], **options)  # type: ignore[call-overload]
     assert (called.returncode, called.stdout) == (0, "42\n"), called
     wrong = subprocess.run([*command, "begin"], **options)  # type: ignore[call-overload]

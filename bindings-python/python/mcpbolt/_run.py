@@ -1,5 +1,5 @@
 """The command `mcpbolt`. Its `run` serves a server from a file or module, unchanged, on the engine, at any address;
-`exec` runs a whole program; everything else is the engine's own command."""
+`dev` does so and restarts it when its files change; `exec` runs a whole program; everything else is the engine's own command."""
 
 from __future__ import annotations
 
@@ -40,25 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from . import _exec
 
         return _exec.main(arguments[1:])
+    if arguments[:1] == ["dev"]:
+        from . import _dev
+
+        return _dev.main(arguments[1:])
     if arguments[:1] != ["run"]:
         # Python would see the signal only when the command is done.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.exit(_core.command(arguments))
-    run = ArgumentParser(
-        "mcpbolt run",
-        description="Serve the server of a Python file or module.",
-        epilog=_ABOUT,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    run.add_argument("target", help="FILE.py or MODULE, optionally with :NAME, the variable that holds the server")
-    where = run.add_mutually_exclusive_group()
-    where.add_argument("--http", metavar="[HOST]:PORT[/PATH]", help="serve over HTTP there; at 127.0.0.1 and /mcp")
-    where.add_argument("--at", metavar="ADDRESS", help="serve at any address: unix:/run/mcp.sock, tcp:localhost:7000, …")
-    run.add_argument(
-        "--anonymous", action="store_true", help="allow an address that other machines can reach, although clients are not authenticated"
-    )
-    run.add_argument("--grace", type=float, default=5.0, help="seconds that calls in flight may take at shutdown (5)")
-    run.add_argument("--plain", action="store_true", help="call every tool as its own package does")
+    run = parser("mcpbolt run", "Serve the server of a Python file or module.", _ABOUT)
     options = run.parse_args(arguments[1:])
     try:
         server = found(options.target)
@@ -70,6 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if server_has_begun(error):
             raise
         run.error(str(error))
+
+
+def parser(name: str, description: str, epilog: str, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
+    """The arguments of a command that runs a server."""
+    run = ArgumentParser(
+        name, description=description, epilog=epilog, formatter_class=RawDescriptionHelpFormatter, parents=list(parents)
+    )
+    run.add_argument("target", help="FILE.py or MODULE, optionally with :NAME, the variable that holds the server")
+    where = run.add_mutually_exclusive_group()
+    where.add_argument("--http", metavar="[HOST]:PORT[/PATH]", help="serve over HTTP there; at 127.0.0.1 and /mcp")
+    where.add_argument("--at", metavar="ADDRESS", help="serve at any address: unix:/run/mcp.sock, tcp:localhost:7000, …")
+    run.add_argument(
+        "--anonymous", action="store_true", help="allow an address that other machines can reach, although clients are not authenticated"
+    )
+    run.add_argument("--grace", type=float, default=5.0, help="seconds that calls in flight may take at shutdown (5)")
+    run.add_argument("--plain", action="store_true", help="call every tool as its own package does")
+    return run
 
 
 def server_has_begun(error: BaseException) -> bool:
