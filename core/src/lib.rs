@@ -140,8 +140,9 @@ pub mod prelude {
     pub use crate::mcp::{ErrorKind, LogLevel, TaskSupport};
     pub use crate::server::{
         Arguments, CacheScope, CompletionRequest, Completions, Content, Context, Extension,
-        FromCall, HandlerCall, HandlerError, Json, Next, Prompt, PromptResult, RegistryError,
-        Reply, Resource, ResourceContents, ResourceTemplate, Role, Server, State, Tool, ToolResult,
+        FromCall, HandlerCall, HandlerError, Json, Next, ProgressReporter, Prompt, PromptResult,
+        RegistryError, Reply, Resource, ResourceContents, ResourceTemplate, Role, Server, State,
+        Tool, ToolResult,
     };
     #[cfg(feature = "macros")]
     pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};

@@ -26,7 +26,14 @@ pub fn installed() -> Result<PathBuf> {
     if to.exists() {
         std::fs::remove_dir_all(&to)?;
     }
-    let folders = ["", "bin", "dist", "dist/engine", "dist/register", "dist/sdk"];
+    let folders = [
+        "",
+        "bin",
+        "dist",
+        "dist/engine",
+        "dist/register",
+        "dist/sdk",
+    ];
     for within in folders {
         std::fs::create_dir_all(to.join(within))?;
         for entry in package.join(within).read_dir()? {

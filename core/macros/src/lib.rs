@@ -93,9 +93,9 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// The tool has the function's name, and its documentation as the description. Each argument is a parameter
 /// with the argument's name and documentation, unless its type is taken from the call: `Context`, `State<T>`,
-/// `Extension<T>`, `Principal`, `CancelToken`, `Option<Arc<Head>>`, and every type that implements `FromCall`. `Json<T>`
-/// takes all parameters in one type. A parameter of type `Option` is not required. `&str` and `Option<&str>` are lent
-/// from a `String`, and other references likewise.
+/// `Extension<T>`, `Principal`, `CancelToken`, `ProgressReporter`, `Option<Arc<Head>>`, and every type that implements
+/// `FromCall`. `Json<T>` takes all parameters in one type. A parameter of type `Option` is not required. `&str` and
+/// `Option<&str>` are lent from a `String`, and other references likewise.
 ///
 /// An `async` function may continue on another thread after each `.await`. If the compiler says that its future cannot
 /// be sent between threads, end the scope of the value that it names before the `.await`, or use a type that threads

@@ -95,7 +95,7 @@ pub use cache_hint::CacheScope;
 pub use call::{Context, Pieces, StateSigner};
 pub use completion_request::CompletionRequest;
 pub use executor::{HandlerCall, Next, Reply};
-pub use extract::{Extension, FromCall, State};
+pub use extract::{Extension, FromCall, ProgressReporter, State};
 pub use host::{Hosting, ServerHost};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};

@@ -17,7 +17,7 @@ impl Books {
     async fn titles(
         &self,
         author: String,
-        context: Context,
+        progress: ProgressReporter,
     ) -> Result<Json<Vec<String>>, sqlx::Error> {
         let pool = self.pool.get_or_try_init(open).await?;
         let query =
@@ -26,7 +26,7 @@ impl Books {
         let mut titles = Vec::new();
         while let Some(row) = rows.try_next().await? {
             titles.push(row.try_get("title")?);
-            context.progress(titles.len() as f64, None, None);
+            progress.report(titles.len() as f64, None, None);
         }
         Ok(Json(titles))
     }

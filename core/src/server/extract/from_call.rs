@@ -38,7 +38,7 @@ use crate::server::call::Context;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not taken from a call",
     label = "does not implement `FromCall`",
-    note = "`Context`, `State<T>`, `Extension<T>`, `Principal`, `CancelToken`, `Option<Arc<Head>>` and `Arguments` are taken from a call, and types that implement `FromCall`",
+    note = "`Context`, `State<T>`, `Extension<T>`, `Principal`, `CancelToken`, `ProgressReporter`, `Option<Arc<Head>>` and `Arguments` are taken from a call, and types that implement `FromCall`",
     note = "a parameter needs a name: `title: String`, and in a resource one of the variables of its URI"
 )]
 pub trait FromCall: Sized {

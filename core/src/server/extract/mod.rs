@@ -15,6 +15,7 @@
 //! | `Option<Arc<`[`Head`](crate::handler::Head)`>>` | the HTTP request: headers, session, peer |
 //! | [`Extension<T>`](Extension), `Option<Extension<T>>` | a value that a layer, or HTTP middleware, put beside the call |
 //! | [`CancelToken`](crate::correlate::CancelToken) | ends with the call |
+//! | [`ProgressReporter`] | reports how far the call has come |
 //! | [`Arguments`](super::Arguments) | the arguments of a tool, raw |
 //!
 //! A parameter of type `Option` is not required.
@@ -26,6 +27,7 @@ mod from_call;
 mod given;
 mod needs;
 mod owner;
+mod progress;
 mod session_values;
 mod signature;
 mod state;
@@ -38,6 +40,7 @@ pub use self::given::Received;
 pub use self::needs::Needs;
 #[doc(hidden)]
 pub use self::owner::Owner;
+pub use self::progress::ProgressReporter;
 pub(in crate::server) use self::session_values::SessionValues;
 #[doc(hidden)]
 pub use self::signature::{Signature, Taker};
