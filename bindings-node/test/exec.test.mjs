@@ -50,7 +50,8 @@ test('a report tells what is native and kept', async () => {
         await ${CONNECT};`));
     const read = id => `{"jsonrpc":"2.0","id":${id},"method":"resources/read","params":{"uri":"memo://a"}}`;
     const { told, answers } = await executed([file], { lines: [...LINES, read(3), read(4)], last: 4 });
-    assert.deepEqual(told.slice(1), [
+    // Earlier releases complete, too, where there are resources.
+    assert.deepEqual(told.slice(1).filter(line => !line.startsWith('completion/complete: kept')), [
         'tool add: native',
         'tool off: kept, it is disabled',
         "resource memo://a: kept, resources/read has a handler of the program's own"

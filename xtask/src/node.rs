@@ -72,6 +72,56 @@ pub fn other(version: &str, run: Run<'_>) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// Lays out the tests of our package, in a folder of their own, beside these releases of the SDKs. Returns that folder.
+pub fn beside(first: &str, second: &str, run: Run<'_>) -> Result<PathBuf> {
+    let package = repo::root().join("bindings-node");
+    let folder = repo::cache().join(format!("node/beside/{first}-{second}"));
+    std::fs::create_dir_all(&folder)?;
+    if !folder.join("node_modules").exists() {
+        let mut install = npm([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--no-save",
+            "--prefix",
+        ]);
+        install.arg(&folder).args([
+            format!("@modelcontextprotocol/sdk@{first}"),
+            format!("@modelcontextprotocol/server@{second}"),
+            "zod@4.1.13".to_owned(),
+        ]);
+        run(install)?;
+    }
+    // The tests are copied, since they import what lies beside them; the package itself is linked.
+    let tests = folder.join("test");
+    if tests.exists() {
+        std::fs::remove_dir_all(&tests)?;
+    }
+    std::fs::create_dir_all(&tests)?;
+    for entry in package.join("test").read_dir()? {
+        let path = entry?.path();
+        if path.is_file() {
+            std::fs::copy(&path, tests.join(path.file_name().unwrap_or_default()))?;
+        }
+    }
+    std::fs::copy(package.join("package.json"), folder.join("package.json"))?;
+    let module = together::module_of_node()?;
+    for name in [
+        "bin",
+        "dist",
+        "index.mjs",
+        "register.mjs",
+        "sdk.mjs",
+        &module,
+    ] {
+        let link = folder.join(name);
+        if link.symlink_metadata().is_err() {
+            std::os::unix::fs::symlink(package.join(name), link)?;
+        }
+    }
+    Ok(folder)
+}
+
 /// Builds our package: installs its dependencies from the lock file, and builds the native module and `dist`.
 pub fn package(how: Build, run: Run<'_>) -> Result<()> {
     let folder = repo::root().join("bindings-node");

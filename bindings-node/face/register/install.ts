@@ -14,6 +14,15 @@ export function isOff(): boolean {
     return OFF.includes((process.env.MCPBOLT ?? '').trim().toLowerCase());
 }
 
+/** The first minor releases, by major one, whose `registerHooks` works beside hooks of others on a thread of theirs. */
+const BESIDE_OTHERS: Record<number, number> = { 22: 23, 24: 21 };
+
+/** Whether hooks run on the program's own thread, which starts faster. */
+function areOnThread(): boolean {
+    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+    return major > 24 || minor >= (BESIDE_OTHERS[major] ?? Infinity);
+}
+
 interface Hooks {
     register?(url: string | URL): void;
     registerHooks?(hooks: { load: typeof loadNow }): void;
@@ -35,7 +44,7 @@ export function install(): void {
     watchModules((file, exports) => {
         if (isJoined(file)) join(exports as object, file);
     });
-    if (registerHooks) registerHooks({ load: loadNow });
+    if (registerHooks && areOnThread()) registerHooks({ load: loadNow });
     else register(pathToFileURL(joined(__dirname, 'hooks.js')));
     if (isWanted()) process.on('exit', atEnd);
 }

@@ -41,22 +41,28 @@ const SOAK_VARIABLE: &str = "MCPBOLT_SOAK";
 /// The release of Node that is tested besides the system's, and the tests to run with it: those that
 /// depend on the runtime itself, its event loop, stacks, streams and HTTP, its signals and threads.
 const OTHER_NODE: &str = "22";
-const WITH_OTHER_NODE: [&str; 14] = [
+const WITH_OTHER_NODE: [&str; 16] = [
     "accelerate",
     "asking",
     "carriers",
     "client",
     "endpoint",
     "engine",
+    "exec",
     "http",
     "module",
     "numbers",
+    "register",
     "server",
     "signals",
     "tasks",
     "transports",
     "web",
 ];
+
+/// The first releases of Node that have loader hooks, and the tests of those.
+const FIRST_HOOKS: [&str; 2] = ["20.6.0", "22.0.0"];
+const WITH_HOOKS: [&str; 2] = ["exec", "register"];
 
 /// Only the leak tests, with all their calls.
 pub fn python_leaks(log: &mut Log) -> Result<()> {
@@ -309,14 +315,65 @@ fn test_node(how: Build, log: &mut Log) -> Result<()> {
     log.run(node::npm(["run", "types"]))
 }
 
-/// Runs the tests that depend on the runtime with another release of Node.
+/// Runs the tests that depend on the runtime with other releases of Node.
 pub fn other_node(log: &mut Log) -> Result<()> {
     node::package(Build::Checked, &mut |command| log.run(command))?;
-    let program = node::other(OTHER_NODE, &mut |command| log.run(command))?;
-    let mut test = command(program, ["--test", "--test-concurrency=3"]);
+    let hooked = FIRST_HOOKS.map(|version| (version, &WITH_HOOKS[..]));
+    for (version, names) in [(OTHER_NODE, &WITH_OTHER_NODE[..])]
+        .into_iter()
+        .chain(hooked)
+    {
+        let program = node::other(version, &mut |command| log.run(command))?;
+        let mut test = command(program, ["--test", "--test-concurrency=3"]);
+        test.current_dir(repo::root().join("bindings-node"));
+        test.args(names.iter().map(|name| format!("test/{name}.test.mjs")));
+        log.run(test)?;
+    }
+    Ok(())
+}
+
+/// Tests the servers that others have published on npm, each in a folder of its own.
+pub fn published_node(log: &mut Log) -> Result<()> {
+    log.longest = Duration::from_secs(60 * 60);
+    node::package(Build::Checked, &mut |command| log.run(command))?;
+    let mut test = command("node", ["--test", "test/published.test.mjs"]);
     test.current_dir(repo::root().join("bindings-node"));
-    test.args(WITH_OTHER_NODE.map(|name| format!("test/{name}.test.mjs")));
+    test.env("MCPBOLT_PUBLISHED", "all");
     log.run(test)
+}
+
+/// The newest of each minor release of the SDKs in `bindings-node/face/sdk/gate.ts`, in pairs, apart from those of the
+/// package's own tests; the tests beside them are those that serve stdin and stdout.
+const SDKS_OF_NODE: [(&str, &str, &[&str]); 12] = [
+    ("1.20.2", "2.0.0", CARRIED_IN_NODE),
+    ("1.21.2", "2.0.0", CARRIED_IN_NODE),
+    ("1.22.0", "2.0.0", CARRIED_IN_NODE),
+    ("1.23.1", "2.0.0", CARRIED_IN_NODE),
+    ("1.24.3", "2.0.0", ACCELERATED_IN_NODE),
+    ("1.25.3", "2.1.0", ACCELERATED_IN_NODE),
+    ("1.26.0", "2.2.0", ACCELERATED_IN_NODE),
+    ("1.27.1", "2.3.1", ACCELERATED_IN_NODE),
+    ("1.28.0", "2.0.0", ACCELERATED_IN_NODE),
+    ("1.29.0", "2.0.0", ACCELERATED_IN_NODE),
+    ("1.30.1", "2.0.0", ACCELERATED_IN_NODE),
+    ("1.31.0", "2.0.0", ACCELERATED_IN_NODE),
+];
+const CARRIED_IN_NODE: &[&str] = &["carried"];
+const ACCELERATED_IN_NODE: &[&str] = &["accelerate", "equal", "exec", "private"];
+
+/// Tests the Node package beside other releases of the SDKs.
+pub fn versions_node(log: &mut Log) -> Result<()> {
+    node::package(Build::Checked, &mut |command| log.run(command))?;
+    for (first, second, names) in SDKS_OF_NODE {
+        let folder = node::beside(first, second, &mut |command| log.run(command))?;
+        let mut test = command("node", ["--test", "--test-concurrency=3"]);
+        test.current_dir(folder);
+        // The HTTP transports of the SDK itself are of newer releases.
+        test.args(["--test-name-pattern", "^(?!.* over http)"]);
+        test.args(names.iter().map(|name| format!("test/{name}.test.mjs")));
+        log.run(test)?;
+    }
+    Ok(())
 }
 
 pub fn interop(log: &mut Log) -> Result<()> {

@@ -247,9 +247,21 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "published",
-            "servers that others have published, by themselves and under mcpbolt exec",
+            "servers that others have published on PyPI, by themselves and under mcpbolt exec",
             nothing,
             bindings::published,
+        ),
+        deep(
+            "published-node",
+            "servers that others have published on npm, by themselves and under mcpbolt exec",
+            nothing,
+            bindings::published_node,
+        ),
+        deep(
+            "versions-node",
+            "the Node package beside other releases of the SDKs",
+            nothing,
+            bindings::versions_node,
         ),
         deep(
             "python-wakeups",
@@ -265,7 +277,7 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "other-node",
-            "the tests that depend on Node itself, with another release of it",
+            "the tests that depend on Node itself, with other releases of it",
             nothing,
             bindings::other_node,
         ),

@@ -1,0 +1,53 @@
+// Servers that others have published on npm and that run without an account: how each is installed, started and called.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Files to read. */
+function texts(folder) {
+    mkdirSync(join(folder, 'within'));
+    writeFileSync(join(folder, 'a.txt'), 'one\ntwo\n');
+    writeFileSync(join(folder, 'within/b.txt'), 'three\n');
+}
+
+/**
+ * - `package`: its name on npm, with the release that is tested
+ * - `command`: its program, unless that has the package's name, and its arguments, in a folder that `prepare` fills
+ * - `known`: values for parameters of these names, and for those of one tool (`tool.parameter`)
+ * - `without`: tools that are not called, each with the reason
+ * - `varies`: tools whose answers contain the time or the like: only their shape is compared
+ * - `how`: what `mcpbolt exec` says of it; `the engine serves` if nothing else is given
+ * - `isListedOnly`: whether no tool is called, as each needs something that is not there
+ */
+export const SERVERS = [
+    {
+        package: '@modelcontextprotocol/server-filesystem@2026.8.31',
+        args: ['.'],
+        prepare: texts,
+        known: {
+            path: 'a.txt', paths: ['a.txt', 'none.txt'], 'list_directory.path': '.', 'list_directory_with_sizes.path': '.', 'directory_tree.path': '.',
+            'search_files.path': '.', pattern: '*.txt', 'write_file.path': 'c.txt', 'create_directory.path': 'd', source: 'a.txt', destination: 'e.txt',
+            edits: [{ oldText: 'one', newText: 'uno' }]
+        },
+        varies: ['get_file_info']
+    },
+    { package: '@modelcontextprotocol/server-memory@2026.8.31', env: { MEMORY_FILE_PATH: 'memory.json' } },
+    { package: '@modelcontextprotocol/server-sequential-thinking@2026.8.31' },
+    {
+        package: '@modelcontextprotocol/server-everything@2026.8.31',
+        args: ['stdio'],
+        known: { duration: 0.1, steps: 2 },
+        without: {
+            'gzip-file-as-resource': 'loads from the network',
+            'toggle-simulated-logging': 'sends messages from time to time',
+            'toggle-subscriber-updates': 'sends messages from time to time'
+        },
+        varies: ['get-env']
+    },
+    { package: '@upstash/context7-mcp@4.1.1', how: 'the engine carries' },
+    { package: '@antv/mcp-server-chart@0.9.10', how: 'the engine carries', isListedOnly: true }
+];
+
+/** Those of an ordinary run. */
+export const FEW = ['@modelcontextprotocol/server-filesystem', '@modelcontextprotocol/server-memory'];
+
+export const nameOf = ({ package: spec }) => spec.slice(0, spec.lastIndexOf('@'));
