@@ -138,6 +138,7 @@ mod _core {
 
     use std::ffi::OsString;
 
+    use mcpbolt::mcp::revision::{Era, Revision, Rules};
     use pyo3::prelude::*;
 
     #[pymodule_init]
@@ -171,6 +172,19 @@ mod _core {
             "Run a program of this environment unchanged, with its servers on the engine",
         );
         py.detach(|| mcpbolt_cli::run(arguments, &[RUN, DEV, EXEC]))
+    }
+
+    /// The protocol revisions that have a feature, oldest first: `handshake`, or `structured_content`.
+    #[pyfunction]
+    fn revisions(feature: &str) -> Vec<&'static str> {
+        let has = |rules: &Rules| match feature {
+            "handshake" => rules.era == Era::Handshake,
+            _ => rules.structured_content,
+        };
+        let all = Revision::ALL.into_iter().map(Revision::rules);
+        all.filter(|rules| has(rules))
+            .map(|rules| rules.name)
+            .collect()
     }
 
     /// Serializes a value to the JSON text that goes on the wire.

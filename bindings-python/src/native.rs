@@ -12,6 +12,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 
 use crate::target::Target;
 
+/// Members of `_meta` that handlers depend on: the version of a component, and the trace to continue.
+const UNUSUAL: [&str; 2] = ["fastmcp", "traceparent"];
+
 /// The functions and lists that are answered without the kernel. Changes apply to all connections at once.
 #[derive(Debug, Default)]
 pub struct Natives(RwLock<Table>);
@@ -138,7 +141,10 @@ impl Table {
         let usual = reader::members(message.params()?).all(|(key, value)| match key.raw() {
             "name" | "uri" => true,
             "arguments" => value.starts_with('{'),
-            "_meta" => value.starts_with('{') && !value.contains("\"fastmcp\""),
+            "_meta" => {
+                let has = |name: &&str| reader::find(value, name).is_some();
+                value.starts_with('{') && !UNUSUAL.iter().any(has)
+            }
             _ => false,
         });
         usual.then_some(number)

@@ -20,6 +20,7 @@ from support import coroutine
 
 from mcpbolt import Client, PeerError, Unsupported
 from mcpbolt.mcp import accelerate, listening, report
+from mcpbolt.mcp._natives import Natives
 from wire import Wire
 
 HERE = "http://127.0.0.1:0/mcp"
@@ -440,3 +441,20 @@ async def test_a_request_over_http_that_is_over_keeps_no_connection() -> None:
             assert kept() == before
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+@coroutine
+async def test_the_garbage_collector_is_as_the_program_has_it(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits while a server starts."""
+    server, seen = highlevel(), []
+    monkeypatch.setattr(Natives, "changed", lambda self: seen.append(gc.isenabled()))
+    (gc.enable if collects else gc.disable)()
+    try:
+        async with listening(accelerate(server), HERE):
+            assert (gc.isenabled(), seen) == (collects, [False])
+        with pytest.raises(TypeError):
+            listening(1, HERE)
+        assert gc.isenabled() is collects
+    finally:
+        gc.enable()

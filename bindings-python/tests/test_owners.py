@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 
-from mcpbolt.mcp._http_seam import Owners
+from mcpbolt.mcp._http_seam import LONG_SECONDS, MANY_SESSIONS, Owners, options
 from support import coroutine
 
 
@@ -56,3 +57,14 @@ async def test_sessions_that_have_ended_take_no_place() -> None:
     # A refused DELETE ends nothing.
     await answered(owners, asked("first", method="DELETE"), 405)
     assert owners.let(asked("first"))
+
+
+def test_the_limits_of_an_application_are_the_engines() -> None:
+    """Those of the application, also where it has none."""
+    for limits, expected in (
+        ({"max_sessions": 7, "session_idle_timeout": 9.5, "max_request_body_size": 99}, (7, 7, 9.5, 99)),
+        ({"max_sessions": None, "session_idle_timeout": None}, (MANY_SESSIONS, MANY_SESSIONS, LONG_SECONDS, None)),
+        ({}, (MANY_SESSIONS, MANY_SESSIONS, LONG_SECONDS, None)),
+    ):
+        made = options(SimpleNamespace(**limits))
+        assert (made.max_sessions, made.max_sessions_per_peer, made.session_ttl, made.max_message_bytes) == expected

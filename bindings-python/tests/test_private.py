@@ -148,6 +148,28 @@ def telemetry() -> Any:
     return private.has_tracer(trace)
 
 
+def traced() -> list[Any]:
+    """A tracer that makes no spans, one that does, and what is called when one is installed: never the program's own."""
+    import opentelemetry.trace as trace
+    from opentelemetry.sdk.trace import TracerProvider
+
+    class Other:
+        NoOpTracerProvider = trace.NoOpTracerProvider
+        _TRACER_PROVIDER: Any = None
+
+        def _set_tracer_provider(self, provider: Any, log: bool) -> None:
+            self._TRACER_PROVIDER = provider
+
+    assert [*inspect.signature(trace._set_tracer_provider).parameters] == ["tracer_provider", "log"]
+    assert "_set_tracer_provider" in trace.set_tracer_provider.__code__.co_names
+    seen, other = [], Other()
+    for provider in (trace.NoOpTracerProvider(), TracerProvider(shutdown_on_exit=False)):
+        listeners = private.tracer_listeners(other)
+        listeners.append(lambda: seen.append(private.has_tracer(other)))
+        other._set_tracer_provider(provider, log=True)
+    return seen
+
+
 def normalized() -> Any:
     from fastmcp.tools.base import ToolResult
 
@@ -163,6 +185,7 @@ CHECKS: dict[str, Callable[[], Any]] = {
     "telemetry": lambda: any(isinstance(one, private.telemetry()) for one in LOWLEVEL.middleware),
     "inject_trace_context": lambda: span() == {},
     "has_tracer": lambda: telemetry() is False,
+    "tracer_listeners": lambda: traced() == [False, True, True],
     "routes": lambda: (routes(MCPServer("a")), routes(FastMCP("a"))) == (1, 1),
     "tools": lambda: [*private.tools(SDK)] == ["add"],
     "resources": lambda: [*private.resources(SDK)] == ["memo://a"],

@@ -75,6 +75,7 @@ __all__ = [
     "mount",
     "read_directory",
     "read_skill",
+    "revisions",
     "to_json",
     "unpack",
     "whole_list",
@@ -84,6 +85,7 @@ __all__ = [
 __version__: str
 
 def command(arguments: Sequence[str]) -> int: ...
+def revisions(feature: str) -> list[str]: ...
 def to_json(value: object) -> str:
     """Serializes a value to the JSON text that goes on the wire."""
 

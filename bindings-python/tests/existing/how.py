@@ -10,8 +10,8 @@ from typing import Any
 
 def run(server: Any) -> None:
     """Begins with each message that comes on the socket which stdin is. It says how the server runs, `own`, `served`
-    or `accelerated`, and perhaps the address; and brings the stdin and stdout of that process, and a socket on which
-    it tells its number, and that it has ended well."""
+    or `accelerated`, perhaps the address, and perhaps a word by which `server`, a function, makes the server; and brings
+    the stdin and stdout of that process, and a socket on which it tells its number, and that it has ended well."""
     # Imported before the fork, so that no fork imports it anew.
     import uvicorn  # noqa: F401
 
@@ -39,12 +39,14 @@ def run(server: Any) -> None:
         told.send(b"ended")
 
 
-def run_one(server: Any, how: str, address: str = "stdio:") -> None:
+def run_one(server: Any, how: str, address: str = "stdio:", *word: str) -> None:
     import anyio
 
     from mcpbolt.mcp import accelerate, run
     from mcpbolt.mcp._unchanged import serve
 
+    if word:
+        server = server(*word)
     if how == "own":
         anyio.run(serve, server, address, 5.0, None)
     else:

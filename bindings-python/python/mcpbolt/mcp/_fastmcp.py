@@ -15,7 +15,6 @@ from fastmcp.resources.base import Resource
 from fastmcp.resources.template import ResourceTemplate
 from fastmcp.server.context import Context, reset_transport, set_transport
 from fastmcp.server.low_level import FastMCPServerMiddleware
-from fastmcp.server.middleware.dereference import DereferenceRefsMiddleware
 from fastmcp.server.server import FastMCP, logger
 from fastmcp.server.transforms.visibility import is_enabled
 from fastmcp.tools.base import Tool, ToolResult
@@ -32,7 +31,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
-from . import _private as private
+from . import _fast_observed as observed, _private as private
 from ._gate import release
 from ._handled import Handled, Handler, Result, by_handler
 from ._mcpserver import STRAIGHT, plain_parameters
@@ -69,12 +68,6 @@ def options(server: FastMCP[Any], kind: str) -> InitializationOptions:
     return made
 
 
-def middleware(server: FastMCP[Any], own: list[Any]) -> list[Any]:
-    """The program's own middleware. FastMCP's built-in middleware, which affects lists only, is left out."""
-    added = [one for one in server.middleware if type(one) is not DereferenceRefsMiddleware]
-    return [one for one in own if not isinstance(one, FastMCPServerMiddleware)] + added
-
-
 registries = private.fastmcp_registries
 
 
@@ -82,9 +75,9 @@ def _obstacle(server: FastMCP[Any], method: str) -> str | None:
     """Why the engine answers no request of a method; `None` if it can."""
     entry = private.fastmcp_lowlevel_of(server).get_request_handler(method)
     handler = private.FAST_HANDLERS[method]
-    if entry is None or entry.handler != getattr(server, handler) or type(server) is not FastMCP:
+    if entry is None or entry.handler != getattr(server, handler) or observed.overrides(server, method):
         return f"the handler of {method} is another"
-    if private.extensions(server):
+    if method == "tools/call" and any(map(observed.intercepts, private.extensions(server).values())):
         return "extensions see each call"
     return None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version as read_version
 
 ACCELERATED = "accelerated"
 """The engine answers tools, resources, prompts and lists; the rest goes to the package's own request handling."""
@@ -31,6 +32,8 @@ RELEASES: dict[str, dict[str, str]] = {
 }
 
 
+# Reading one takes milliseconds. That a package is not there is not kept.
+version = cache(read_version)
 # Distributions that have the package, too.
 _OTHERS = {"fastmcp": ("fastmcp-slim",)}
 

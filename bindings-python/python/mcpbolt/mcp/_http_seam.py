@@ -26,8 +26,9 @@ from ._http_requests import MARK, Requests, Scope
 
 GRACE = 1.0
 """Seconds that calls in flight have when the application ends."""
+MANY_SESSIONS, LONG_SECONDS = 1_000_000, 365 * 86_400.0
 _SESSION, _VERSION = b"mcp-session-id", b"mcp-protocol-version"
-_HANDSHAKE = frozenset({b"2024-11-05", b"2025-03-26", b"2025-06-18", b"2025-11-25"})
+_HANDSHAKE = frozenset(name.encode() for name in _core.revisions("handshake"))
 
 
 class Joined:
@@ -40,7 +41,7 @@ class Joined:
         # The handshake of a stateless application is answered by every replica of it; the engine has sessions.
         self._takes_handshakes = not manager.stateless
         self._takes_alone = how == _gate.ACCELERATED
-        self._owners = Owners(getattr(manager, "max_sessions", None) or 10_000)
+        self._owners = Owners(getattr(manager, "max_sessions", None) or MANY_SESSIONS)
 
     def takes(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """Whether the engine answers a request of these headers."""
@@ -131,13 +132,16 @@ def obstacle(manager: Any, how: str) -> str | None:
 
 
 def options(manager: Any) -> ServeOptions:
-    """The limits of a manager. Hosts and origins are checked before the engine."""
+    """The limits of a manager. Hosts and origins are checked before the engine; a manager without a limit of sessions, or of
+    their time, has practically none here. All clients may come from the address of one proxy."""
+    most = getattr(manager, "max_sessions", None) or MANY_SESSIONS
     return ServeOptions(
         hosts=["*"],
         origins=["*"],
         max_message_bytes=getattr(manager, "max_request_body_size", None),
-        max_sessions=getattr(manager, "max_sessions", None),
-        session_ttl=getattr(manager, "session_idle_timeout", None),
+        max_sessions=most,
+        max_sessions_per_peer=most,
+        session_ttl=getattr(manager, "session_idle_timeout", None) or LONG_SECONDS,
         sse=False,
         websocket=False,
     )

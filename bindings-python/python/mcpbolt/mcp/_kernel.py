@@ -27,8 +27,8 @@ from ._context import Alone, Outbound, Within
 from ._envelope import Enveloped
 from ._handled import Handled, Result
 from ._kernel_state import KernelState
+from ._observed import is_traced
 from ._outgoing import is_unexpected, refusal
-from ._server import is_traced
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

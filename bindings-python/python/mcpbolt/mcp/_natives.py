@@ -12,12 +12,14 @@ from pydantic_core import to_json
 from .. import _core
 from . import _mcpserver, _private as private
 from ._handled import Handled, Handler, Result
+from ._observed import answers_pings, observer, tracer_listeners
 from ._plan import Direct, Key, Native, Planned
-from ._server import Known, is_fastmcp, is_traced
+from ._server import Known, is_fastmcp
 
 
 # The revisions with structured content. In older ones the kernel leaves members out of results.
-_REVISIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
+_REVISIONS = frozenset(_core.revisions("structured_content"))
+_HANDSHAKES = _core.revisions("handshake")
 _MEMBERS = frozenset({"name", "uri", "arguments", "_meta"})
 _LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 
@@ -28,8 +30,7 @@ def plan(server: Any) -> dict[str, Native | Direct | str]:
     parts = _parts(known)
     if parts is None:
         return {"handlers": "the server has functions for whole methods, and nothing is known of them"}
-    reason = _obstacle(known)
-    return {one.title: reason or one.how() for one in parts.plan(server)}
+    return {one.title: observer(known, one.method) or one.how() for one in parts.plan(server)}
 
 
 def _parts(known: Known) -> Any:
@@ -38,15 +39,6 @@ def _parts(known: Known) -> Any:
 
         return _fastmcp
     return None if known.server is known.lowlevel else _mcpserver
-
-
-def _obstacle(known: Known) -> str | None:
-    """Why the engine cannot answer for a server; `None` if it can."""
-    if known.middleware:
-        return f"middleware sees each request: {type(known.middleware[0]).__name__}"
-    if is_traced():
-        return "OpenTelemetry traces each request"
-    return None
 
 
 class Natives:
@@ -64,19 +56,22 @@ class Natives:
         self._changing = Lock()
         # Counts the changes: a list made before a change is not used after it.
         self.version = 0
-        self._watched: list[tuple[object, str]] = []
+        self._watched = private.containers(known.lowlevel)
         if self._parts is not None:
-            own = private.containers(known.lowlevel)
-            self._watched = [*own, *self._parts.registries(known.server)]
-            for owner, name in self._watched:
-                watch(owner, name, self.changed)
-            self.changed()
+            self._watched += self._parts.registries(known.server)
+        for owner, name in self._watched:
+            watch(owner, name, self.changed)
+        tracer_listeners().append(self.changed)
+        self.changed()
 
     def close(self) -> None:
         """Called when the server has ended: gives the containers of its parts back as they were."""
         for owner, name in self._watched:
             unwatch(owner, name, self.changed)
         self._watched.clear()
+        listeners = tracer_listeners()
+        if self.changed in listeners:
+            listeners.remove(self.changed)
 
     def doubt(self) -> None:
         """Called when a client is told that a list has changed. With FastMCP the change may apply to that session
@@ -94,9 +89,13 @@ class Natives:
             self._shown.clear()
             before, self._offered = self._offered, {}
             handlers, self._direct = self._direct, {}
-            if self._parts is not None and _obstacle(self._known) is None:
+            if answers_pings(self._known):
+                for revision in _HANDSHAKES:
+                    self._show("ping", revision, {})
+            if self._parts is not None:
                 for one in self._parts.plan(self._known.server):
-                    self._offer(one, before, handlers)
+                    if observer(self._known, one.method) is None:
+                        self._offer(one, before, handlers)
             for method, name in before.keys() - self._offered.keys():
                 self._withdraw(method, name)
 
@@ -131,7 +130,8 @@ class Natives:
         arguments, meta = params.get("arguments", {}), params.get("_meta", {})
         if not (isinstance(name, str) and isinstance(arguments, dict) and isinstance(meta, dict)):
             return None
-        if "fastmcp" in meta:
+        # The version of a component, and the trace that a function continues.
+        if "fastmcp" in meta or "traceparent" in meta:
             return None
         return direct.get((method, name)) or direct.get((method, None))
 
@@ -140,10 +140,13 @@ class Natives:
         if method not in _LISTS or (params and params.keys() - {"_meta"}):
             return
         with self._changing:
-            fits = version == self.version and self._parts is not None and _obstacle(self._known) is None
+            fits = version == self.version and self._parts is not None and observer(self._known, method) is None
             if fits and self._parts.lists(self._known.server, method):
-                self._catalog.show(method, revision, to_json(result).decode())
-                self._shown.add((method, revision))
+                self._show(method, revision, result)
+
+    def _show(self, method: str, revision: str, result: object) -> None:
+        self._catalog.show(method, revision, to_json(result).decode())
+        self._shown.add((method, revision))
 
 
 def in_context(native: Native) -> Handler:

@@ -6,6 +6,7 @@ accelerated release of `_gate.RELEASES`. FastMCP's modules are imported on use: 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 # The handlers of a server by method, of an `MCPServer` and of a `FastMCP`.
@@ -74,8 +75,28 @@ def inject_trace_context(meta: dict[str, Any]) -> None:
 
 
 def has_tracer(trace: Any) -> bool:
-    """Whether a tracer is installed, by the module `opentelemetry.trace`. Its public functions would install one."""
-    return trace._TRACER_PROVIDER is not None
+    """Whether a tracer that makes spans is installed, by the module `opentelemetry.trace`. Its public functions would
+    install one."""
+    provider = trace._TRACER_PROVIDER
+    # With `OTEL_SDK_DISABLED` that of OpenTelemetry's SDK makes none.
+    is_disabled = type(provider).__module__.startswith("opentelemetry.sdk.") and getattr(provider, "_disabled", False)
+    return not (provider is None or type(provider) is trace.NoOpTracerProvider or is_disabled)
+
+
+def tracer_listeners(trace: Any) -> list[Callable[[], None]]:
+    """The functions that the module `opentelemetry.trace` calls after it has installed a tracer: from now on it does."""
+    install = trace._set_tracer_provider
+    if not hasattr(install, "listeners"):
+
+        def installing(*args: Any, **named: Any) -> None:
+            install(*args, **named)
+            for listener in [*listeners]:
+                listener()
+
+        listeners: list[Callable[[], None]] = []
+        installing.listeners = listeners  # type: ignore[attr-defined]
+        trace._set_tracer_provider = installing
+    return trace._set_tracer_provider.listeners  # type: ignore[no-any-return]
 
 
 def routes(server: Any) -> Any:

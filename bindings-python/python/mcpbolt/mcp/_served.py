@@ -13,6 +13,7 @@ from .._event_loop import asyncio_loop
 from .._failures import Failures
 from .._settings import Settings
 from . import _private as private
+from ._start import uncollected
 
 if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
@@ -39,9 +40,14 @@ class Served:
     def __init__(
         self, known: Known, kind: str, *, is_accelerated: bool, options: InitializationOptions | None = None
     ) -> None:
+        with uncollected():
+            self._make(known, kind, is_accelerated, options)
+
+    def _make(self, known: Known, kind: str, is_accelerated: bool, options: InitializationOptions | None) -> None:
         from mcp.shared.transport_context import TransportContext
 
         from ._kernel import Kernel
+        from ._observed import answers_pings
 
         self.known = known
         self.kind = kind
@@ -49,7 +55,9 @@ class Served:
         lowlevel = known.lowlevel
         self.name = lowlevel.name
         transport = TransportContext(kind=kind, can_send_request=True)
-        self.kernel = Kernel(lowlevel, options or known.options(kind), transport, known.takes_pings)
+        # Where natives are, they say which pings the engine answers, also after a change.
+        takes_pings = is_accelerated or not answers_pings(known)
+        self.kernel = Kernel(lowlevel, options or known.options(kind), transport, takes_pings)
         self._settings = Settings(
             name=self.name,
             version=lowlevel.version,
@@ -86,9 +94,10 @@ class Served:
         self._token = current_token()
         natives = None
         if self.is_accelerated:
-            from ._natives import Natives
+            with uncollected():
+                from ._natives import Natives
 
-            natives = self.kernel.natives = Natives(self.known, self._made, self.has_contexts)
+                natives = self.kernel.natives = Natives(self.known, self._made, self.has_contexts)
         try:
             yield
         finally:

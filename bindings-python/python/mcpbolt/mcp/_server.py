@@ -10,7 +10,6 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.models import InitializationOptions
-from mcp.server.request_state import RequestStateBoundary
 
 from .._errors import Unsupported
 from . import _private as private
@@ -44,22 +43,6 @@ class Known:
         if routes:
             raise Unsupported("the server has routes of its own: serve its own application")
 
-    @property
-    def takes_pings(self) -> bool:
-        """Whether pings must reach the kernel: the program handles or traces them, or has middleware."""
-        entry = self.lowlevel.get_request_handler("ping")
-        return entry is None or entry.handler is not private.ping_handler() or bool(self.middleware) or is_traced()
-
-    @property
-    def middleware(self) -> list[Any]:
-        """The program's own middleware."""
-        own = [one for one in self.lowlevel.middleware if not isinstance(one, _BUILT_IN)]
-        if is_fastmcp(self.server):
-            from ._fastmcp import middleware
-
-            return middleware(self.server, own)
-        return own
-
     def options(self, kind: str) -> InitializationOptions:
         """The options of the handshake."""
         if is_fastmcp(self.server):
@@ -81,16 +64,7 @@ class Known:
                 yield state
 
 
-_BUILT_IN = (private.telemetry(), RequestStateBoundary)
-
-
 def is_fastmcp(server: object) -> bool:
     """Whether a server is a `FastMCP`. Imports nothing: for such a server the package is imported already."""
     module = sys.modules.get("fastmcp.server.server")
     return module is not None and isinstance(server, module.FastMCP)
-
-
-def is_traced() -> bool:
-    """Whether a tracer of OpenTelemetry is installed, so that the kernel makes a span for each request."""
-    trace = sys.modules.get("opentelemetry.trace")
-    return trace is not None and private.has_tracer(trace)
