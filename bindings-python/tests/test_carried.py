@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from mcp import types
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from mcpbolt._asgi import AsgiApp
+from mcpbolt.mcp import _carried
 from mcpbolt.mcp._carried import Carried, Link
 from support import coroutine
 from test_asgi import served
@@ -27,6 +29,11 @@ def whole(message: Any) -> Any:
     return SessionMessage(made(message) if isinstance(made, type) else message)
 
 
+def question(id: str, related: Any) -> SessionMessage:
+    made = whole(types.JSONRPCRequest(jsonrpc="2.0", id=id, method="roots/list", params={"_meta": {"own": id}}))
+    return SessionMessage(made.message, ServerMessageMetadata(related_request_id=related))
+
+
 async def session(link: Link) -> None:
     """Answers each request with the params that it has; `end` ends it."""
     try:
@@ -38,6 +45,12 @@ async def session(link: Link) -> None:
                 continue
             answer: Any
             if message.method == "tools/call":
+                for name in message.params["arguments"].get("asks", ()):
+                    await link.writing.send(question(name, message.id))
+                for name in message.params["arguments"].get("gives_up", ()):
+                    params = {"requestId": name}
+                    told = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
+                    await link.writing.send(whole(told))
                 text = "\ud800" if message.params["name"] == "result" else "fine"
                 result = {"content": [{"type": "text", "text": text}]}
                 answer = types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result)
@@ -68,11 +81,14 @@ async def carried(sessions: Sessions) -> AsyncIterator[Any]:
     async with served(app) as address, await Wire.open(address) as wire:
         headers = await wire.begin("2025-11-25")
 
-        async def ask(id: int, tool: str) -> Any:
-            answer = await wire.post(call(id, tool), **headers)
+        async def ask(id: int, tool: str, messages: list[Any] | None = None, **arguments: Any) -> Any:
+            answer = await wire.post(call(id, tool, **arguments), **headers)
             if answer.headers["content-type"] == "application/json":
                 return await answer.json()
-            return [message async for message in answer.events()][-1]
+            said = [message async for message in answer.events()]
+            if messages is not None:
+                messages += said
+            return said[-1]
 
         yield ask, lambda: wire.post({"jsonrpc": "2.0", "method": "end"}, **headers)
 
@@ -96,3 +112,17 @@ async def test_requests_after_the_end_of_their_session_are_refused() -> None:
         for id in (2, 3):
             assert (await ask(id, "good"))["error"] == CLOSED
         assert not sessions.links[0].open
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@coroutine
+async def test_a_question_that_a_session_gives_up_is_cancelled(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the number that the client knows: when the session says so, or has too many open questions."""
+    monkeypatch.setattr(_carried, "MOST_ASKED", most)
+    sessions, said = Sessions(), []
+    async with carried(sessions) as (ask, _):
+        await ask(1, "good", said, asks=["a", "b"], gives_up=["a"] if most > 1 else [])
+        asked = {one["params"]["_meta"]["own"]: one["id"] for one in said if one.get("method") == "roots/list"}
+        given_up = [one["params"]["requestId"] for one in said if one.get("method") == "notifications/cancelled"]
+        assert {*asked} == {"a", "b"} and given_up == [asked["a"]], said
+        assert [*sessions.links[0]._asked] in (["b"], [])

@@ -25,6 +25,9 @@ from ._streams import Closing, Incoming
 Params = dict[str, Any] | None
 # Up to 1.x a message is in a model with one member, `root`.
 _Whole: Any = types.JSONRPCMessage if isinstance(types.JSONRPCMessage, type) else None
+MOST_ASKED = 1000
+"""Open questions to the client, in one connection. A session does not tell that it waits no longer; the oldest question is
+given up when there are more."""
 _CONNECTION_CLOSED = -32000
 _INTERNAL = -32603
 _log = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ class Link:
         self.reading: Incoming[SessionMessage] = Incoming()
         self.writing = Writing(self)
         self.open: dict[Any, _core.KernelRequest] = {}
+        # The open questions of the session to the client by their ids, oldest first: the engine's number, and the answer.
+        self._asked: dict[Any, tuple[int, asyncio.Future[dict[str, Any]]]] = {}
 
     def request(self, request: _core.KernelRequest) -> Turn:
         id = request.id
@@ -98,6 +103,8 @@ class Link:
                 self._end(request, request.refuse, told.code, told.message, told.data)
         elif isinstance(message, types.JSONRPCRequest):
             self._ask(message, related)
+        elif message.method == "notifications/cancelled" and (message.params or {}).get("requestId") in self._asked:
+            self._forget((message.params or {})["requestId"])
         elif self.wire is not None:
             (related or self.wire).notify(message.method, message.params)
 
@@ -127,6 +134,7 @@ class Link:
             self.notice("notifications/progress", params)
 
         def answered(future: asyncio.Future[dict[str, Any]]) -> None:
+            self._asked.pop(message.id, None)
             if future.cancelled():
                 return
             head: dict[str, Any] = {"jsonrpc": "2.0", "id": message.id}
@@ -144,9 +152,19 @@ class Link:
         try:
             if asking is None:
                 raise McpError("the client has not said anything yet")
-            asking.ask(message.method, message.params, future, None if token is None else progressed)
+            number = asking.ask(message.method, message.params, future, None if token is None else progressed)
         except McpError as error:
-            future.set_exception(error)
+            return future.set_exception(error)
+        self._asked[message.id] = number, future
+        if len(self._asked) > MOST_ASKED:
+            self._forget(next(iter(self._asked)))
+
+    def _forget(self, id: Any) -> None:
+        """Gives a question up; the client is told."""
+        number, future = self._asked.pop(id)
+        future.cancel()
+        if self.wire is not None:
+            self.wire.forget(number)
 
 
 def with_params(message: dict[str, Any], params: Params) -> dict[str, Any]:
