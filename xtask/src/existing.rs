@@ -8,7 +8,7 @@ use crate::python;
 use crate::repo::{self, Build, command};
 
 /// Measure servers that others have published on PyPI, by themselves and under `mcpbolt exec`: processor time to the
-/// first list of tools, and of a later one
+/// first list of tools, of a later one, and of a call
 #[derive(clap::Args)]
 pub struct Args {
     /// The servers; all by default

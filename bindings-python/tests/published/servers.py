@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from published.right import PNG
+from published.site import SITE
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Published:
         varies: Tools whose answers contain the time or the like; only their shape is compared.
         serves_itself: Why it serves by itself under `mcpbolt exec`, if it does.
         is_listed_only: Whether no tool is called: each needs something that is not there.
+        measured: The tool whose calls are measured, if it is not the first one that answers without an error.
     """
 
     package: str
@@ -35,13 +40,14 @@ class Published:
     varies: tuple[str, ...] = ()
     serves_itself: str = ""
     is_listed_only: bool = False
+    measured: str = ""
 
     @property
     def name(self) -> str:
         return self.package.partition("==")[0]
 
 
-AT = "2026-01-01T00:00:00+00:00"
+AT = "1767225600 +0000"
 GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "a"), ("EMAIL", "a@b"), ("DATE", AT))},
@@ -66,6 +72,17 @@ def texts(folder: Path) -> None:
     (folder / "a.txt").write_text("one\ntwo\n")
     (folder / "a.csv").write_text("name,size\na,1\nb,2\n")
     (folder / "a.md").write_text("# A\n\nText.\n")
+    (folder / "a.png").write_bytes(b64decode(PNG))
+
+
+def paper(folder: Path) -> None:
+    (folder / "papers").mkdir()
+    (folder / "papers" / "2401.00001.md").write_text("# On proofs\n\n## Introduction\n\nThere are proofs.\n\n## Proofs\n\nThese are they.\n")
+
+
+def program(folder: Path) -> None:
+    repository(folder)
+    (folder / "a.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return one() + one()\n")
 
 
 SERVERS = [
@@ -82,21 +99,20 @@ SERVERS = [
         ["mcp-server-time", "--local-timezone", "Europe/Berlin"],
         known={"timezone": "Asia/Tokyo", "source_timezone": "Europe/Paris", "target_timezone": "America/New_York", "time": "12:30"},
     ),
-    Published("mcp-server-fetch==2026.10.24", ["mcp-server-fetch", "--ignore-robots-txt"], known={"url": "http://127.0.0.1:9/a"}),
+    Published("mcp-server-fetch==2026.10.24", ["mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"], known={"url": SITE}),
     Published(
         "excel-mcp-server==2.2.2",
         ["excel-mcp-server", "stdio", "--allow-dir", "."],
         texts,
-        {"path": "a.xlsx", "sheet": "Sheet1", "rows": [["a", "b"], ["x", 1], ["y", 2]], "at": "A1", "cell": "B2", "range": "A1:B3", "axis": "row",
-         "start": 9, "csv_path": "a.csv", "create_sheet.new_name": "Two", "rename_sheet.sheet": "Two", "rename_sheet.new_name": "Three",
-         "copy_sheet.new_name": "Four", "delete_sheet.sheet": "Three", "import_csv.sheet": "Five", "copy_range.at": "D1", "query": "x", "replacement": "z",
-         "style": {"bold": True}, "chart_type": "bar", "refers_to": "Sheet1!$A$1", "set_defined_name.name": "first", "delete_defined_name.name": "first",
-         "target": 3, "changing_cell": "B3", "text": "a note"},
+        {"path": "a.xlsx", "sheet": "Four", "at": "A1", "cell": "B2", "range": "A1:B3", "csv_path": "a.csv", "import_csv.sheet": "Five",
+         "copy_range.at": "D1", "query": "x", "replacement": "z", "style": {"bold": True}, "refers_to": "Four!$A$1",
+         "set_defined_name.name": "first", "delete_defined_name.name": "first"},
         varies=("list_workbooks", "export_workbook"),
     ),
     Published(
         "office-word-mcp-server==1.1.11",
         ["word_mcp_server"],
+        texts,
         known={"filename": "a.docx", "source_filename": "a.docx", "target_filename": "b.docx", "rows": 2, "cols": 2, "level": 1,
                "paragraph_index": 0, "table_index": 0, "row_index": 0, "col_index": 0},
         without={"convert_to_pdf": "needs an office suite"},
@@ -134,7 +150,7 @@ SERVERS = [
         with_=("mcp==1.30.0",),
     ),
     Published("markitdown-mcp==0.0.1a8", ["markitdown-mcp"], texts, {"uri": "data:text/plain,some%20text"}),
-    Published("duckduckgo-mcp-server==0.7.0", ["duckduckgo-mcp-server"], known={"url": "http://127.0.0.1:9/a", "max_results": 1}),
+    Published("duckduckgo-mcp-server==0.7.0", ["duckduckgo-mcp-server", "--allow-private-urls"], known={"url": SITE, "max_results": 1}),
     Published("office-powerpoint-mcp-server==2.0.7", ["ppt_mcp_server"], known={"file_path": "a.pptx", "slide_index": 0, "layout_index": 0}, with_=("mcp==1.30.0",)),
     Published("awslabs-aws-iac-mcp-server==1.0.26", ["awslabs.aws-iac-mcp-server"], known={"template_content": "Resources: {}"}),
     Published(
@@ -145,11 +161,12 @@ SERVERS = [
     Published(
         "arxiv-mcp-server==0.8.2",
         ["arxiv-mcp-server", "--storage-path", "papers"],
+        paper,
         known={"paper_id": "2401.00001", "query": "proofs", "max_results": 1},
     ),
     Published("mcp-yahoo-finance==0.2.0", ["mcp-yahoo-finance"], known={"symbol": "ABC"}),
-    Published("code-review-graph==2.3.9", ["code-review-graph", "serve"], texts, {"repo_root": "."}),
-    Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": "."}, serves_itself="the program has streams of its own"),
+    Published("code-review-graph==2.3.9", ["code-review-graph", "serve"], program, {"repo_root": "."}),
+    Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": ".", "action": "list_repos"}, serves_itself="the program has streams of its own"),
     Published("awslabs-aws-pricing-mcp-server==1.1.1", ["awslabs.aws-pricing-mcp-server"], environment={"AWS_REGION": "us-east-1"}, is_listed_only=True),
 ]
 

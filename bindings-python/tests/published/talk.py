@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from published.right import RIGHT
 from published.servers import Published
+from published.site import SITE, address
 
 Message = dict[str, Any]
 LISTS = {"tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts"}
@@ -128,7 +130,7 @@ def conversation(talk: Talk, server: Published) -> Iterator[tuple[str, object]]:
         if name in server.without or server.is_listed_only:
             continue
         schema = tool["inputSchema"]
-        right = arguments(schema, name, server.known)
+        right = arguments(schema, name, server)
         for how, given in (("right", right), ("wrong", wrong(right, schema)), ("missing", {})):
             yield f"{name} {how} {json.dumps(given)}", talk.request("tools/call", {"name": name, "arguments": given})
     if server.is_listed_only:
@@ -149,14 +151,17 @@ def cancelled(talk: Talk, tools: list[Message]) -> Message:
     return answer
 
 
-def arguments(schema: Message, tool: str, known: Mapping[str, Any]) -> Message:
-    """Right arguments by a schema: the required ones, and those whose values are known."""
-    required = schema.get("required", ())
+def arguments(schema: Message, tool: str, server: Published) -> Message:
+    """Right arguments: those that are written down, or by the schema the required ones and those whose values are known."""
+    written = RIGHT.get(server.name, {}).get(tool)
+    if written is not None:
+        return written
+    required, known = schema.get("required", ()), server.known
     made = {}
     for name, of in schema.get("properties", {}).items():
         value = known.get(f"{tool}.{name}", known.get(name))
         if value is not None:
-            made[name] = value
+            made[name] = address() + "a" if value == SITE else value
         elif name in required:
             made[name] = example(of, schema)
     return made
