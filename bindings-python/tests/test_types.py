@@ -1,20 +1,24 @@
-"""Signatures, arguments and results, generated, beside pydantic and FastMCP: `MCPBOLT_SIGNATURES` of them, from `MCPBOLT_SEED`."""
+"""Signatures, arguments and results, generated, beside pydantic, FastMCP and the official SDK: `MCPBOLT_SIGNATURES` of them, from
+`MCPBOLT_SEED`."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from random import Random
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Optional, Union, get_args, get_origin
 
 import pytest
 from fastmcp.tools.function_tool import FunctionTool
 from fastmcp.utilities.types import get_cached_typeadapter
+from mcp.server.mcpserver.utilities.func_metadata import func_metadata
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from mcpbolt import Client, PeerError, Server
 from mcpbolt._errors import InvalidArguments
+from mcpbolt._hints import bare
 from mcpbolt._signature import Signature
 from mcpbolt._types import faults
 from signatures import Generated
@@ -81,6 +85,21 @@ def errors(error: ValidationError) -> list[tuple[Any, str]]:
     return [(one["loc"], one["type"]) for one in error.errors(include_url=False)]
 
 
+def written(random: Random, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, with some of their lists, objects and nulls as strings of JSON."""
+    return {
+        name: json.dumps(one) if isinstance(one, (list, dict, type(None))) and random.random() < 0.5 else one
+        for name, one in arguments.items()
+    }
+
+
+def read_by_sdk(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the strings that the SDK reads as JSON. It reads those for `str | None` too, and then refuses them."""
+    texts = [name for name, hint in function.__annotations__.items() if bare(hint)[0] == Optional[str]]
+    read = func_metadata(function, structured_output=False).pre_parse_json(arguments)
+    return read | {name: arguments[name] for name in texts if name in arguments}
+
+
 async def check(random: Random, plain: bool) -> tuple[int, int]:
     """Holds a signature against FastMCP; gives the number of calls, and of those that were refused."""
     generated = Generated(random, plain)
@@ -88,10 +107,11 @@ async def check(random: Random, plain: bool) -> tuple[int, int]:
     beside = FunctionTool.from_function(function)
     adapter: Any = get_cached_typeadapter(function)
     is_strict = random.random() < 0.25
-    server = Server("types", strict=is_strict)
+    reads = random.random() < 0.25
+    server = Server("types", strict=is_strict, json_strings=reads)
     server.tool(function)
-    own = Signature(function).arguments('tool "function"', is_strict)
-    assert own.is_plain or not plain
+    own = Signature(function).arguments('tool "function"', is_strict, reads)
+    assert own.is_plain or not plain or reads
     refused = 0
     async with Client(server) as client:
         (tool,) = await client.list_tools()
@@ -101,7 +121,9 @@ async def check(random: Random, plain: bool) -> tuple[int, int]:
         else:
             assert equal(tool.output_schema, beside.output_schema), (tool.output_schema, beside.output_schema)
         for _ in range(VALUES):
-            arguments = generated.arguments(random)
+            given = generated.arguments(random)
+            given = written(random, given) if reads else given
+            arguments = read_by_sdk(function, given) if reads else given
             seen.clear()
             expected: Any = None
             try:
@@ -112,20 +134,20 @@ async def check(random: Random, plain: bool) -> tuple[int, int]:
             except ValidationError as error:
                 expected = error
             try:
-                result = await client.call_tool("function", arguments)
+                result = await client.call_tool("function", given)
             except PeerError as error:
                 # A default is returned that is not valid for the hint.
                 assert "does not fit its output schema" in error.message, error
                 with pytest.raises(ValidationError):
                     dumped(function.__annotations__["return"], seen[0]["a"])
                 continue
-            told = function.__annotations__, arguments, result.text
+            told = function.__annotations__, given, result.text
             if expected is not None:
                 refused += 1
                 assert result.is_error and not seen, told
                 assert result.text == f'invalid arguments for tool "function": {faults(expected)}'
                 with pytest.raises(InvalidArguments) as raised:
-                    own.prepare(arguments)
+                    own.prepare(given)
                 assert errors(raised.value.__cause__) == errors(expected), told  # type: ignore[arg-type]
                 continue
             theirs, ours = seen
