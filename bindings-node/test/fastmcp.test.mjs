@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'mcpbolt';
 import { accelerate } from 'mcpbolt/sdk';
 import { make } from './fast.mjs';
+import { COMMAND } from './programs.mjs';
 import { expectedOf, Talk } from './talk.mjs';
 import { until } from './until.mjs';
 import { failsWith, folder } from './wire.mjs';
@@ -47,13 +48,16 @@ const SCRIPT = [
     call('added')
 ];
 
-for (const revision of ['2025-06-18', '2025-11-25'])
-    test(`${SCRIPT.length} interactions are the same, ${revision}`, async () => {
-        const [theirs, ours] = ['own', 'accelerated'].map(how => new Talk([FAST, how], 'stdio'));
+const HOW = { accelerated: [FAST, 'accelerated'], exec: [COMMAND, 'exec', FAST, 'own'] };
+
+for (const [how, revision] of [['accelerated', '2025-06-18'], ['accelerated', '2025-11-25'], ['exec', '2025-11-25']])
+    test(`${SCRIPT.length} interactions are the same, ${how}, ${revision}`, async () => {
+        const [theirs, ours] = [[FAST, 'own'], HOW[how]].map(args => new Talk(args, 'stdio'));
         assert.deepEqual(await ours.open(revision), await theirs.open(revision));
         for (const [index, step] of SCRIPT.entries()) {
             const [expected, actual] = await Promise.all([theirs.step(index, step), ours.step(index, step)]);
-            assert.deepEqual(actual, expectedOf(expected), JSON.stringify(step));
+            // What is carried is written as it stands.
+            assert.deepEqual(actual, how === 'exec' ? expected : expectedOf(expected), JSON.stringify(step));
         }
         await Promise.all([theirs.wire.end(), ours.wire.end()]);
     });

@@ -22,6 +22,11 @@ const GENERATIONS = [1, 2].filter(generation => {
 });
 assert.ok(GENERATIONS.length > 0);
 
+const httpTransport = async generation =>
+    generation === 1
+        ? (await import('@modelcontextprotocol/sdk/server/streamableHttp.js')).StreamableHTTPServerTransport
+        : (await import('@modelcontextprotocol/server')).WebStandardStreamableHTTPServerTransport;
+
 /** For each function: what it gives for a server. */
 const OF_SERVERS = {
     hasRegistries: ({ server }) => assert.ok(inside.hasRegistries(server) && !inside.hasRegistries({ connect() {} })),
@@ -62,6 +67,24 @@ const OF_SERVERS = {
         const { StdioServerTransport } = await import(generation === 1 ? '@modelcontextprotocol/sdk/server/stdio.js' : '@modelcontextprotocol/server/stdio');
         const [stdin, stdout] = [new PassThrough(), new PassThrough()];
         assert.deepEqual(inside.streamsOf(new StdioServerTransport(stdin, stdout)), [stdin, stdout]);
+    },
+    httpOptionsOf: async ({ generation }) => {
+        const Transport = await httpTransport(generation);
+        const callback = () => 'id';
+        const given = { sessionIdGenerator: callback, onsessioninitialized: callback, onsessionclosed: callback, eventStore: {}, enableJsonResponse: true, enableDnsRebindingProtection: true, retryInterval: 7 };
+        const transport = new Transport(given);
+        const { keepAliveMs, maxRequestBodySize, ...found } = inside.httpOptionsOf(transport);
+        assert.deepEqual(found, { sessionIdGenerator: callback, onsessioninitialized: callback, onsessionclosed: callback, eventStore: {}, isJson: true, checksHosts: true, retryInterval: 7, challenges: false });
+        for (const one of [keepAliveMs, maxRequestBodySize]) assert.ok(['number', 'undefined'].includes(typeof one));
+        transport.setScopeChallengeResolver?.(() => undefined);
+        assert.equal(inside.httpOptionsOf(transport).challenges, 'setScopeChallengeResolver' in transport);
+        const { sessionIdGenerator, isJson, eventStore, checksHosts } = inside.httpOptionsOf(new Transport({ sessionIdGenerator: undefined }));
+        assert.deepEqual([sessionIdGenerator, isJson, eventStore, checksHosts], [undefined, false, undefined, false]);
+    },
+    setSessionId: async ({ generation }) => {
+        const transport = new (await httpTransport(generation))({ sessionIdGenerator: () => 'id' });
+        inside.setSessionId(transport, 'seven');
+        assert.equal(transport.sessionId, 'seven');
     },
     bindClient: async ({ generation }) => {
         if (generation === 1) return;

@@ -6,7 +6,7 @@ import { requireNode } from './runtime';
 
 const USAGE = `usage: mcpbolt exec [--yes] PROGRAM [ARGUMENT...]
 
-Run a program unchanged. Where it serves stdin and stdout with the official SDK, the engine does so in its place.
+Run a program unchanged. Where it serves stdin and stdout or HTTP with the official SDK, the engine does so in its place.
 
   mcpbolt exec server.js                                          a file
   mcpbolt exec @modelcontextprotocol/server-filesystem ~/docs     an installed package

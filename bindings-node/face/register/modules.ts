@@ -4,7 +4,14 @@
  */
 
 /** @internal The classes that are joined to the engine, by the names under which these modules have them. */
-export const CLASSES = ['McpServer', 'Server', 'StdioServerTransport'] as const;
+export const CLASSES = [
+    'McpServer',
+    'Server',
+    'StdioServerTransport',
+    'StreamableHTTPServerTransport',
+    'NodeStreamableHTTPServerTransport',
+    'WebStandardStreamableHTTPServerTransport'
+] as const;
 
 /** @internal Called with the classes of a module and its file or URL, on the thread of the program. */
 export type Join = (classes: { readonly [Name in (typeof CLASSES)[number]]?: unknown }, file: string) => void;
@@ -12,8 +19,8 @@ export type Join = (classes: { readonly [Name in (typeof CLASSES)[number]]?: unk
 /** @internal The name of the global symbol under which a program's `Join` is found. */
 export const JOIN = 'mcpbolt.join';
 
-const V1 = 'sdk/dist/(?:esm|cjs)/server/(?:index|mcp|stdio)\\.js';
-const V2 = 'server/dist/(?:index|stdio)\\.[cm]js';
+const V1 = 'sdk/dist/(?:esm|cjs)/server/(?:index|mcp|stdio|streamableHttp|webStandardStreamableHttp)\\.js';
+const V2 = '(?:server|node)/dist/(?:index|stdio)\\.[cm]js';
 const FILES = new RegExp(`/@modelcontextprotocol/(?:${V1}|${V2})(?:[?#].*)?$`);
 
 /** @internal Whether a file or URL is one of these modules. */

@@ -14,6 +14,14 @@ export function isWanted(): boolean {
     return !NO.includes((process.env.MCPBOLT_REPORT ?? '').trim().toLowerCase());
 }
 
+const shown = new Set<string>();
+
+/** Shows what is asked for, each line once: every session of a server says the same. */
+function show(text: string): void {
+    if (!shown.has(text)) line(text);
+    shown.add(text);
+}
+
 function line(text: string): void {
     try {
         // Not by `process.stderr`, which programs replace.
@@ -44,21 +52,21 @@ function releases(): string {
 export function served(where: string, name: string, { native, sdk }: AccelerationReport): void {
     isServed = true;
     if (!isWanted()) return;
-    line(`${where}: the engine serves '${name}' (${releases()})`);
-    for (const what of native) line(`${what}: native`);
-    for (const { what, why } of sdk) line(`${what}: kept, ${why}`);
+    show(`${where}: the engine serves '${name}' (${releases()})`);
+    for (const what of native) show(`${what}: native`);
+    for (const { what, why } of sdk) show(`${what}: kept, ${why}`);
 }
 
 /** @internal Tells that the engine carries the messages and the SDK's own sessions answer them. */
 export function carried(where: string, reason: string): void {
     isServed = true;
-    if (isWanted()) line(`${where}: the engine carries the messages, the sessions of ${releases()} answer them: ${reason}`);
+    if (isWanted()) show(`${where}: the engine carries the messages, the sessions of ${releases()} answer them: ${reason}`);
 }
 
 /** @internal Tells that the program serves by itself. */
 export function kept(where: string, reason: string): void {
     isServed = true;
-    if (isWanted()) line(`${where}: the program serves by itself (${releases()}): ${reason}`);
+    if (isWanted()) show(`${where}: the program serves by itself (${releases()}): ${reason}`);
 }
 
 /** @internal Tells, when the program ends, if nothing was served through an SDK that can be seen. */

@@ -3,35 +3,38 @@ import { fileURLToPath } from 'node:url';
 import { known, packageOf, type Package } from '../sdk/gate';
 import { noteHandlers } from '../sdk/proof';
 import { protocolOf, type SdkServer, type SdkTransport } from '../sdk/shapes';
-import type { Join } from './modules';
+import { StreamableHTTPServerTransport as OnNode, WebStandardStreamableHTTPServerTransport as OnWeb } from '../sdk/http';
+import { joinHttp } from './http';
+import { CLASSES, type Join } from './modules';
 import { uses } from './say';
 import { joinStdio } from './stdio';
-
-/** @internal What a transport was connected to. */
-export interface Connected {
-    server: SdkServer;
-    /** The package of the server's class. */
-    release: Package;
-    /** Whether the program had a listener of its own for its messages. */
-    isHeard: boolean;
-}
-
-type Method = (this: any, ...args: any[]) => any;
+import { replace, type Connected, type Method } from './taken';
 
 const joined = new WeakSet<object>();
 const connections = new WeakMap<object, Connected>();
 
 /** @internal */
 export const join: Join = (classes, file) => {
-    const { McpServer, Server, StdioServerTransport } = classes as Record<string, { prototype: any } | undefined>;
     const release = packageOf(file.startsWith('file:') ? fileURLToPath(file) : file);
-    const found = [McpServer, Server, StdioServerTransport].filter(one => typeof one === 'function' && !joined.has(one));
+    const found = CLASSES.filter(name => typeof classes[name] === 'function' && !joined.has(classes[name]));
     if (release === undefined || found.length === 0 || !uses(release)) return;
-    for (const one of found) joined.add(one!);
-    const isNew = (one: object | undefined) => found.includes(one as never);
-    for (const one of [McpServer, Server]) if (isNew(one)) joinServer(one!.prototype, release);
-    if (isNew(Server)) joinHandlers(Server!.prototype);
-    if (isNew(StdioServerTransport)) joinStdio(StdioServerTransport!.prototype, release, transport => connections.get(transport));
+    for (const name of found) {
+        const { prototype } = classes[name] as { prototype: any };
+        joined.add(classes[name] as object);
+        SEAMS[name](prototype, release);
+    }
+};
+
+const connectionOf = (transport: object) => connections.get(transport);
+
+/** What is done with each class. */
+const SEAMS: Record<(typeof CLASSES)[number], (prototype: any, release: Package) => void> = {
+    McpServer: joinServer,
+    Server: (prototype, release) => (joinServer(prototype, release), joinHandlers(prototype)),
+    StdioServerTransport: (prototype, release) => joinStdio(prototype, release, connectionOf),
+    StreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, OnNode, connectionOf),
+    NodeStreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, OnNode, connectionOf),
+    WebStandardStreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, OnWeb, connectionOf)
 };
 
 /** Remembers which transport a server is connected to. */
@@ -41,7 +44,7 @@ function joinServer(prototype: { connect: Method }, release: Package): void {
     replace(prototype, 'connect', function (transport: SdkTransport, ...more) {
         // An `McpServer` connects its `Server`: the outer one counts.
         if (typeof transport === 'object' && transport !== null && !connections.has(transport))
-            connections.set(transport, { server: this as SdkServer, release, isHeard: transport.onmessage !== undefined });
+            connections.set(transport, { server: this as SdkServer, isHeard: transport.onmessage !== undefined });
         return connect.call(this, transport, ...more);
     });
 }
@@ -55,10 +58,4 @@ function joinHandlers(prototype: { setRequestHandler: Method }): void {
         if (protocol) noteHandlers(protocol);
         return result;
     });
-}
-
-/** @internal Replaces a method of a class. */
-export function replace<Name extends string>(prototype: { [name in Name]: Method }, name: Name, method: Method): void {
-    Object.defineProperty(method, 'name', { value: name });
-    Object.defineProperty(prototype, name, { value: method, writable: true, configurable: true, enumerable: false });
 }

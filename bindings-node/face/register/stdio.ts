@@ -2,16 +2,16 @@
 import { isMainThread } from 'node:worker_threads';
 import { Bridge } from '../sdk/bridge';
 import { Delegated } from '../sdk/delegated';
-import { known, type Package } from '../sdk/gate';
+import type { Package } from '../sdk/gate';
 import { infoOf, streamsOf, stopReading } from '../sdk/private';
-import { Noted, ownOpening } from '../sdk/proof';
+import { Noted } from '../sdk/proof';
 import { reportOf } from '../sdk/report';
 import { introductionOf } from '../sdk/said';
 import { servedBy } from '../sdk/served';
-import { mcpServerOf, type Message, type SdkMcpServer, type SdkTransport, type SendOptions } from '../sdk/shapes';
+import { mcpServerOf, type Message, type SdkMcpServer, type SendOptions } from '../sdk/shapes';
 import { StdioServerTransport as Pipes } from '../sdk/stdio';
 import * as say from './say';
-import { replace, type Connected } from './seams';
+import { replace, whenSeen, whyCarried, type Connected, type Transport } from './taken';
 
 /** How long calls in flight may still take when stdin has ended, in ms. */
 const GRACE = 5000;
@@ -23,8 +23,6 @@ interface Carrier {
     send(message: Message, options?: SendOptions): Promise<void>;
     close(): Promise<void>;
 }
-
-type Transport = SdkTransport & { [name: string]: any };
 
 const carriers = new WeakMap<object, Carrier>();
 
@@ -63,17 +61,6 @@ function obstacle(transport: Transport): string | undefined {
     if (stdin !== process.stdin || stdout !== process.stdout) return 'the program has streams of its own';
     if (process.stdin.readableFlowing !== null) return 'the program has begun to read stdin';
     return undefined;
-}
-
-/** Why the SDK's sessions answer the messages; `undefined` if the engine can. */
-function whyCarried(transport: Transport, release: Package, connected: Connected | undefined, send: unknown): string | undefined {
-    if (known(release) !== 'accelerated') return `${release.name} ${release.version} is not accelerated`;
-    if (connected === undefined) return 'the program reads the messages itself';
-    const server = mcpServerOf(connected.server);
-    if (server === undefined) return 'it is not an McpServer, whose tools can be seen';
-    if (connected.isHeard || transport.send !== send) return 'the program sees each message';
-    const method = ownOpening(server.server);
-    return method && `${method} has a handler of the program's own`;
 }
 
 /** The engine reads, checks and writes the messages of a transport. */
@@ -126,22 +113,6 @@ async function accelerated(transport: Transport, { server }: Connected): Promise
             bridge.end();
         }
     };
-}
-
-/** Calls `seen` when the program begins to look at the messages of a transport. */
-function whenSeen(transport: Transport, seen: () => void): void {
-    for (const name of ['onmessage', 'send']) {
-        let value = transport[name];
-        Object.defineProperty(transport, name, {
-            configurable: true,
-            enumerable: name === 'onmessage',
-            get: () => value,
-            set: next => {
-                value = next;
-                seen();
-            }
-        });
-    }
 }
 
 const over = new WeakSet<object>();

@@ -181,6 +181,8 @@ export class Bridge implements SdkTransport {
         if (text === null) return undefined;
         const head: Head = JSON.parse(text);
         head.auth = takeAuth(head.headers);
+        // The program has an id of its own for the session.
+        if (this.sessionId !== undefined) for (const header of head.headers) if (header[0] === 'mcp-session-id') header[1] = this.sessionId;
         return head;
     }
 

@@ -31,6 +31,11 @@ export const RELEASES: Readonly<Record<string, Readonly<Record<string, Treatment
         '2.2': 'accelerated',
         '2.3': 'accelerated',
         '2.4': 'accelerated'
+    },
+    // Its class for `node:http`, beside the package above.
+    '@modelcontextprotocol/node': {
+        '2.0': 'accelerated',
+        '2.1': 'accelerated'
     }
 };
 

@@ -7,11 +7,13 @@ import { settingsJson } from '../numbers';
 import type { Names, Taker } from '../mounted';
 import type { Endpoint } from '../mount';
 import { Bridge } from './bridge';
-import { Delegated } from './delegated';
+import { Delegated, type Served } from './delegated';
 import { refuse, StatelessExchange, toNode, toWeb } from './exchange';
 import { webHeadersOf } from '../web';
-import { UNSAID } from './said';
-import { isLeftOut, refuseOptions, type Id, type Message, type SdkTransport, type SendOptions } from './shapes';
+import { Noted } from './proof';
+import { introductionOf, UNSAID } from './said';
+import { servedBy } from './served';
+import { isLeftOut, refuseOptions, type Id, type Message, type SdkMcpServer, type SdkTransport, type SendOptions } from './shapes';
 
 /** The options of the SDKs' classes. */
 export interface StreamableHTTPServerTransportOptions {
@@ -65,16 +67,35 @@ abstract class HttpServerTransport implements SdkTransport {
     /** The exchanges of clients without a session, by request id. */
     readonly #exchanges = new Map<Id, StatelessExchange>();
     #isClosed = false;
+    /** The server that the engine calls itself. */
+    #mcp: SdkMcpServer | undefined;
+    #served: Served | undefined;
 
     constructor(options: StreamableHTTPServerTransportOptions = {}) {
         refuseOptions(options, REFUSED);
         this.#options = options;
     }
 
+    /** @internal Has the engine answer for a server, except where only the SDK can. Called before `start`. */
+    accelerate(mcp: SdkMcpServer): void {
+        this.#mcp = mcp;
+    }
+
+    /** @internal How the server is served, once it is started. */
+    get served(): Served | undefined {
+        return this.#served;
+    }
+
+    /** @internal Has the SDK asked for every list again. */
+    forgetLists(): void {
+        this.#server?.forgetLists();
+    }
+
     /** Called by `connect()`. */
     async start(): Promise<void> {
         if (this.#bridge) throw new McpError('ERR_MCP_MISUSE', 'already started; connect() calls start()');
-        const bridge = (this.#bridge = new Bridge({ generation: this.#generation, opens: true }));
+        const mcp = this.#mcp;
+        const bridge = (this.#bridge = new Bridge(mcp ? { protocol: mcp.server } : { generation: this.#generation, opens: true }));
         bridge.onmessage = (message, extra) => this.onmessage?.(message, extra);
         bridge.onerror = error => this.onerror?.(error);
         bridge.onclose = () => this.#ended();
@@ -89,7 +110,9 @@ abstract class HttpServerTransport implements SdkTransport {
             sessionTtl: FOREVER,
             ...(keepAliveMs && { commentInterval: keepAliveMs })
         };
-        this.#server = new Delegated(UNSAID, { handshake: { bridge, left: () => void this.#left() } });
+        const served: Served = (this.#served = mcp ? servedBy(bridge, mcp, new Noted(mcp)) : { bridge });
+        served.left = () => void this.#left();
+        this.#server = new Delegated(mcp ? introductionOf(mcp.server) : UNSAID, { handshake: served });
         this.#endpoint = this.#server.endpoint(endpoint);
     }
 
@@ -164,6 +187,7 @@ abstract class HttpServerTransport implements SdkTransport {
                 this.#name = headers[i + 1]!;
                 if (this.sessionId === undefined) {
                     this.sessionId = this.#options.sessionIdGenerator!();
+                    if (this.#mcp) this.#bridge!.sessionId = this.sessionId;
                     this.#options.onsessioninitialized?.(this.sessionId);
                 }
                 headers[i + 1] = this.sessionId;

@@ -146,6 +146,59 @@ export function streamsOf(transport: object): [stdin: unknown, stdout: unknown] 
     return [_stdin, _stdout];
 }
 
+// The transports over Streamable HTTP.
+
+interface HttpInside {
+    /** Of the classes for `node:http`, from 1.25 on: the one for web-standard requests within. */
+    _webStandardTransport?: HttpInside;
+    sessionId?: string | undefined;
+    sessionIdGenerator?: () => string;
+    _enableJsonResponse?: boolean;
+    _eventStore?: object;
+    _onsessioninitialized?: (id: string) => void;
+    _onsessionclosed?: (id: string) => void;
+    _enableDnsRebindingProtection?: boolean;
+    _retryInterval?: number;
+    _keepAliveMs?: number;
+    _maxRequestBodySize?: number;
+    _scopeChallengeResolver?: unknown;
+}
+
+const webOf = (transport: object): HttpInside => (transport as HttpInside)._webStandardTransport ?? (transport as HttpInside);
+
+/** @internal The options of a transport over HTTP, and what it does that no option says. */
+export function httpOptionsOf(transport: object): {
+    sessionIdGenerator: (() => string) | undefined;
+    isJson: boolean;
+    eventStore: object | undefined;
+    onsessioninitialized: ((id: string) => void) | undefined;
+    onsessionclosed: ((id: string) => void) | undefined;
+    checksHosts: boolean;
+    retryInterval: number | undefined;
+    keepAliveMs: number | undefined;
+    maxRequestBodySize: number | undefined;
+    challenges: boolean;
+} {
+    const web = webOf(transport);
+    return {
+        sessionIdGenerator: web.sessionIdGenerator,
+        isJson: web._enableJsonResponse === true,
+        eventStore: web._eventStore,
+        onsessioninitialized: web._onsessioninitialized,
+        onsessionclosed: web._onsessionclosed,
+        checksHosts: web._enableDnsRebindingProtection === true,
+        retryInterval: web._retryInterval,
+        keepAliveMs: web._keepAliveMs,
+        maxRequestBodySize: web._maxRequestBodySize,
+        challenges: web._scopeChallengeResolver !== undefined
+    };
+}
+
+/** @internal Sets the session id that a transport shows. */
+export function setSessionId(transport: object, id: string): void {
+    webOf(transport).sessionId = id;
+}
+
 // Zod 4.
 
 /** @internal The definition of a schema of zod 4; `undefined` for anything else. */

@@ -53,6 +53,8 @@ export interface SdkProtocol extends SdkServer {
 /** @internal A tool as an `McpServer` has registered it. */
 export interface SdkTool {
     enabled: boolean;
+    /** v2: the scopes that it wants over HTTP. */
+    scopeChallenge?: unknown;
     inputSchema?: any;
     outputSchema?: any;
     execution?: { taskSupport?: string };
@@ -65,6 +67,8 @@ export interface SdkTool {
 /** @internal */
 export interface SdkResource {
     enabled: boolean;
+    /** v2: the scopes that it wants over HTTP. */
+    scopeChallenge?: unknown;
     readCallback: (...args: any[]) => unknown;
     resourceTemplate?: { listCallback?: unknown; uriTemplate: { match(uri: string): object | null } };
     cacheHint?: unknown;
@@ -73,6 +77,8 @@ export interface SdkResource {
 /** @internal */
 export interface SdkPrompt {
     enabled: boolean;
+    /** v2: the scopes that it wants over HTTP. */
+    scopeChallenge?: unknown;
     cacheHint?: unknown;
     argsSchema?: any;
     /** v1. */
