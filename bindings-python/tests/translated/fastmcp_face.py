@@ -32,19 +32,15 @@ _TYPES: Types = {**TYPES, ToolResult: mcpbolt.ToolResult, Image: mcpbolt.Image, 
 
 
 class Request:
-    """A context, with the one member of FastMCP's that the tests use."""
+    """A context, with the members of FastMCP's that the tests use."""
 
     request_id = "1"
 
-    def __init__(self, context: mcpbolt.Context) -> None:
-        self.context = context
+    def __init__(self, context: mcpbolt.Context, server: FaceServer | None) -> None:
+        self.context, self.fastmcp = context, server
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.context, name)
-
-
-def _given(value: Any) -> Any:
-    return Request(value) if isinstance(value, mcpbolt.Context) else value
 
 
 class FaceTool:
@@ -81,7 +77,13 @@ class FaceTool:
         options |= {"input_schema": parameters, "task": support}
         self.failures: list[BaseException] = []
         self.server.on_error(lambda error, _: self.failures.append(error))
-        self.server.tool(**options, output_schema=schema)(function_of(function, _TYPES, _given, lambda value: own(value, _RESULTS)))  # type: ignore[call-overload]
+        self.home: FaceServer | None = None
+
+        def given(value: Any) -> Any:
+            return Request(value, self.home) if isinstance(value, mcpbolt.Context) else value
+
+        called = function_of(function, _TYPES, given, lambda value: own(value, _RESULTS))
+        self.server.tool(**options, output_schema=schema)(called)  # type: ignore[call-overload]
         (entry,) = self.server._entries
         self.entry = entry
         self.definition = entry.definition
@@ -155,7 +157,7 @@ class FaceServer:
 
     def add_tool(self, tool: Any) -> FaceTool:
         made: FaceTool = tool if isinstance(tool, FaceTool) else FaceTool(tool, strict=self.strict)
-        self.tools[made.name] = made
+        self.tools[made.name], made.home = made, self
         return made
 
     async def list_tools(self) -> list[FaceTool]:
