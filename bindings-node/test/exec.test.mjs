@@ -6,12 +6,16 @@ import { call, COMMAND, executed, HELLO, imports, LINES, made, program, ran, REG
 import { Wire } from './wire.mjs';
 
 const CONNECT = 'server.connect(new StdioServerTransport())';
+const serves = isModule => program(2, isModule, '').replace('const server', 'const make = () => { const server').replaceAll('StdioServerTransport', 'serveStdio') + 'return server; };\n';
+const SERVES = { mjs: `${serves(true)}serveStdio(make);`, cjs: `${serves(false)}serveStdio(make);` };
 /** Programs by how they come to their server: the ending of their file, and their text. */
 const PROGRAMS = {
     'v1, a module': ['mjs', program(1)],
     'v1, CommonJS': ['cjs', program(1, false)],
     'v2, a module': ['mjs', program(2)],
     'v2, CommonJS': ['cjs', program(2, false)],
+    'v2, serveStdio': ['mjs', SERVES.mjs],
+    'v2, serveStdio, CommonJS': ['cjs', SERVES.cjs],
     'a subclass': ['mjs', `${imports(1)}\nclass Own extends McpServer { async connect(to) { await super.connect(to); } }\n${made(1, 'Own')}await ${CONNECT};`],
     'a factory, later': ['mjs', `${imports(1)}\nfunction make() { ${made(1)} return server; }\nsetTimeout(() => make().connect(new StdioServerTransport()), 50);`],
     'dynamic imports': ['cjs', `(async () => {
@@ -39,6 +43,28 @@ describe('the engine serves whatever the program looks like', { concurrency: 3 }
             }
             assert.deepEqual([off.exit, off.told, off.answers[2].result.content[0].text], [0, [], '3']);
         });
+});
+
+/** What a request says of itself from 2026-07-28 on. */
+const ENVELOPE = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}';
+
+test('serveStdio without a handshake, and what its factory may do', async () => {
+    const request = (id, method, params = '') => `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${params}${ENVELOPE}}}`;
+    const lines = [request(1, 'server/discover'), request(3, 'tools/list'), request(4, 'tools/call', '"name":"none",'), request(2, 'tools/call', '"name":"add","arguments":{"a":1,"b":2},')];
+    const file = write('modern.mjs', SERVES.mjs);
+    const [ours, own] = await Promise.all([executed([file], { lines }), ran([file], { lines })]);
+    // The engine tells of the revisions with a handshake, too.
+    assert.deepEqual(ours.answers[1].result.supportedVersions.slice(0, 1), own.answers[1].result.supportedVersions);
+    for (const id of [2, 3, 4]) assert.deepEqual(ours.answers[id], own.answers[id]);
+    const low = `import { Server } from '@modelcontextprotocol/server'; import { serveStdio } from '@modelcontextprotocol/server/stdio';
+        serveStdio(() => { const server = new Server({ name: 'low', version: '1' }, { capabilities: { tools: {} } }); server.setRequestHandler('tools/call', async () => ({ content: [{ type: 'text', text: '3' }] })); return server; });`;
+    const fails = `${serves(true)} let count = 0; serveStdio(() => { if (count++ < 2) throw new Error('not yet'); return make(); }, { onerror: error => console.error('heard', error.message) });`;
+    for (const [name, text, reason, answered] of [['low-entry.mjs', low, /: it is not an McpServer/, true], ['fails.mjs', fails, /: its factory failed$/m, false]]) {
+        const done = await executed([write(name, text)]);
+        assert.match(done.told.join('\n'), reason);
+        if (answered) assert.equal(done.answers[2].result.content[0].text, '3');
+        else assert.match(done.err, /heard not yet/);
+    }
 });
 
 test('a report tells what is native and kept', async () => {

@@ -69,7 +69,7 @@ for (const server of CHOSEN) {
                 }
                 told = talk.stderr.split('\n').filter(line => line.startsWith('mcpbolt: '));
             }
-            assert.ok(told[0]?.startsWith(`mcpbolt: stdio: ${server.how ?? 'the engine serves'}`), told.join('\n'));
+            assert.ok(told[0]?.startsWith(`mcpbolt: ${server.how ?? 'stdio: the engine serves'}`), told.join('\n'));
             const varies = name => server.varies?.includes(name.split(' ')[0]);
             const alike = name => isDeepStrictEqual(said.own[name], said.exec[name]) || (varies(name) && isDeepStrictEqual(shape(said.own[name]), shape(said.exec[name])));
             const unlike = Object.keys(said.own).filter(name => !alike(name));

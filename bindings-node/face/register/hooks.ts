@@ -1,16 +1,20 @@
 /** Loader hooks for ES modules, as `module.register` (`load`) and `module.registerHooks` (`loadNow`) take them. */
-import { CLASSES, isJoined, JOIN } from './modules';
+import { CLASSES, ENTRY, isJoined, JOIN } from './modules';
 
 interface Loaded {
     format?: string | null | undefined;
     source?: string | NodeJS.ArrayBufferView | ArrayBuffer | null | undefined;
 }
 
-const CLASSES_OF_MODULE = CLASSES.map(name => `${name}: typeof ${name} === 'undefined' ? undefined : ${name}`).join(', ');
+const ifDeclared = (name: string, what: string) => `${name}: typeof ${name} === 'undefined' ? undefined : ${what}`;
+const OF_MODULE = [
+    ...CLASSES.map(name => ifDeclared(name, name)),
+    ifDeclared(ENTRY, `{ value: ${ENTRY}, replace: by => { ${ENTRY} = by; } }`)
+].join(', ');
 const join = (classes: string, file: string) => `\n;globalThis[Symbol.for('${JOIN}')]?.(${classes}, ${file});\n`;
 /** What the modules get at their end: their exports stay the same. */
 const ENDS: Record<string, string> = {
-    module: join(`{ ${CLASSES_OF_MODULE} }`, 'import.meta.url'),
+    module: join(`{ ${OF_MODULE} }`, 'import.meta.url'),
     commonjs: join('module.exports', '__filename')
 };
 

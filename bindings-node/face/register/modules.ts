@@ -13,8 +13,20 @@ export const CLASSES = [
     'WebStandardStreamableHTTPServerTransport'
 ] as const;
 
-/** @internal Called with the classes of a module and its file or URL, on the thread of the program. */
-export type Join = (classes: { readonly [Name in (typeof CLASSES)[number]]?: unknown }, file: string) => void;
+/** @internal The function of v2 that serves stdin and stdout, and how it is replaced where it is declared. */
+export const ENTRY = 'serveStdio';
+
+/** @internal What a module has: CommonJS exports a function, and has it replaced there. */
+export type Joined = { readonly [Name in (typeof CLASSES)[number]]?: unknown } & { [ENTRY]?: unknown };
+
+/** @internal Replaces a function in the module that declares it. */
+export interface Replaced {
+    value: unknown;
+    replace(by: unknown): void;
+}
+
+/** @internal Called with what a module has, and its file or URL, on the thread of the program. */
+export type Join = (found: Joined, file: string) => void;
 
 /** @internal The name of the global symbol under which a program's `Join` is found. */
 export const JOIN = 'mcpbolt.join';

@@ -4,8 +4,9 @@ import { known, packageOf, type Package } from '../sdk/gate';
 import { noteHandlers } from '../sdk/proof';
 import { protocolOf, type SdkServer, type SdkTransport } from '../sdk/shapes';
 import { StreamableHTTPServerTransport as OnNode, WebStandardStreamableHTTPServerTransport as OnWeb } from '../sdk/http';
+import { served, type ServeStdio } from './entry';
 import { joinHttp } from './http';
-import { CLASSES, type Join } from './modules';
+import { CLASSES, ENTRY, type Join, type Joined, type Replaced } from './modules';
 import { uses } from './say';
 import { joinStdio } from './stdio';
 import { replace, type Connected, type Method } from './taken';
@@ -15,15 +16,24 @@ const connections = new WeakMap<object, Connected>();
 
 /** @internal */
 export const join: Join = (classes, file) => {
+    const entry = entryOf(classes);
     const release = packageOf(file.startsWith('file:') ? fileURLToPath(file) : file);
     const found = CLASSES.filter(name => typeof classes[name] === 'function' && !joined.has(classes[name]));
     if (release === undefined || found.length === 0 || !uses(release)) return;
+    if (entry && known(release) === 'accelerated') entry.replace(served(entry.value as ServeStdio));
     for (const name of found) {
         const { prototype } = classes[name] as { prototype: any };
         joined.add(classes[name] as object);
         SEAMS[name](prototype, release);
     }
 };
+
+/** The function of v2 that serves stdin and stdout, in a module or among exports. */
+function entryOf(found: Joined): Replaced | undefined {
+    const entry = found[ENTRY];
+    if (typeof entry === 'object') return entry as Replaced;
+    return typeof entry === 'function' ? { value: entry, replace: by => void (found[ENTRY] = by) } : undefined;
+}
 
 const connectionOf = (transport: object) => connections.get(transport);
 

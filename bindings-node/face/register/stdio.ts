@@ -11,12 +11,8 @@ import { servedBy } from '../sdk/served';
 import { mcpServerOf, type Message, type SdkMcpServer, type SendOptions } from '../sdk/shapes';
 import { StdioServerTransport as Pipes } from '../sdk/stdio';
 import * as say from './say';
+import { begin, endStdin, whyNotStdio } from './stdin';
 import { replace, whenSeen, whyCarried, type Connected, type Transport } from './taken';
-
-/** How long calls in flight may still take when stdin has ended, in ms. */
-const GRACE = 5000;
-/** How long the process waits at its exit for the engine to write what it was given, in ms. */
-const LAST_WRITES = 10;
 
 /** What does the work of a transport. */
 interface Carrier {
@@ -25,6 +21,7 @@ interface Carrier {
 }
 
 const carriers = new WeakMap<object, Carrier>();
+const over = new WeakSet<object>();
 
 /** @internal Has the engine do the work of a class of transports. */
 export function joinStdio(prototype: Transport, release: Package, connectionOf: (transport: object) => Connected | undefined): void {
@@ -57,10 +54,8 @@ export function joinStdio(prototype: Transport, release: Package, connectionOf: 
 /** Why the engine cannot serve stdin and stdout; `undefined` if it can. */
 function obstacle(transport: Transport): string | undefined {
     const [stdin, stdout] = streamsOf(transport);
-    if (!isMainThread) return 'it runs in a worker thread';
-    if (stdin !== process.stdin || stdout !== process.stdout) return 'the program has streams of its own';
-    if (process.stdin.readableFlowing !== null) return 'the program has begun to read stdin';
-    return undefined;
+    if (isMainThread && (stdin !== process.stdin || stdout !== process.stdout)) return 'the program has streams of its own';
+    return whyNotStdio();
 }
 
 /** The engine reads, checks and writes the messages of a transport. */
@@ -93,14 +88,7 @@ async function accelerated(transport: Transport, { server }: Connected): Promise
         proof.isSeen = true;
         delegated.forgetLists();
     });
-    const { link, ended: over } = await delegated.serveStdio(GRACE);
-    // What was answered before the process exits is written, as it would be by the SDK.
-    const exit = () => {
-        link.flush();
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_WRITES);
-    };
-    process.on('exit', exit);
-    const closed = over.catch(error => transport.onerror?.(error)).finally(() => process.off('exit', exit));
+    const { link, closed } = await begin(delegated, error => transport.onerror?.(error));
     say.served('stdio', infoOf(protocol).name ?? '', reportOf(served));
     return {
         send: (message, options) => bridge.send(message, options),
@@ -115,13 +103,10 @@ async function accelerated(transport: Transport, { server }: Connected): Promise
     };
 }
 
-const over = new WeakSet<object>();
-
-/** Ends a transport, and stdin for those who listen to it. The first generation does not tell of the end of stdin. */
+/** Ends a transport. The first generation does not tell of the end of stdin. */
 function ended(transport: Transport, isTold: boolean): void {
     if (over.has(transport)) return;
     over.add(transport);
-    process.stdin.push(null);
-    process.stdin.resume();
+    endStdin();
     if (isTold) transport.onclose?.();
 }

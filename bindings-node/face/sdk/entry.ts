@@ -14,8 +14,8 @@ import { protocolOf, type SdkServer } from './shapes';
 /** The supported response modes: answering every request with a stream is not among them. */
 const MODES = ['auto', 'json'];
 
-/** The revision of v2 without a handshake. */
-const MODERN = '2026-07-28';
+/** @internal The revision of v2 without a handshake. */
+export const MODERN = '2026-07-28';
 
 /**
  * The argument of a factory. A server is created once per era, so it has no data of a single request.

@@ -2,6 +2,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+const CARRIED = 'stdio: the engine carries';
+const BUNDLED = 'the program served by itself, if at all: it loaded no package of an SDK';
+
+/** A script to check. */
+function script(folder) {
+    writeFileSync(join(folder, 'a.js'), 'var a = 1;\n');
+    writeFileSync(join(folder, 'eslint.config.js'), "module.exports = [{ rules: { 'no-var': 'error' } }];\n");
+}
+
 /** Files to read. */
 function texts(folder) {
     mkdirSync(join(folder, 'within'));
@@ -15,7 +24,7 @@ function texts(folder) {
  * - `known`: values for parameters of these names, and for those of one tool (`tool.parameter`)
  * - `without`: tools that are not called, each with the reason
  * - `varies`: tools whose answers contain the time or the like: only their shape is compared
- * - `how`: what `mcpbolt exec` says of it; `the engine serves` if nothing else is given
+ * - `how`: what `mcpbolt exec` says of it; `stdio: the engine serves` if nothing else is given
  * - `isListedOnly`: whether no tool is called, as each needs something that is not there
  */
 export const SERVERS = [
@@ -43,8 +52,25 @@ export const SERVERS = [
         },
         varies: ['get-env']
     },
-    { package: '@upstash/context7-mcp@4.1.1', how: 'the engine carries' },
-    { package: '@antv/mcp-server-chart@0.9.10', how: 'the engine carries', isListedOnly: true }
+    { package: '@upstash/context7-mcp@4.1.1' },
+    { package: '@antv/mcp-server-chart@0.9.10', how: CARRIED, isListedOnly: true },
+    { package: '@eslint/mcp@0.3.13', prepare: script, known: { filePaths: ['a.js'] } },
+    {
+        package: 'mcp-server-code-runner@0.1.8',
+        known: { code: 'console.log(6 * 7)', languageId: 'javascript' }
+    },
+    { package: '@circleci/mcp-server-circleci@0.20.0', isListedOnly: true },
+    { package: '@cyanheads/pubmed-mcp-server@2.7.4', isListedOnly: true },
+    { package: '@magicuidesign/mcp@2.0.0', isListedOnly: true },
+    { package: '@mui/mcp@0.1.5', isListedOnly: true },
+    { package: 'tavily-mcp@0.2.22', how: CARRIED, isListedOnly: true },
+    { package: '@browsermcp/mcp@0.1.3', how: CARRIED, isListedOnly: true },
+    { package: '@h1deya/mcp-server-weather@0.1.3', how: CARRIED, isListedOnly: true },
+    { package: '@notionhq/notion-mcp-server@2.5.2', how: BUNDLED, isListedOnly: true },
+    { package: '@playwright/mcp@0.0.83', how: BUNDLED, isListedOnly: true },
+    { package: 'chrome-devtools-mcp@1.11.0', how: BUNDLED, isListedOnly: true },
+    { package: '@cyanheads/git-mcp-server@2.15.3', how: BUNDLED, isListedOnly: true },
+    { package: '@kimtaeyoon83/mcp-server-youtube-transcript@0.1.1', how: BUNDLED, isListedOnly: true }
 ];
 
 /** Those of an ordinary run. */

@@ -43,8 +43,8 @@ export class Talk {
         for (;;) {
             const line = await this.#line();
             if (line === undefined) return { ended: await this.exit, before };
-            if (!line.startsWith('{')) before.push({ printed: line });
-            else {
+            // What the server itself prints goes to stderr under the engine.
+            if (line.startsWith('{')) {
                 const { id, ...message } = JSON.parse(line);
                 if (id === wanted && message.method === undefined) return before.length > 0 ? { ...message, before } : message;
                 before.push(message);
@@ -62,7 +62,11 @@ export class Talk {
     async open() {
         if (this.revision === STATELESS) {
             const found = await this.request('server/discover');
-            if (found.result) return found;
+            if (found.result) {
+                // The engine tells of the revisions with a handshake, too.
+                found.result.supportedVersions = found.result.supportedVersions.includes(STATELESS);
+                return found;
+            }
             // A server without that revision is asked for an earlier one.
             this.revision = '2025-11-25';
             return ['refused', await this.open()];

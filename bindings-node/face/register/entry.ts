@@ -1,0 +1,78 @@
+/** `serveStdio` of the second generation of the SDK, on the engine. */
+import { Bridge } from '../sdk/bridge';
+import { Delegated, type Served, type Sides } from '../sdk/delegated';
+import { MODERN } from '../sdk/entry';
+import { infoOf, stopReading } from '../sdk/private';
+import { Noted, ownOpening } from '../sdk/proof';
+import { reportOf } from '../sdk/report';
+import { introductionOf } from '../sdk/said';
+import { servedBy } from '../sdk/served';
+import { mcpServerOf, type SdkServer } from '../sdk/shapes';
+import * as say from './say';
+import { begin, endStdin, whyNotStdio } from './stdin';
+
+type Era = 'modern' | 'legacy';
+type Factory = (context: { era: Era }) => SdkServer | Promise<SdkServer>;
+
+interface Options {
+    legacy?: 'serve' | 'reject';
+    onerror?: (error: Error) => void;
+    /** Set by the program only: the function then reads from there. */
+    transport?: unknown;
+    maxSubscriptions?: number;
+}
+
+interface Handle {
+    close(): Promise<void>;
+}
+
+/** @internal */
+export type ServeStdio = (factory: Factory, options?: Options) => Handle;
+
+/** @internal Has the engine do the work of that function, which calls its factory for each era at once. */
+export function served(original: ServeStdio): ServeStdio {
+    return function serveStdio(factory, options = {}) {
+        const reason = options.transport !== undefined || options.maxSubscriptions !== undefined ? 'it has options that the engine does not know' : whyNotStdio();
+        if (reason !== undefined) return original(factory, options);
+        const begun = serve(factory, options).catch(error => {
+            // Its own function meets the same error, or reads the messages itself.
+            say.carried('stdio', error instanceof Unfit ? error.message : 'its factory failed');
+            return original(factory, options);
+        });
+        return { close: async () => (await begun).close() };
+    };
+}
+
+/** The engine cannot serve what a factory made. */
+class Unfit extends Error {}
+
+async function serve(factory: Factory, { legacy, onerror }: Options): Promise<Handle> {
+    const alone = sideOf(await factory({ era: 'modern' }), MODERN);
+    const handshake = legacy === 'reject' ? undefined : sideOf(await factory({ era: 'legacy' }));
+    const sides: Sides = { alone, ...(handshake && { handshake }) };
+    const all = Object.values(sides) as Served[];
+    const reason = whyNotStdio();
+    if (reason !== undefined) throw new Unfit(reason);
+    const shown = handshake ?? alone;
+    const protocol = shown.mcp!.server;
+    const delegated = new Delegated(introductionOf(protocol), sides);
+    for (const { bridge } of all) bridge.onerror = error => onerror?.(error);
+    stopReading(process.stdin);
+    const { closed } = await begin(delegated, error => onerror?.(error));
+    void closed.then(endStdin);
+    say.served('stdio', infoOf(protocol).name ?? '', reportOf(shown));
+    return {
+        close: async () => {
+            delegated.close();
+            await closed;
+        }
+    };
+}
+
+function sideOf(server: SdkServer, revision?: string): Served {
+    const mcp = mcpServerOf(server);
+    if (mcp === undefined) throw new Unfit('it is not an McpServer, whose tools can be seen');
+    const method = ownOpening(mcp.server);
+    if (method !== undefined) throw new Unfit(`${method} has a handler of the program's own`);
+    return servedBy(new Bridge({ server, ...(revision !== undefined && { revision }) }), mcp, new Noted(mcp));
+}
