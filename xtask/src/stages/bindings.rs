@@ -133,7 +133,7 @@ pub fn portable(log: &mut Log) -> Result<()> {
 }
 
 /// The tests beside the SDK and FastMCP, which do not support all these interpreters, and those of tools.
-const BESIDE_OTHERS: [&str; 22] = [
+const BESIDE_OTHERS: &[&str] = &[
     "test_asgi.py",
     "test_carried.py",
     "test_exec.py",
