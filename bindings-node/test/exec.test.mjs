@@ -59,6 +59,13 @@ test('serveStdio without a handshake, and what its factory may do', async () => 
     const low = `import { Server } from '@modelcontextprotocol/server'; import { serveStdio } from '@modelcontextprotocol/server/stdio';
         serveStdio(() => { const server = new Server({ name: 'low', version: '1' }, { capabilities: { tools: {} } }); server.setRequestHandler('tools/call', async () => ({ content: [{ type: 'text', text: '3' }] })); return server; });`;
     const fails = `${serves(true)} let count = 0; serveStdio(() => { if (count++ < 2) throw new Error('not yet'); return make(); }, { onerror: error => console.error('heard', error.message) });`;
+    // A transport that is given is taken, too, unless it is not as it was made.
+    for (const [change, reason] of [['', /the engine serves 'program'/], ['transport.onmessage = () => {};', /: the program reads the messages itself$/]]) {
+        const text = `${SERVES.mjs.replace('serveStdio(make)', `const transport = new StdioServerTransport(); ${change} serveStdio(make, { transport, maxSubscriptions: 3 })`)} import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';`;
+        const done = await executed([write('given.mjs', text)]);
+        assert.match(done.told[0], reason);
+        assert.equal(done.answers[2].result.content[0].text, '3');
+    }
     for (const [name, text, reason, answered] of [['low-entry.mjs', low, /: it is not an McpServer/, true], ['fails.mjs', fails, /: its factory failed$/m, false]]) {
         const done = await executed([write(name, text)]);
         assert.match(done.told.join('\n'), reason);

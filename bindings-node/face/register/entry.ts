@@ -10,6 +10,8 @@ import { servedBy } from '../sdk/served';
 import { mcpServerOf, type SdkServer } from '../sdk/shapes';
 import * as say from './say';
 import { begin, endStdin, whyNotStdio } from './stdin';
+import { isUntouched } from './stdio';
+import type { Transport } from './taken';
 
 type Era = 'modern' | 'legacy';
 type Factory = (context: { era: Era }) => SdkServer | Promise<SdkServer>;
@@ -17,9 +19,8 @@ type Factory = (context: { era: Era }) => SdkServer | Promise<SdkServer>;
 interface Options {
     legacy?: 'serve' | 'reject';
     onerror?: (error: Error) => void;
-    /** Set by the program only: the function then reads from there. */
-    transport?: unknown;
-    maxSubscriptions?: number;
+    /** The transport to use instead of a new one on stdin and stdout. */
+    transport?: Transport;
 }
 
 interface Handle {
@@ -32,8 +33,9 @@ export type ServeStdio = (factory: Factory, options?: Options) => Handle;
 /** @internal Has the engine do the work of that function, which calls its factory for each era at once. */
 export function served(original: ServeStdio): ServeStdio {
     return function serveStdio(factory, options = {}) {
-        const reason = options.transport !== undefined || options.maxSubscriptions !== undefined ? 'it has options that the engine does not know' : whyNotStdio();
-        if (reason !== undefined) return original(factory, options);
+        const { transport } = options;
+        // What it does with such a transport is the transport's affair.
+        if (whyNotStdio() !== undefined || (transport !== undefined && !isUntouched(transport))) return original(factory, options);
         const begun = serve(factory, options).catch(error => {
             // Its own function meets the same error, or reads the messages itself.
             say.carried('stdio', error instanceof Unfit ? error.message : 'its factory failed');

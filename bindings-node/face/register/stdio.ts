@@ -46,9 +46,19 @@ export function joinStdio(prototype: Transport, release: Package, connectionOf: 
         return carriers.get(this)?.send(message, options) ?? send.call(this, message, options);
     }
     replace(prototype, 'send', sent);
+    sends.set(prototype, sent);
     replace(prototype, 'close', async function (this: Transport) {
         return carriers.get(this)?.close() ?? close.call(this);
     });
+}
+
+/** The method by which each class sends. */
+const sends = new WeakMap<object, unknown>();
+
+/** @internal Whether a transport is one of these classes on stdin and stdout, and nobody has touched it. */
+export function isUntouched(transport: Transport): boolean {
+    const isOwn = sends.get(Object.getPrototypeOf(transport)) === transport.send && transport.onmessage === undefined;
+    return isOwn && !carriers.has(transport) && obstacle(transport) === undefined;
 }
 
 /** Why the engine cannot serve stdin and stdout; `undefined` if it can. */

@@ -52,7 +52,8 @@ export const SERVERS = [
         },
         varies: ['get-env']
     },
-    { package: '@upstash/context7-mcp@4.1.1' },
+    // It hands serveStdio a transport around the SDK's own.
+    { package: '@upstash/context7-mcp@4.1.1', how: CARRIED },
     { package: '@antv/mcp-server-chart@0.9.10', how: CARRIED, isListedOnly: true },
     { package: '@eslint/mcp@0.3.13', prepare: script, known: { filePaths: ['a.js'] } },
     {
