@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, McpError, PageRequest, PageResult, Patterns, Policy, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, audio, image, json, link, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Described, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, McpError, PageRequest, PageResult, Patterns, Policy, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, audio, image, json, link, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 
@@ -63,7 +63,10 @@ export declare abstract class Connection extends EventEmitter<ClientEvents> impl
 export declare abstract class Entries<State> {
     #private;
     replaceJwtKeys(keys: Readonly<Record<string, JwtKey>>): void;
-    tool<Args = Record<string, any>>(name: string, definition: ToolDefinition<Args>, handler: (args: Args, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>): this;
+    tool<S extends object>(name: string, definition: Omit<ToolDefinition, 'inputSchema'> & {
+        inputSchema: S;
+    }, handler: (args: Described<S>, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>): this;
+    tool<Args = Record<string, any>>(name: string, definition: ToolDefinition, handler: (args: Args, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>): this;
     resource(uri: string, definition: ResourceDefinition, handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>): this;
     resourceTemplate(template: string, definition: ResourceTemplateDefinition<State>, handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>): this;
     prompt(name: string, definition: PromptDefinition<State>, handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>): this;
@@ -170,7 +173,8 @@ export declare class Context<State = unknown> {
     get isTask(): boolean;
     taskMessage(message: string): void;
     log(level: LogLevel, data: unknown, logger?: string): void;
-    elicit<Content = Record<string, unknown>>(message: string, schema: Schema<Content>, options?: AskOptions): Promise<FormResult<Content>>;
+    elicit<S extends object>(message: string, schema: S, options?: AskOptions): Promise<FormResult<Described<S, Record<string, unknown>>>>;
+    elicit<Content = Record<string, unknown>>(message: string, schema: Schema, options?: AskOptions): Promise<FormResult<Content>>;
     elicitUrl(message: string, url: string | URL, id?: string, options?: AskOptions): Promise<PageResult>;
     elicitationComplete(id: string): void;
     sample(request: SamplingRequest<SamplingMessage[] | string>, options?: AskOptions): Promise<SamplingResult>;
@@ -1026,11 +1030,11 @@ export interface ToolAnnotations {
     idempotentHint?: boolean;
     openWorldHint?: boolean;
 }
-export interface ToolDefinition<Args = any> {
+export interface ToolDefinition {
     title?: string;
     description?: string;
-    inputSchema?: Schema<Args>;
-    outputSchema?: Schema<any>;
+    inputSchema?: Schema;
+    outputSchema?: Schema;
     annotations?: ToolAnnotations;
     taskSupport?: TaskSupport;
     action?: ActionNotes;
@@ -1096,6 +1100,17 @@ export type ContentBlock = {
     mimeType?: string;
     [more: string]: unknown;
 };
+export type Described<S, Unknown = Record<string, any>> = S extends {
+    readonly '~standard': {
+        readonly types?: {
+            readonly output: infer Output;
+        } | undefined;
+    };
+} ? Output : S extends {
+    readonly _output: infer Output;
+} ? Output : S extends {
+    readonly static: infer Output;
+} ? Output : S extends Shape ? DescribedBy<S> : Unknown;
 export type ErrorCode = 'ERR_MCP_PEER' | 'ERR_MCP_CANCELLED' | 'ERR_MCP_TIMEOUT' | 'ERR_MCP_CLOSED' | 'ERR_MCP_CLOSED_LOCALLY' | 'ERR_MCP_CLOSED_BY_PEER' | 'ERR_MCP_PEER_EXITED' | 'ERR_MCP_STALLED' | 'ERR_MCP_UNRESPONSIVE' | 'ERR_MCP_IDLE' | 'ERR_MCP_SHUTTING_DOWN' | 'ERR_MCP_NO_COMMON_REVISION' | 'ERR_MCP_HANDSHAKE' | 'ERR_MCP_IO' | 'ERR_MCP_CARRIER' | 'ERR_MCP_SPAWN' | 'ERR_MCP_OVERLOADED' | 'ERR_MCP_BAD_ANSWER' | 'ERR_MCP_UNSUPPORTED' | 'ERR_MCP_MISUSE' | 'ERR_MCP_ACTION' | 'ERR_MCP_INVALID_PARAMS' | 'ERR_MCP_BREAKER_OPEN' | 'ERR_MCP_ROUND_OVER' | 'ERR_MCP_SCHEMA' | 'ERR_MCP_TEMPLATE' | 'ERR_MCP_DUPLICATE' | 'ERR_MCP_INTERNAL';
 export type Event = {
     type: 'opened';
@@ -1178,7 +1193,12 @@ export type SamplingBlock = {
     content: ContentBlock[];
     [more: string]: unknown;
 };
-export type Schema<Args> = JsonSchema | StandardSchema<Args>;
+export type Schema = JsonSchema | {
+    readonly type: 'object';
+} | StandardSchema | OldZodSchema | Shape;
+export type Shape = {
+    readonly [name: string]: MemberSchema;
+};
 export type Stray = 'answer' | 'bad frame' | 'oversize' | 'cancel' | 'unexpected';
 export type TaskStatus = (typeof STATUSES)[number];
 export type TaskSupport = 'forbidden' | 'optional' | 'required';
@@ -1194,6 +1214,19 @@ interface Details {
     readonly isTransient?: boolean;
     readonly retryAfterMs?: number;
 }
+interface OldZodSchema<Output = unknown> {
+    readonly _output: Output;
+    readonly _def: unknown;
+    readonly safeParse: (value: unknown) => {
+        readonly success: true;
+        readonly data: unknown;
+    } | {
+        readonly success: false;
+        readonly error: {
+            readonly issues: Issues;
+        };
+    };
+}
 interface SendOptions {
     resumptionToken?: string | undefined;
     onresumptiontoken?: ((token: string) => void) | undefined;
@@ -1203,16 +1236,26 @@ interface SendOptions {
 }
 type Awaitable<T> = T | Promise<T>;
 type Awaitable<T> = T | Promise<T>;
+type DescribedBy<S extends Shape> = Simple<{
+    [K in keyof S as undefined extends Described<S[K]> ? never : K]: Described<S[K]>;
+} & {
+    [K in keyof S as undefined extends Described<S[K]> ? K : never]?: Described<S[K]>;
+}>;
 type HeadersInit = ConstructorParameters<typeof Headers>[0];
+type Issues = readonly {
+    readonly message: string;
+    readonly path?: readonly unknown[] | undefined;
+}[];
+type MemberSchema = StandardSchema | OldZodSchema;
 type Options = Pick<RequestOptions, 'signal'>;
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
+type Simple<T> = {
+    [K in keyof T]: T[K];
+};
 type StandardResult<Output> = {
     readonly value: Output;
     readonly issues?: undefined;
 } | {
-    readonly issues: readonly {
-        readonly message: string;
-        readonly path?: readonly unknown[] | undefined;
-    }[];
+    readonly issues: Issues;
 };

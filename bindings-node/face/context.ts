@@ -6,7 +6,7 @@ import { writeJson, type Integers } from './numbers';
 import { LEVELS } from './protocol';
 import type { FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import { Questions, type AskOptions, type Question } from './questions';
-import type { Schema } from './schema';
+import type { Described, Schema } from './schema';
 
 /** A call in progress, as its handler sees it. */
 export class Context<State = unknown> {
@@ -138,16 +138,19 @@ export class Context<State = unknown> {
      * ended, questions without an answer fail with `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that
      * are asked together (`Promise.all`) are sent together.
      */
-    elicit<Content = Record<string, unknown>>(
+    elicit<S extends object>(
         message: string,
-        schema: Schema<Content>,
+        schema: S,
         options?: AskOptions
-    ): Promise<FormResult<Content>> {
+    ): Promise<FormResult<Described<S, Record<string, unknown>>>>;
+    /** A form whose content has a type of your own. */
+    elicit<Content = Record<string, unknown>>(message: string, schema: Schema, options?: AskOptions): Promise<FormResult<Content>>;
+    elicit(message: string, schema: Schema, options?: AskOptions): Promise<FormResult<any>> {
         return this.#quiet(async () => {
             const { form, check } = readForm(schema);
-            const result = await this.#ask<FormResult<Content>>('form', { message, schema: form }, options);
+            const result = await this.#ask<FormResult<any>>('form', { message, schema: form }, options);
             if (result.action !== 'accept' || check === undefined) return result;
-            return { action: 'accept', content: (await checkContent(result.content, check)) as Content };
+            return { action: 'accept', content: await checkContent(result.content, check) };
         });
     }
 

@@ -303,15 +303,19 @@ export interface ActionNotes {
     [more: string]: unknown;
 }
 
-export interface ToolDefinition<Args = any> {
+export interface ToolDefinition {
     /** A name for display. */
     title?: string;
     /** A description of the tool, for the model. */
     description?: string;
-    /** The schema of the arguments: a JSON Schema, or a schema object of zod or a similar library. */
-    inputSchema?: Schema<Args>;
+    /**
+     * The schema of the arguments: a JSON Schema (TypeBox makes one), a schema object of Zod, Valibot, ArkType or a similar
+     * library, or an object of such schemas, one for each argument. `ERR_MCP_SCHEMA` says what to install where a library
+     * leaves the conversion to JSON Schema to another package.
+     */
+    inputSchema?: Schema;
     /** The schema of the structured content. Results are validated against it before they are sent. */
-    outputSchema?: Schema<any>;
+    outputSchema?: Schema;
     annotations?: ToolAnnotations;
     /**
      * Whether calls may run as tasks: `optional` for clients that support tasks, `required` for those clients only. See

@@ -18,7 +18,7 @@ import { native, type NativeEncoded, type NativeEntries } from './native';
 import { settingsJson } from './numbers';
 import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
-import { describe, readSchema, type Check } from './schema';
+import { describe, readSchema, type Check, type Described } from './schema';
 import { skillFolders } from './skillfolders';
 
 type Awaitable<T> = T | Promise<T>;
@@ -94,12 +94,19 @@ export abstract class Entries<State> {
         return this.#entries.get(target);
     }
 
-    /** Adds a tool. The handler is called only with arguments that fit the schema. */
+    /** Adds a tool. The handler is called only with arguments that fit the schema, whose type they have. */
+    tool<S extends object>(
+        name: string,
+        definition: Omit<ToolDefinition, 'inputSchema'> & { inputSchema: S },
+        handler: (args: Described<S>, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>
+    ): this;
+    /** Adds a tool whose arguments have a type of your own. */
     tool<Args = Record<string, any>>(
         name: string,
-        definition: ToolDefinition<Args>,
+        definition: ToolDefinition,
         handler: (args: Args, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>
-    ): this {
+    ): this;
+    tool(name: string, definition: ToolDefinition, handler: (args: any, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>): this {
         const { inputSchema, outputSchema, kept, ...rest } = definition;
         const { json, check } = inputSchema ? readSchema(inputSchema) : {};
         const schemas = {

@@ -8,7 +8,7 @@ const KEPT = ['type', 'properties', 'required'];
 const FORMATS = ['email', 'uri', 'date', 'date-time'];
 
 /** @internal Returns the form of a schema, and the library's own validation of the input. */
-export function readForm(schema: Schema<unknown>): { form: unknown; check: Check | undefined } {
+export function readForm(schema: Schema): { form: unknown; check: Check | undefined } {
     const { json, check } = readSchema(schema);
     return { form: check ? plain(json as JsonSchema) : json, check };
 }

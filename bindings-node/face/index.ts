@@ -52,7 +52,7 @@ export type * from './protocol';
 export type { AskOptions } from './questions';
 export type { RequestOptions } from './requests';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
-export type { Schema, StandardSchema } from './schema';
+export type { Described, Schema, Shape, StandardSchema } from './schema';
 export { Server } from './server';
 export type { Counts, Serving } from './serving';
 export type { Skill, SkillFile, Skills } from './skills';
