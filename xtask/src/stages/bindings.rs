@@ -345,7 +345,7 @@ pub fn published_node(log: &mut Log) -> Result<()> {
 }
 
 /// The newest of each minor release of the SDKs in `bindings-node/face/sdk/gate.ts`, in pairs, apart from those of the
-/// package's own tests; the tests beside them are those that serve stdin and stdout.
+/// package's own tests; and the tests beside them.
 const SDKS_OF_NODE: [(&str, &str, &[&str]); 12] = [
     ("1.20.2", "2.0.0", CARRIED_IN_NODE),
     ("1.21.2", "2.0.0", CARRIED_IN_NODE),
@@ -370,8 +370,6 @@ pub fn versions_node(log: &mut Log) -> Result<()> {
         let folder = node::beside(first, second, &mut |command| log.run(command))?;
         let mut test = command("node", ["--test", "--test-concurrency=3"]);
         test.current_dir(folder);
-        // The HTTP transports of the SDK itself are of newer releases.
-        test.args(["--test-name-pattern", "^(?!.* over http)"]);
         test.args(names.iter().map(|name| format!("test/{name}.test.mjs")));
         log.run(test)?;
     }
