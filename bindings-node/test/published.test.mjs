@@ -89,3 +89,15 @@ for (const server of CHOSEN) {
         assert.equal(ends.exec, ends.own);
     });
 }
+
+if (wish === 'all')
+    test('npx installs what is not there, if it is asked for', async () => {
+        const here = join(place, 'empty');
+        mkdirSync(here);
+        const { package: spec } = SERVERS.find(server => nameOf(server).endsWith('sequential-thinking'));
+        const env = { MCPBOLT_REPORT: '1', npm_config_cache: join(place, 'npm'), npm_execpath: '' };
+        const talk = new Talk([process.execPath, COMMAND, 'exec', '--yes', spec], here, env, '2025-11-25');
+        assert.equal((await talk.open()).result.serverInfo.name, 'sequential-thinking-server');
+        await talk.end();
+        assert.match(talk.stderr, /^mcpbolt: stdio: the engine serves 'sequential-thinking-server'/m);
+    });

@@ -145,6 +145,7 @@ test('other runtimes are told what it needs', () => {
         const { status, stderr } = node('--import', prelude, '--import', 'mcpbolt/register', '-e', '0');
         assert.ok(status === 1 && /needs Node 20\.6 or later: (Bun|Deno|this edge runtime) does not have its loader hooks/.test(stderr), stderr);
     }
+    assert.equal(spawnSync(process.execPath, ['--import', 'data:text/javascript,globalThis.Bun = {};', '--import', 'mcpbolt/register', '-e', '0'], { cwd: fileURLToPath(folder), env: { ...process.env, MCPBOLT: 'off' } }).status, 0);
     const old = `data:text/javascript,import { syncBuiltinESMExports } from 'node:module'; import m from 'node:module'; m.register = m.registerHooks = undefined; syncBuiltinESMExports();`;
     assert.match(node('--import', old, '--import', 'mcpbolt/register', '-e', '0').stderr, /needs Node 20\.6 or later, which has module\.register; this is Node \d+/);
 });

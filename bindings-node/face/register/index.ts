@@ -3,8 +3,10 @@
  *
  * @packageDocumentation
  */
-import { install } from './install';
+import { install, isOff } from './install';
 import { requireNode } from './runtime';
 
-requireNode();
-install();
+if (!isOff()) {
+    requireNode();
+    install();
+}

@@ -98,7 +98,7 @@ function checked(path: string): string {
 function fetched(spec: string): string {
     const { npm_execpath: npm } = process.env;
     const words = ['exec', '--yes', `--package=${spec}`, '--', 'node', '-p', 'process.env.PATH'];
-    const [command, ...args] = npm !== undefined && ENDING.test(npm) ? [process.execPath, npm, ...words] : ['npm', ...words];
+    const [command, ...args] = npm && ENDING.test(npm) ? [process.execPath, npm, ...words] : ['npm', ...words];
     const { status, stdout, error } = spawnSync(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', shell: process.platform === 'win32' && command === 'npm' });
     if (status !== 0) throw new NoProgram(`npx cannot install ${spec}${error ? `: ${error.message}` : ''}`);
     for (const folder of stdout.trim().split(delimiter)) {
