@@ -110,7 +110,9 @@ server = FastMCP("http", log_level="CRITICAL")
 
 @server.tool()
 async def who(ctx: Context) -> str:
-    await ctx.report_progress(1, 2)
+    # In 1.27 and 1.28 `report_progress` does not say which request it belongs to.
+    request = ctx.request_context
+    await request.session.send_progress_notification(request.meta.progressToken, 1, 2, related_request_id=str(request.request_id))
     return ctx.request_context.request.headers["x-who"]
 
 uvicorn.Server(uvicorn.Config(server.streamable_http_app(), port=0)).run()
