@@ -54,14 +54,14 @@ GIT = {
 }
 
 
-def repository(folder: Path) -> None:
+def repository(folder: Path, *first: str) -> None:
     """Two commits, something staged, and something that is not."""
     (folder / "a.txt").write_text("one\n")
     run = lambda *words: subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, env={**os.environ, **GIT})  # noqa: E731
     run("init", "-q", "-b", "main")
     for text in ("one\n", "one\ntwo\n"):
         (folder / "a.txt").write_text(text)
-        run("add", "a.txt")
+        run("add", "a.txt", *first)
         run("commit", "-q", "-m", f"Writes {len(text)} bytes")
     (folder / "b.txt").write_text("staged\n")
     run("add", "b.txt")
@@ -81,8 +81,9 @@ def paper(folder: Path) -> None:
 
 
 def program(folder: Path) -> None:
-    repository(folder)
+    """A program that is committed."""
     (folder / "a.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return one() + one()\n")
+    repository(folder, "a.py")
 
 
 SERVERS = [

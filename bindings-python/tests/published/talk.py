@@ -206,6 +206,7 @@ MASKS = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"\b\d+\.\d+( ?(s|ms|seconds|milliseconds)\b)"), r"N\1"),
     (re.compile(r"/tmp/tmp\w+"), "TEMPORARY"),
+    (re.compile(r'(_s|_seconds)": ?\d+(\.\d+)?(e-\d+)?'), r'\1":N'),
 ]
 
 
@@ -216,7 +217,7 @@ def masked(value: Any) -> Any:
             value = pattern.sub(word, value)
         return value
     if isinstance(value, dict):
-        said = {masked(key): masked(one) for key, one in value.items()}
+        said = {masked(key): "N" if key.endswith(("_s", "_seconds")) else masked(one) for key, one in value.items()}
         return {key: one for key, one in said.items() if key not in ("_meta", "params") or one != {}}
     return [masked(one) for one in value] if isinstance(value, list) else value
 
