@@ -34,9 +34,8 @@ from .._errors import HandBack, ProtocolError
 from . import _fast_observed as observed, _private as private
 from ._gate import release
 from ._handled import Handled, Handler, Result, by_handler
-from ._mcpserver import STRAIGHT, plain_parameters
 from ._outgoing import Unsendable, sent
-from ._plan import Direct, Native, Planned, Straight, asks_its_thread, names_in
+from ._plan import STRAIGHT, Direct, Native, Planned, Straight, asks_its_thread, names_in, plain_parameters
 
 # Whether this is 4.0, which calls a tool's function differently; its calls go through its own handlers.
 FORMER = release("fastmcp") == "4.0"

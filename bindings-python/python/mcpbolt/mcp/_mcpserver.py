@@ -7,7 +7,6 @@ import inspect
 import logging
 from collections.abc import Callable
 from functools import partial
-from types import NoneType
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -23,7 +22,7 @@ from .._errors import HandBack, ProtocolError
 from . import _contents as contents, _private as private
 from ._handled import Handled, Handler, LazyContext, Result, by_handler
 from ._outgoing import Unsendable, sent
-from ._plan import Direct, Native, Planned, Straight, asks_its_thread
+from ._plan import STRAIGHT, Direct, Native, Planned, Straight, asks_its_thread, plain_parameters
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
 
@@ -123,9 +122,6 @@ def _tool(server: MCPServer[Any], tool: Tool) -> Native | Direct:
     return Native(call_plain, "worker", straight)
 
 
-STRAIGHT = (str, int, float, bool)
-
-
 def _with_context(server: MCPServer[Any], tool: Tool) -> Handler:
     """Makes a handler for a tool that takes the context, or that may ask the client by its return value."""
     metadata, function, name = tool.fn_metadata, tool.fn, tool.context_kwarg
@@ -171,24 +167,6 @@ def _straight(tool: Tool, result_of: Callable[[Any, str], bytes]) -> Straight | 
     if wraps is None and metadata.output_schema is not None:
         return None
     return Straight(tool.fn, parameters, wraps, None, finish, lambda error: _failed(tool, error))
-
-
-def plain_parameters(function: Any) -> list[tuple[str, str, bool]] | None:
-    """The parameters of a function that takes only strings, numbers and booleans by name: name, type, and whether it
-    is required. `None` for any other function."""
-    try:
-        parameters = inspect.signature(function, eval_str=True).parameters.values()
-    except Exception:
-        return None
-    made = []
-    for one in parameters:
-        by_name = one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-        if not by_name or one.annotation not in STRAIGHT:
-            return None
-        if one.default is not one.empty and not isinstance(one.default, (str, int, float, bool, NoneType)):
-            return None
-        made.append((one.name, one.annotation.__name__, one.default is one.empty))
-    return made
 
 
 def _wrapped(metadata: Any) -> str | None:

@@ -10,7 +10,7 @@ import anyio.to_thread
 from pydantic_core import to_json
 
 from .. import _core
-from . import _mcpserver, _private as private
+from . import _private as private
 from ._handled import Handled, Handler, Result
 from ._observed import answers_pings, observer, tracer_listeners
 from ._plan import Direct, Key, Native, Planned
@@ -38,7 +38,11 @@ def _parts(known: Known) -> Any:
         from . import _fastmcp
 
         return _fastmcp
-    return None if known.server is known.lowlevel else _mcpserver
+    if known.server is known.lowlevel:
+        return None
+    from . import _mcpserver
+
+    return _mcpserver
 
 
 class Natives:

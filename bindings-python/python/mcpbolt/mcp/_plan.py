@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, NoneType
 from typing import Any, NamedTuple
 
 from ._handled import Handler
 
 Key = tuple[str, "str | None"]
+STRAIGHT = (str, int, float, bool)
+"""The types of parameters whose values need no conversion."""
 
 
 class Straight(NamedTuple):
@@ -56,6 +58,24 @@ class Planned(NamedTuple):
     name: str | None
     part: object | None
     how: Callable[[], Native | Direct | str]
+
+
+def plain_parameters(function: Any) -> list[tuple[str, str, bool]] | None:
+    """The parameters of a function that takes only strings, numbers and booleans by name: name, type, and whether it
+    is required. `None` for any other function."""
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    except Exception:
+        return None
+    made = []
+    for one in parameters:
+        by_name = one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        if not by_name or one.annotation not in STRAIGHT:
+            return None
+        if one.default is not one.empty and not isinstance(one.default, (str, int, float, bool, NoneType)):
+            return None
+        made.append((one.name, one.annotation.__name__, one.default is one.empty))
+    return made
 
 
 def names_in(function: Any) -> set[str]:
