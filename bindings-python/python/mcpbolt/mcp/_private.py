@@ -88,8 +88,8 @@ def tracer_listeners(trace: Any) -> list[Callable[[], None]]:
     install = trace._set_tracer_provider
     if not hasattr(install, "listeners"):
 
-        def installing(*args: Any, **named: Any) -> None:
-            install(*args, **named)
+        def installing(tracer_provider: Any, log: bool) -> None:
+            install(tracer_provider, log)
             for listener in [*listeners]:
                 listener()
 
