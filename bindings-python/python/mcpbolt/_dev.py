@@ -57,11 +57,12 @@ def main(arguments: Sequence[str]) -> None:
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     relay = None if options.http or (options.at or "stdio:") != "stdio:" else Relay(server)
+    before = looked(folders)
     try:
         server.start(relay)
         if relay is not None:
             Thread(target=relay.serve, args=(stop,), daemon=True).start()
-        for paths in changes(folders, stop):
+        for paths in changes(folders, before, stop):
             say(f"{', '.join(sorted(map(os.path.relpath, paths)))} changed; restarting")
             server.restart(relay)
     except KeyboardInterrupt:
@@ -78,27 +79,43 @@ def say(text: str) -> None:
     print(f"mcpbolt dev: {text}", file=sys.stderr, flush=True)
 
 
-def changes(folders: Sequence[str], stop: Event) -> Iterator[set[str]]:
-    """The files that changed, each time that some do."""
+Looked = dict[str, tuple[int, int]]
+
+
+def changes(folders: Sequence[str], before: Looked, stop: Event) -> Iterator[set[str]]:
+    """The files that changed since the look before, each time that some did."""
     try:
         from watchfiles import PythonFilter, watch
     except ImportError:
-        yield from polled(folders, stop)
+        yield from polled(folders, before, stop)
         return
-    for found in watch(*folders, watch_filter=PythonFilter(), stop_event=stop, rust_timeout=100, yield_on_timeout=False):
-        yield {path for _, path in found}
+    is_first = True
+    pause = int(PAUSE * 1000)
+    for found in watch(
+        *folders, watch_filter=PythonFilter(), stop_event=stop, rust_timeout=pause, yield_on_timeout=True
+    ):
+        # What changed before the watch began is found by a look.
+        paths = {path for _, path in found}
+        if is_first:
+            paths |= differing(before, looked(folders))
+            is_first = False
+        if paths:
+            yield paths
 
 
-def polled(folders: Iterable[str], stop: Event) -> Iterator[set[str]]:
-    before = looked(folders)
+def polled(folders: Sequence[str], before: Looked, stop: Event) -> Iterator[set[str]]:
     while not stop.wait(PAUSE):
         now = looked(folders)
-        if changed := {path for path, _ in before.items() ^ now.items()}:
-            yield changed
+        if paths := differing(before, now):
+            yield paths
         before = now
 
 
-def looked(folders: Iterable[str]) -> dict[str, tuple[int, int]]:
+def differing(before: Looked, now: Looked) -> set[str]:
+    return {path for path, _ in before.items() ^ now.items()}
+
+
+def looked(folders: Iterable[str]) -> Looked:
     """When each Python file was changed, and its size."""
     found = {}
     for top in folders:
@@ -126,7 +143,9 @@ class Server:
 
     def start(self, relay: Relay | None) -> None:
         pipe = None if relay is None else subprocess.PIPE
-        process = self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe)
+        # A file that changes again within a second, and has the same size, would be taken from its bytecode.
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        process = self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, env=environment)
         self._threads = [Thread(target=self._watched, args=(process,), daemon=True)]
         if relay is not None:
             self._threads.append(Thread(target=relay.listen, args=(process,), daemon=True))
