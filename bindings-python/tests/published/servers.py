@@ -109,6 +109,7 @@ SERVERS = [
          "copy_range.at": "D1", "query": "x", "replacement": "z", "style": {"bold": True}, "refers_to": "Four!$A$1",
          "set_defined_name.name": "first", "delete_defined_name.name": "first"},
         varies=("list_workbooks", "export_workbook"),
+        measured="list_workbooks",
     ),
     Published(
         "office-word-mcp-server==1.1.11",
@@ -117,6 +118,7 @@ SERVERS = [
         known={"filename": "a.docx", "source_filename": "a.docx", "target_filename": "b.docx", "rows": 2, "cols": 2, "level": 1,
                "paragraph_index": 0, "table_index": 0, "row_index": 0, "col_index": 0},
         without={"convert_to_pdf": "needs an office suite"},
+        measured="list_available_documents",
     ),
     Published(
         "mcp-server-duckdb==1.1.0",
@@ -135,6 +137,7 @@ SERVERS = [
         "awslabs-aws-documentation-mcp-server==1.2.3",
         ["awslabs.aws-documentation-mcp-server"],
         known={"url": "https://docs.aws.amazon.com/s3/a.html", "search_phrase": "bucket"},
+        measured="search_documentation",
     ),
     Published(
         "mcp-clickhouse==0.7.0",
@@ -151,7 +154,7 @@ SERVERS = [
         with_=("mcp==1.30.0",),
     ),
     Published("markitdown-mcp==0.0.1a8", ["markitdown-mcp"], texts, {"uri": "data:text/plain,some%20text"}),
-    Published("duckduckgo-mcp-server==0.7.0", ["duckduckgo-mcp-server", "--allow-private-urls"], known={"url": SITE, "max_results": 1}),
+    Published("duckduckgo-mcp-server==0.7.0", ["duckduckgo-mcp-server", "--allow-private-urls"], known={"url": SITE, "max_results": 1}, measured="fetch_content"),
     Published("office-powerpoint-mcp-server==2.0.7", ["ppt_mcp_server"], known={"file_path": "a.pptx", "slide_index": 0, "layout_index": 0}, with_=("mcp==1.30.0",)),
     Published("awslabs-aws-iac-mcp-server==1.0.26", ["awslabs.aws-iac-mcp-server"], known={"template_content": "Resources: {}"}),
     Published(
@@ -164,8 +167,9 @@ SERVERS = [
         ["arxiv-mcp-server", "--storage-path", "papers"],
         paper,
         known={"paper_id": "2401.00001", "query": "proofs", "max_results": 1},
+        measured="list_papers",
     ),
-    Published("mcp-yahoo-finance==0.2.0", ["mcp-yahoo-finance"], known={"symbol": "ABC"}),
+    Published("mcp-yahoo-finance==0.2.0", ["mcp-yahoo-finance"], known={"symbol": "ABC"}, measured="get_current_stock_price"),
     Published("code-review-graph==2.3.9", ["code-review-graph", "serve"], program, {"repo_root": "."}),
     Published("jcodemunch-mcp==1.108.399", ["jcodemunch-mcp"], texts, {"path": ".", "folder_path": ".", "action": "list_repos"}, serves_itself="the program has streams of its own"),
     Published("awslabs-aws-pricing-mcp-server==1.1.1", ["awslabs.aws-pricing-mcp-server"], environment={"AWS_REGION": "us-east-1"}, is_listed_only=True),
