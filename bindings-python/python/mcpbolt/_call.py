@@ -44,7 +44,8 @@ class Call:
     def method(self) -> str:
         """The method of MCP: `tools/call`, `resources/read`, `prompts/get`, `completion/complete`, `tools/list` and the
         other lists. An action is a `tools/call`."""
-        return self._pending.method
+        entry = self._entry
+        return "tools/call" if entry is not None and entry.kind == "tool" else self._pending.method
 
     @property
     def name(self) -> str | None:
@@ -104,12 +105,15 @@ Middleware = Callable[[Call, Next], Awaitable[Reply]]
 
 
 def _name(pending: _core.Pending, entry: Entry | None) -> str | None:
-    if pending.method == "completion/complete":
+    if entry is not None and entry.kind == "tool":
+        return entry.name
+    method = pending.method
+    if method == "completion/complete":
         ref = pending.arguments()["ref"]
         named: str = ref.get("name") or ref["uri"]
         return named
-    if pending.method == "resources/read":
+    if method == "resources/read":
         return pending.local_uri
-    if pending.method in LISTS:
+    if method in LISTS:
         return None
     return entry.name if entry is not None else pending.name
