@@ -22,7 +22,7 @@ use serde_json::Value;
 #[cfg(feature = "validation")]
 pub use self::compiled::Schema;
 #[cfg(not(feature = "validation"))]
-pub(crate) use self::unchecked::Schema;
+pub(crate) use self::unchecked::Unchecked as Schema;
 
 /// The error for a schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use super::{Misfit, parse_input};
 
 /// A schema that was read.
 #[derive(Debug)]
-pub(crate) struct Schema;
+pub(crate) struct Unchecked;
 
-impl Schema {
+impl Unchecked {
     #[cfg(feature = "server")]
     pub fn input(json: &str) -> Result<Self, InvalidSchema> {
         parse_input(json).map(|_| Self)
