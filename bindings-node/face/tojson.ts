@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { McpError } from './errors';
 
 /** @internal Whether a schema describes what comes in, before conversions, or what goes out. */
@@ -48,14 +48,17 @@ export function toJson(schema: unknown, side: Side): unknown {
     return converter.convert(module, schema, side);
 }
 
+/** What Node says of a module that is not there, or not in a release that has it. */
+const UNRESOLVED = ['MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_REQUIRE_ESM'];
+
 /** A module of the program, found from its main file or else from the working directory. */
 function load(name: string): unknown {
     for (const from of [process.argv[1], join(process.cwd(), 'program.js')])
-        if (from !== undefined)
+        if (from !== undefined && isAbsolute(from))
             try {
                 return createRequire(from)(name);
             } catch (error) {
-                if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
+                if (!UNRESOLVED.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
             }
     return undefined;
 }

@@ -38,7 +38,7 @@ export function served(original: ServeStdio): ServeStdio {
         if (whyNotStdio() !== undefined || (transport !== undefined && !isUntouched(transport))) return original(factory, options);
         const begun = serve(factory, options).catch(error => {
             // Its own function meets the same error, or reads the messages itself.
-            say.carried('stdio', error instanceof Unfit ? error.message : 'its factory failed');
+            say.carried('stdio', error instanceof Unfit ? error.message : error instanceof Error ? `it cannot be served: ${error.message}` : 'its factory failed');
             return original(factory, options);
         });
         return { close: async () => (await begun).close() };
@@ -59,8 +59,8 @@ async function serve(factory: Factory, { legacy, onerror }: Options): Promise<Ha
     const protocol = shown.mcp!.server;
     const delegated = new Delegated(introductionOf(protocol), sides);
     for (const { bridge } of all) bridge.onerror = error => onerror?.(error);
-    stopReading(process.stdin);
     const { closed } = await begin(delegated, error => onerror?.(error));
+    stopReading(process.stdin);
     void closed.then(endStdin);
     say.served('stdio', infoOf(protocol).name ?? '', reportOf(shown));
     return {

@@ -1,6 +1,6 @@
 /** `mcpbolt exec`: runs a program unchanged, with the servers that it starts on the engine. */
 import Module from 'node:module';
-import { install } from './install';
+import { install, isOff } from './install';
 import { NoProgram, program } from './program';
 import { requireNode } from './runtime';
 
@@ -19,7 +19,7 @@ Environment: MCPBOLT=off leaves the program as it is; MCPBOLT_REPORT=1 prints wh
 
 /** @internal Runs the program that the arguments name. Exits with status 2 if there is none. */
 export function main(args: readonly string[]): void {
-    requireNode();
+    if (!isOff()) requireNode();
     const mayFetch = args[0] === '--yes' || args[0] === '-y';
     const [name, ...rest] = mayFetch ? args.slice(1) : args;
     if (name === undefined || name === '-h' || name === '--help') {

@@ -1,5 +1,5 @@
 /** The SDKs' transports over Streamable HTTP, on the engine. */
-import type { Package } from '../sdk/gate';
+import { known, type Package } from '../sdk/gate';
 import type { StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport } from '../sdk/http';
 import { generationOf, httpOptionsOf, infoOf, promptsOf, resourcesOf, setSessionId, templatesOf, toolsOf } from '../sdk/private';
 import { Noted } from '../sdk/proof';
@@ -35,7 +35,7 @@ export function joinHttp(prototype: Transport, release: Package, own: Own, conne
         // The SDK's own words.
         if (carriers.has(this)) throw new Error('Transport already started');
         const connected = connectionOf(this);
-        const reason = obstacle(this, connected);
+        const reason = known(release) === 'carried' ? `release ${release.version} is carried on stdin and stdout only` : obstacle(this, connected);
         if (reason !== undefined) {
             say.kept('http', reason);
             return start.call(this);
@@ -85,13 +85,18 @@ function options(transport: Transport): StreamableHTTPServerTransportOptions {
         allowedOrigins: ['*'],
         onsessioninitialized: id => {
             setSessionId(transport, id);
-            onsessioninitialized?.(id);
+            return heeded(transport, onsessioninitialized?.(id));
         },
-        ...(onsessionclosed && { onsessionclosed }),
+        ...(onsessionclosed && { onsessionclosed: (id: string) => heeded(transport, onsessionclosed(id)) }),
         ...(retryInterval !== undefined && { retryInterval }),
         ...(keepAliveMs && { keepAliveMs }),
         ...(maxRequestBodySize && Number.isSafeInteger(maxRequestBodySize) && { maxRequestBodySize })
     };
+}
+
+/** Has a callback that takes time report its failure. The answer does not wait for it, as it does in the SDK. */
+function heeded(transport: Transport, told: unknown): void {
+    if (told instanceof Promise) told.catch(error => transport.onerror?.(error));
 }
 
 /** Has one transport do what another one is asked to. */

@@ -20,7 +20,7 @@ const BESIDE_OTHERS: Record<number, number> = { 22: 23, 24: 21 };
 /** Whether hooks run on the program's own thread, which starts faster. */
 function areOnThread(): boolean {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-    return major > 24 || minor >= (BESIDE_OTHERS[major] ?? Infinity);
+    return minor >= (BESIDE_OTHERS[major] ?? Infinity);
 }
 
 interface Hooks {

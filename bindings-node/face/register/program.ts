@@ -1,7 +1,7 @@
 /** Finds the program that `mcpbolt exec` is to run: a file, an installed package, or one of a package's programs. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs';
-import { delimiter, dirname, join, parse, resolve } from 'node:path';
+import { basename, delimiter, dirname, join, parse, resolve } from 'node:path';
 
 /** @internal There is no such program. */
 export class NoProgram extends Error {}
@@ -96,9 +96,10 @@ function checked(path: string): string {
 
 /** The program of a package that npx installs, unless it has before. */
 function fetched(spec: string): string {
+    // pnpm and yarn name themselves here.
     const { npm_execpath: npm } = process.env;
     const words = ['exec', '--yes', `--package=${spec}`, '--', 'node', '-p', 'process.env.PATH'];
-    const [command, ...args] = npm && ENDING.test(npm) ? [process.execPath, npm, ...words] : ['npm', ...words];
+    const [command, ...args] = npm && basename(npm) === 'npm-cli.js' ? [process.execPath, npm, ...words] : ['npm', ...words];
     const { status, stdout, error } = spawnSync(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', shell: process.platform === 'win32' && command === 'npm' });
     if (status !== 0) throw new NoProgram(`npx cannot install ${spec}${error ? `: ${error.message}` : ''}`);
     for (const folder of stdout.trim().split(delimiter)) {

@@ -36,10 +36,10 @@ export function joinStdio(prototype: Transport, release: Package, connectionOf: 
             return start.call(this);
         }
         taken.add(this);
-        stopReading(process.stdin);
         const connected = connectionOf(this);
         const why = whyCarried(this, release, connected, sent);
         carriers.set(this, await (why === undefined ? accelerated(this, connected!) : carried(this, release)));
+        stopReading(process.stdin);
         if (why !== undefined) say.carried('stdio', why);
     });
     function sent(this: Transport, message: Message, options?: SendOptions): Promise<void> {

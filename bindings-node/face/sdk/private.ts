@@ -155,8 +155,8 @@ interface HttpInside {
     sessionIdGenerator?: () => string;
     _enableJsonResponse?: boolean;
     _eventStore?: object;
-    _onsessioninitialized?: (id: string) => void;
-    _onsessionclosed?: (id: string) => void;
+    _onsessioninitialized?: (id: string) => unknown;
+    _onsessionclosed?: (id: string) => unknown;
     _enableDnsRebindingProtection?: boolean;
     _retryInterval?: number;
     _keepAliveMs?: number;
@@ -171,8 +171,8 @@ export function httpOptionsOf(transport: object): {
     sessionIdGenerator: (() => string) | undefined;
     isJson: boolean;
     eventStore: object | undefined;
-    onsessioninitialized: ((id: string) => void) | undefined;
-    onsessionclosed: ((id: string) => void) | undefined;
+    onsessioninitialized: ((id: string) => unknown) | undefined;
+    onsessionclosed: ((id: string) => unknown) | undefined;
     checksHosts: boolean;
     retryInterval: number | undefined;
     keepAliveMs: number | undefined;
