@@ -72,7 +72,10 @@ impl Verifier {
     pub fn visit(this: &Arc<Self>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match Arc::strong_count(this) {
             // The catalog and the policy.
-            2 => visit.call(&this.function),
+            2 => {
+                visit.call(&this.function)?;
+                visit.call(&this.failed)
+            }
             _ => Ok(()),
         }
     }
@@ -100,7 +103,7 @@ impl Verifier {
                 false => {
                     let invite = hub.crew.get().map(|crew| || worker::invite(hub, &**crew));
                     let duty = [Duty::Verify(question)];
-                    let tag = workers::NOBODY;
+                    let tag = workers::VERIFIERS;
                     hub.workers.push(tag, duty, invite, || worker::spawn(hub));
                 }
             }
@@ -233,6 +236,11 @@ impl Question {
         match &*state {
             // A task that never waits has ended.
             State::Begun if !task.is_none(py) => *state = State::Runs(task),
+            // Its request has ended meanwhile.
+            State::Over if !task.is_none(py) => {
+                drop(state);
+                Abandoned(task).notified(py)?;
+            }
             _ => {}
         }
         Ok(())

@@ -54,6 +54,9 @@ pub type Tag = u64;
 /// No known source: such work may use all threads.
 pub const NOBODY: Tag = 0;
 
+/// The source of verifications, whose senders are not known yet: together they leave threads to others.
+pub const VERIFIERS: Tag = 1;
+
 /// Whether a thread runs or is runnable, rather than waiting.
 fn runs(thread: Pid) -> bool {
     let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
@@ -259,7 +262,7 @@ impl<T> Workers<T> {
 
     /// The tag of a source, for [`push`](Self::push). Sources with equal hashes share one limit.
     pub fn tag(&self, source: &impl Hash) -> Tag {
-        self.tags.hash_one(source).max(NOBODY + 1)
+        self.tags.hash_one(source).max(VERIFIERS + 1)
     }
 
     /// Adds work of one source. `invite` has a guest call [`enter`](Self::enter) soon, if there are guests;

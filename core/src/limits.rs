@@ -275,6 +275,9 @@ pub const WRONG_CREDENTIALS: Rate = Rate {
 /// How long an async verifier may take for one request, if the policy sets no time of its own.
 pub const VERIFIER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Most verifications by an async verifier at a time; the credentials of further requests are refused.
+pub const MAX_VERIFICATIONS: usize = 1000;
+
 /// Most of a program's stderr that is kept for the answer of its one action, in bytes; the end is
 /// kept.
 pub const MAX_CAPTURED_BYTES: usize = 64 << 10;

@@ -18,6 +18,7 @@ import subprocess
 import sys
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -155,16 +156,32 @@ class Server:
             relay.begin(process)
 
     def restart(self, relay: Relay | None) -> None:
-        if relay is None:
-            self.stop(relay)
-            return self.start(relay)
         # Meanwhile the lines of the client wait.
-        with relay.lock:
-            self.stop(relay)
+        with self._holding(relay):
+            self._stop(relay)
             self.start(relay)
 
     def stop(self, relay: Relay | None) -> int:
         """Ends the process gracefully, by force after the grace period; returns its status."""
+        with self._holding(relay):
+            return self._stop(relay)
+
+    @contextmanager
+    def _holding(self, relay: Relay | None) -> Iterator[None]:
+        """Has the relay write nothing meanwhile. A process that takes nothing, so that a write to it waits, is ended by force."""
+        if relay is None:
+            yield
+            return
+        if not relay.lock.acquire(timeout=self._grace + 2):
+            if self._process is not None:
+                self._process.kill()
+            relay.lock.acquire()
+        try:
+            yield
+        finally:
+            relay.lock.release()
+
+    def _stop(self, relay: Relay | None) -> int:
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -204,6 +221,8 @@ class Relay:
         self._hello: bytes | None = None
         self._hello_id: object = None
         self._ready: bytes | None = None
+        # Whether the client has its answer.
+        self._is_greeted = False
         # The process whose answer to the handshake the client does not see.
         self._replayed: subprocess.Popen[bytes] | None = None
         self._offers: list[str] = []
@@ -212,16 +231,18 @@ class Relay:
 
     def serve(self, stop: Event) -> None:
         """Passes on what the client says, until it ends."""
-        for line in sys.stdin.buffer:
-            with self.lock:
-                self._take(line)
-        stop.set()
+        try:
+            for line in sys.stdin.buffer:
+                with self.lock:
+                    self._take(line)
+        finally:
+            stop.set()
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:
         """Introduces the client to a new process."""
         self._process = process
         if self._hello is not None:
-            self._replayed = process
+            self._replayed = process if self._is_greeted else None
             self._write(self._hello + (self._ready or b""))
 
     def leave(self) -> None:
@@ -232,11 +253,12 @@ class Relay:
         message = parsed(line)
         method, id = message.get("method"), message.get("id")
         if method == "initialize":
-            self._hello, self._hello_id = line, id
+            self._hello, self._hello_id, self._is_greeted = line, id, False
         elif method == "notifications/initialized":
             self._ready = line
         elif method == "notifications/cancelled":
-            self._asked.pop(json.dumps(message.get("params", {}).get("requestId")), None)
+            params = message.get("params")
+            self._asked.pop(json.dumps(params.get("requestId")) if isinstance(params, dict) else "", None)
         if method is not None and id is not None:
             self._asked[json.dumps(id)] = id
         if not self._write(line):
@@ -266,6 +288,7 @@ class Relay:
                     continue
                 self._asked.pop(json.dumps(message["id"]), None)
                 if message["id"] == self._hello_id and "result" in message:
+                    self._is_greeted = True
                     line = self._with_changes(message)
             self._say(line)
         if process is self._process:
@@ -286,8 +309,9 @@ class Relay:
             self._say(json.dumps(notice).encode() + b"\n")
 
     def refuse_all(self, why: str) -> None:
-        """Answers all requests in flight with an error."""
-        for key in list(self._asked):
+        """Answers all requests in flight with an error, but for the handshake, which the next process answers."""
+        awaited = None if self._hello is None or self._is_greeted else json.dumps(self._hello_id)
+        for key in self._asked.keys() - {awaited}:
             if (id := self._asked.pop(key, None)) is not None:
                 refusal = {"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": why}}
                 self._say(json.dumps(refusal).encode() + b"\n")
@@ -305,6 +329,6 @@ def parsed(line: bytes) -> dict[str, Any]:
     """A message; empty for anything else, which is passed on as it is."""
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

@@ -33,15 +33,16 @@ pub trait Host {
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition;
 
     /// Handles a deferred request again, with the [verdict](super::Handle::decide) on its sender: the
-    /// principal, or why its credentials are refused. By default as [`request`](Self::request).
+    /// principal, or why its credentials are refused. By default it is refused: a host that passes requests on to
+    /// another one passes these on, too.
     fn verified(
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
         verdict: Result<Principal, String>,
     ) -> Disposition {
-        let _ = verdict;
-        self.request(request, answer)
+        let _ = (request, verdict);
+        answer.error(ErrorKind::Unauthenticated, "nobody takes the verdict", None)
     }
 
     /// Checks that what the transport says about a request, for example in HTTP headers, agrees with

@@ -4,10 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use super::verifier::Credentials;
 use crate::connection::Principal;
+use crate::limits::MAX_VERIFICATIONS;
 use crate::panics::contain;
 
 type Verifying = Pin<Box<dyn Future<Output = Result<Principal, String>> + Send>>;
@@ -17,20 +19,35 @@ const VERIFIER: &str = "a verifier";
 /// Why credentials are refused whose verification was not over in time.
 pub(crate) const TOO_SLOW: &str = "the verification of the credentials took too long";
 
+const FAILED: &str = "the verification of the credentials failed";
+const TOO_MANY: &str = "too many credentials are being verified; try again later";
+
 /// The callback that begins to verify credentials.
 #[derive(Clone)]
-pub(super) struct AwaitedVerifier(Arc<dyn Fn(&Credentials<'_>) -> Verifying + Send + Sync>);
+pub(super) struct AwaitedVerifier {
+    verify: Arc<dyn Fn(&Credentials<'_>) -> Verifying + Send + Sync>,
+    /// Number of verifications in progress.
+    running: Arc<AtomicUsize>,
+}
 
 impl AwaitedVerifier {
     pub fn new<F>(verify: impl Fn(&Credentials<'_>) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Principal, String>> + Send + 'static,
     {
-        Self(Arc::new(move |credentials| Box::pin(verify(credentials))))
+        Self {
+            verify: Arc::new(move |credentials| Box::pin(verify(credentials))),
+            running: Arc::default(),
+        }
     }
 
     pub fn begin(&self, credentials: &Credentials<'_>) -> Verification {
-        Verification(contain(VERIFIER, || (self.0)(credentials)))
+        let place = Place::taken(&self.running);
+        let begin = |_: &Place| contain(VERIFIER, || (self.verify)(credentials));
+        Verification {
+            verifying: place.as_ref().and_then(begin),
+            place,
+        }
     }
 }
 
@@ -40,18 +57,43 @@ impl fmt::Debug for AwaitedVerifier {
     }
 }
 
+/// One of [`MAX_VERIFICATIONS`] places.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn taken(running: &Arc<AtomicUsize>) -> Option<Self> {
+        let place = Self(running.clone());
+        (running.fetch_add(1, Ordering::Relaxed) < MAX_VERIFICATIONS).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A verification in progress: the principal, or why the credentials are refused. A panic refuses them.
-pub(crate) struct Verification(Option<Verifying>);
+pub(crate) struct Verification {
+    verifying: Option<Verifying>,
+    /// `None` if all places were taken.
+    place: Option<Place>,
+}
 
 impl Future for Verification {
     type Output = Result<Principal, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let verifying = self.0.as_mut();
+        let verifying = self.verifying.as_mut();
         let polled = verifying.and_then(|it| contain(VERIFIER, || it.as_mut().poll(cx)));
         polled.unwrap_or_else(|| {
             self.end();
-            Poll::Ready(Err("the verification of the credentials failed".into()))
+            let why = if self.place.is_some() {
+                FAILED
+            } else {
+                TOO_MANY
+            };
+            Poll::Ready(Err(why.into()))
         })
     }
 }
@@ -59,7 +101,7 @@ impl Future for Verification {
 impl Verification {
     /// Drops the future, which may panic, too.
     fn end(&mut self) {
-        let verifying = self.0.take();
+        let verifying = self.verifying.take();
         contain(VERIFIER, || drop(verifying));
     }
 }
@@ -67,5 +109,30 @@ impl Verification {
 impl Drop for Verification {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    fn polled(verification: &mut Verification) -> Poll<Result<Principal, String>> {
+        Pin::new(verification).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn verifications_are_bounded_and_one_that_ends_makes_room() {
+        let verifier = AwaitedVerifier::new(|_| std::future::pending());
+        let begin = || verifier.begin(&Credentials::None);
+        let mut running: Vec<_> = (0..MAX_VERIFICATIONS).map(|_| begin()).collect();
+        assert!(running.iter_mut().all(|one| polled(one).is_pending()));
+        let refused = |polled| matches!(polled, Poll::Ready(Err(why)) if why == TOO_MANY);
+        let (mut beyond, mut again) = (begin(), begin());
+        assert!(refused(polled(&mut beyond)) && refused(polled(&mut again)));
+        drop((beyond, again));
+        running.pop();
+        assert!(polled(&mut begin()).is_pending());
     }
 }

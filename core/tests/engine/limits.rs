@@ -161,6 +161,10 @@ const ROWS: &[(&str, &str)] = &[
         "VERIFIER_TIMEOUT",
         "a_verification_has_a_time_limit_and_ends_with_its_request",
     ),
+    (
+        "MAX_VERIFICATIONS",
+        "verifications_are_bounded_and_one_that_ends_makes_room",
+    ),
     ("MAX_TASK_BYTES", "tasks_are_bounded_by_default"),
     ("MAX_TASK_TTL", "tasks_are_bounded_by_default"),
     (

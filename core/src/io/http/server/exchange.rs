@@ -58,6 +58,15 @@ impl Host for Checked<'_, '_> {
         self.inner.request(request, answer)
     }
 
+    fn verified(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+        verdict: Result<Principal, String>,
+    ) -> Disposition {
+        self.inner.verified(request, answer, verdict)
+    }
+
     fn opens(&self, method: Method) -> bool {
         self.inner.opens(method)
     }
