@@ -34,11 +34,14 @@ def question(id: str, related: Any) -> SessionMessage:
     return SessionMessage(made.message, ServerMessageMetadata(related_request_id=related))
 
 
-async def session(link: Link) -> None:
-    """Answers each request with the params that it has; `end` ends it."""
+async def session(link: Link, answers: list[Any]) -> None:
+    """Answers each request with the params that it has; `end` ends it. Keeps the answers that it gets."""
     try:
         async for item in link.reading:
             message: Any = getattr(item.message, "root", item.message)
+            if not hasattr(message, "method"):
+                answers.append(message)
+                continue
             if message.method == "end":
                 return
             if not hasattr(message, "id"):
@@ -68,10 +71,11 @@ class Sessions:
     def __init__(self) -> None:
         self.links: list[Link] = []
         self.tasks: list[asyncio.Task[None]] = []
+        self.answers: list[Any] = []
 
     def opened(self, link: Link, request: object) -> None:
         self.links.append(link)
-        self.tasks.append(asyncio.ensure_future(session(link)))
+        self.tasks.append(asyncio.ensure_future(session(link, self.answers)))
 
 
 @asynccontextmanager
@@ -126,3 +130,6 @@ async def test_a_question_that_a_session_gives_up_is_cancelled(most: int, monkey
         given_up = [one["params"]["requestId"] for one in said if one.get("method") == "notifications/cancelled"]
         assert {*asked} == {"a", "b"} and given_up == [asked["a"]], said
         assert [*sessions.links[0]._asked] in (["b"], [])
+        # A session that gave it up itself expects no answer.
+        refused = [one.id for one in sessions.answers if "questions are open" in one.error.message]
+        assert refused == (["a"] if most == 1 else [])

@@ -744,6 +744,7 @@ async def test_a_cancelled_call_is_cleaned_up_and_its_steps_are_undone() -> None
         try:
             yield
         finally:
+            await trio.sleep(0)
             events.append("soon")
 
     server = Server("cancelled")

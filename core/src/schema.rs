@@ -36,7 +36,7 @@ impl fmt::Display for InvalidSchema {
 
 impl std::error::Error for InvalidSchema {}
 
-/// What is wrong with arguments, in parts, for clients that receive it as data (R-ACT-07).
+/// A validation error in parts, for clients that receive it as data (R-ACT-07).
 #[cfg(feature = "server")]
 #[derive(Debug)]
 pub(crate) struct Misfit {

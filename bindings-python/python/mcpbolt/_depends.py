@@ -11,6 +11,7 @@ from threading import Event, Lock
 from typing import Any, Literal
 
 from . import _core
+from ._event_loop import shield_of_task
 from ._lanes import Run, at_end, calling, here
 from ._signature import Function, Signature, name_of
 
@@ -172,7 +173,12 @@ async def ended(exits: list[Exit], error: BaseException | None, run: Callable[..
         function, is_async = exits.pop()
         how = (None, None, None) if error is None else (type(error), error, error.__traceback__)
         try:
-            await (function(*how) if is_async else run(function, *how))
+            if is_async:
+                # In a scope of trio or anyio that is cancelled, every wait would end at once.
+                with shield_of_task():
+                    await function(*how)
+            else:
+                await run(function, *how)
         except BaseException as other:
             error = other
     if error is not None and error is not before:

@@ -168,7 +168,7 @@ class Policy:
 
     Raises:
         ValueError: Raised when a server gets the policy, if an argument does not have the shape described here; at once, if
-            there is a `verifier` beside `keys` or `jwt`.
+            there is a `verifier` beside `keys` or `jwt`, or only its time.
     """
 
     __slots__ = ("wire", "audit", "verifier")
@@ -214,6 +214,8 @@ class Policy:
             said["jwt"] = jwt.wire
         if verifier is not None and (keys is not None or jwt is not None):
             raise ValueError("verifier: it takes the place of keys and jwt; pass it alone")
+        if verifier is None and verifier_timeout is not None:
+            raise ValueError("verifier_timeout: it limits a verifier; pass one")
         if verifier_timeout is not None:
             said["verifierTimeout"] = ms(verifier_timeout)
         if tool_timeout is not None:

@@ -157,12 +157,15 @@ class Link:
             return future.set_exception(error)
         self._asked[message.id] = number, future
         if len(self._asked) > MOST_ASKED:
-            self._forget(next(iter(self._asked)))
+            self._forget(next(iter(self._asked)), f"more than {MOST_ASKED} questions are open: the oldest is given up")
 
-    def _forget(self, id: Any) -> None:
-        """Gives a question up; the client is told."""
+    def _forget(self, id: Any, why: str | None = None) -> None:
+        """Gives a question up; the client is told, and the session if it does not know why."""
         number, future = self._asked.pop(id)
-        future.cancel()
+        if why is None:
+            future.cancel()
+        else:
+            future.set_exception(McpError(why))
         if self.wire is not None:
             self.wire.forget(number)
 
