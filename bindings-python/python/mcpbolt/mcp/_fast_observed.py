@@ -1,4 +1,4 @@
-"""What observes the requests of a FastMCP server, and what overrides their answers, by method."""
+"""The observers of a FastMCP server's requests, and the overrides of their answers, by method."""
 
 from __future__ import annotations
 

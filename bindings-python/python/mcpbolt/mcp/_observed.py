@@ -1,4 +1,4 @@
-"""What observes the requests of a server besides their handlers: middleware, OpenTelemetry, debug messages. The kernel answers
+"""The observers of a server's requests, besides their handlers: middleware, OpenTelemetry, debug messages. The kernel answers
 the requests of a method that something observes."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What makes a server start faster."""
+"""Makes a server start faster."""
 
 from __future__ import annotations
 
