@@ -78,8 +78,8 @@ def in_order(seen: list[list]) -> bool:
 def cancelling(_revision: str) -> list[Step]:
     """`stats` tells of the sleeps since it was last asked."""
     return [
-        (call("sleep", ms=60_000) | {"cancel_ms": 150}, {"ended": "cancelled"}),
-        (call("sleep", ms=60_000) | {"timeout_ms": 150}, {"ended": "timed out"}),
+        (call("sleep", ms=60_000) | {"cancel_ms": 500}, {"ended": "cancelled"}),
+        (call("sleep", ms=60_000) | {"timeout_ms": 500}, {"ended": "timed out"}),
         (call("sleep", ms=200), {"text": "slept"}),
         (call("stats"), {"text": {"active": 0, "started": 3, "finished": 1, "cancelled": 2}}),
     ]
