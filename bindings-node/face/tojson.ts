@@ -26,7 +26,7 @@ const CONVERTERS: Record<string, { from: string; convert: (module: any, schema: 
     }
 };
 
-/** What a member's schema of Zod 3 says if the member is there. */
+/** A member's schema of Zod 3, without its being optional. */
 function required(schema: any): unknown {
     return schema._def.typeName === 'ZodOptional' ? required(schema._def.innerType) : schema;
 }
@@ -48,7 +48,7 @@ export function toJson(schema: unknown, side: Side): unknown {
     return converter.convert(module, schema, side);
 }
 
-/** What Node says of a module that is not there, or not in a release that has it. */
+/** The codes of Node's errors for a module that is missing, or that the installed release does not export. */
 const UNRESOLVED = ['MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_REQUIRE_ESM'];
 
 /** A module of the program, found from its main file or else from the working directory. */

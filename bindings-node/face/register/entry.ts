@@ -34,7 +34,7 @@ export type ServeStdio = (factory: Factory, options?: Options) => Handle;
 export function served(original: ServeStdio): ServeStdio {
     return function serveStdio(factory, options = {}) {
         const { transport } = options;
-        // What it does with such a transport is the transport's affair.
+        // A transport of the program's own is served by the SDK.
         if (whyNotStdio() !== undefined || (transport !== undefined && !isUntouched(transport))) return original(factory, options);
         const begun = serve(factory, options).catch(error => {
             // Its own function meets the same error, or reads the messages itself.

@@ -12,7 +12,7 @@ const OF_MODULE = [
     ifDeclared(ENTRY, `{ value: ${ENTRY}, replace: by => { ${ENTRY} = by; } }`)
 ].join(', ');
 const join = (classes: string, file: string) => `\n;globalThis[Symbol.for('${JOIN}')]?.(${classes}, ${file});\n`;
-/** What the modules get at their end: their exports stay the same. */
+/** The line that is added at the end of a module of an SDK. Its exports stay the same. */
 const ENDS: Record<string, string> = {
     module: join(`{ ${OF_MODULE} }`, 'import.meta.url'),
     commonjs: join('module.exports', '__filename')

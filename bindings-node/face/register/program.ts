@@ -68,7 +68,7 @@ function ofPackage(modules: string, spec: string): string | undefined {
     return isFile(link) && realpathSync(link) === realpathSync(file) ? link : file;
 }
 
-/** What stands in a folder of programs: a link, a file, or the script of a package manager that starts one. */
+/** The program that an entry in a folder of programs starts: a link, a file, or a script of a package manager. */
 function ofLink(path: string): string | undefined {
     if (!isFile(path)) return undefined;
     const text = beginning(path);

@@ -1,4 +1,4 @@
-/** What this package tells of a program that it runs unchanged: lines on stderr. */
+/** Lines on stderr about a program that runs unchanged. */
 import { writeSync } from 'node:fs';
 import { known, unknown, type Package } from '../sdk/gate';
 import type { AccelerationReport } from '../sdk/report';
@@ -27,7 +27,7 @@ function line(text: string): void {
         // Not by `process.stderr`, which programs replace.
         writeSync(2, `mcpbolt: ${text}\n`);
     } catch {
-        // Nobody reads it.
+        // Stderr is closed.
     }
 }
 

@@ -37,7 +37,7 @@ function entryOf(found: Joined): Replaced | undefined {
 
 const connectionOf = (transport: object) => connections.get(transport);
 
-/** What is done with each class. */
+/** Joins each class of the SDKs to the engine. */
 const SEAMS: Record<(typeof CLASSES)[number], (prototype: any, release: Package) => void> = {
     McpServer: joinServer,
     Server: (prototype, release) => (joinServer(prototype, release), joinHandlers(prototype)),

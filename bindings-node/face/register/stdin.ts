@@ -17,7 +17,7 @@ export function whyNotStdio(): string | undefined {
 /** @internal Has the engine serve; `closed` resolves when it has ended. */
 export async function begin(delegated: Delegated, onerror: (error: Error) => void): Promise<{ link: Link; closed: Promise<unknown> }> {
     const { link, ended } = await delegated.serveStdio(GRACE);
-    // What was answered before the process exits is written, as it would be by the SDK.
+    // The SDK would write answers at once, also those given just before the process exits.
     const exit = () => {
         link.flush();
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_WRITES);

@@ -14,7 +14,7 @@ import * as say from './say';
 import { begin, endStdin, whyNotStdio } from './stdin';
 import { replace, whenSeen, whyCarried, type Connected, type Transport } from './taken';
 
-/** What does the work of a transport. */
+/** The part of the engine that does the work of a transport. */
 interface Carrier {
     send(message: Message, options?: SendOptions): Promise<void>;
     close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** What the transports that the engine takes over have in common. */
+/** Shared parts of the transports that the engine takes over. */
 import { known, type Package } from '../sdk/gate';
 import { ownOpening } from '../sdk/proof';
 import { mcpServerOf, type SdkServer, type SdkTransport } from '../sdk/shapes';

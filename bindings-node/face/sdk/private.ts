@@ -149,7 +149,7 @@ export function streamsOf(transport: object): [stdin: unknown, stdout: unknown] 
 // The transports over Streamable HTTP.
 
 interface HttpInside {
-    /** Of the classes for `node:http`, from 1.25 on: the one for web-standard requests within. */
+    /** The transport for web-standard requests, which those for `node:http` contain from 1.25 on. */
     _webStandardTransport?: HttpInside;
     sessionId?: string | undefined;
     sessionIdGenerator?: () => string;

@@ -95,7 +95,7 @@ def changes(folders: Sequence[str], before: Looked, stop: Event) -> Iterator[set
     for found in watch(
         *folders, watch_filter=PythonFilter(), stop_event=stop, rust_timeout=pause, yield_on_timeout=True
     ):
-        # What changed before the watch began is found by a look.
+        # Changes before the watch began are found by a look.
         paths = {path for _, path in found}
         if is_first:
             paths |= differing(before, looked(folders))

@@ -25,7 +25,7 @@ from fastmcp.utilities.types import Audio, File, Image, NotSet
 import mcpbolt
 from mcpbolt._docstring import of_parameters
 from mcpbolt.testing import client
-from translate import TYPES, Types, blocks, function_of, meta, own
+from translate import TYPES, InProcess, Types, blocks, function_of, meta, own
 
 _RESULTS = (ToolResult, mcp_types.CallToolResult)
 _TYPES: Types = {**TYPES, ToolResult: mcpbolt.ToolResult, Image: mcpbolt.Image, Audio: mcpbolt.Audio, File: mcpbolt.EmbeddedResource}
@@ -170,15 +170,8 @@ class FaceServer:
         return result
 
 
-class FaceClient:
-    def __init__(self, server: FaceServer, **_: Any) -> None:
-        self.server = server
-
-    async def __aenter__(self) -> FaceClient:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
+class FaceClient(InProcess):
+    server: FaceServer
 
     async def list_tools(self) -> list[mcp_types.Tool]:
         return [tool.to_mcp_tool() for tool in await self.server.list_tools()]

@@ -25,7 +25,7 @@ import mcpbolt
 from mcpbolt._hints import UNIONS, bare
 from mcpbolt._types import parsed
 from mcpbolt.testing import client
-from translate import TYPES, Types, blocks, function_of, meta, own
+from translate import TYPES, InProcess, Types, blocks, function_of, meta, own
 
 logger = logging.getLogger(__name__)
 
@@ -354,15 +354,8 @@ class FaceServer:
         return [one.shown for one in self._tool_manager.list_tools()]
 
 
-class FaceClient:
-    def __init__(self, server: FaceServer, **_: Any) -> None:
-        self.server = server
-
-    async def __aenter__(self) -> FaceClient:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
+class FaceClient(InProcess):
+    server: FaceServer
 
     async def list_tools(self) -> mcp_types.ListToolsResult:
         return mcp_types.ListToolsResult(tools=await self.server.list_tools())

@@ -7,7 +7,7 @@ import inspect
 import typing
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, TypeVar, Union
 
 import mcp_types
 from pydantic import TypeAdapter
@@ -110,3 +110,19 @@ def function_of(
         found["return"] = hints["return"]
     call.__annotations__ = {name: hint_of(one, types) for name, one in found.items() if one is not None}
     return call
+
+
+Client = TypeVar("Client", bound="InProcess")
+
+
+class InProcess:
+    """A client that calls its server directly, as the tests open it."""
+
+    def __init__(self, server: Any, **_: Any) -> None:
+        self.server = server
+
+    async def __aenter__(self: Client) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass

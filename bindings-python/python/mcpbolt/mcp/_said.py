@@ -1,4 +1,4 @@
-"""What this package tells of a program that it runs unchanged: lines on stderr."""
+"""Lines on stderr about a program that runs unchanged."""
 
 from __future__ import annotations
 
