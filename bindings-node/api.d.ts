@@ -2,6 +2,7 @@
 // mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Described, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, McpError, PageRequest, PageResult, Patterns, Policy, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, audio, image, json, link, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
+// mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
 
 declare abstract class HttpServerTransport implements SdkTransport {
     #private;
@@ -377,6 +378,7 @@ export declare const prompt: {
 };
 export declare function accelerate(server: SdkServer): Accelerated;
 export declare function audio(data: Uint8Array, mimeType: string): Block;
+export declare function connect(server: Server<any>, { test, ...options }?: TestOptions): Promise<Tester>;
 export declare function createMcpHandler(factory: McpServerFactory, options?: CreateMcpHandlerOptions): McpHttpHandler;
 export declare function decode(data: Uint8Array | string, { integers, maxDepth }?: ReadOptions): Message;
 export declare function encodeError(id: Id | Json | null | undefined, code: number, message: string, data?: unknown): string;
@@ -387,6 +389,7 @@ export declare function image(data: Uint8Array, mimeType: string): Block;
 export declare function json(text: string): Json;
 export declare function link(uri: string, name: string, mimeType?: string): Block;
 export declare function resource(uri: string, contents: string | Uint8Array, mimeType?: string): Block;
+export declare function snapshot(value: unknown): any;
 export declare function text(value: string): Block;
 export interface AccelerationReport {
     native: string[];
@@ -1010,6 +1013,9 @@ export interface TaskLimits {
     ttl?: number;
     pollInterval?: number;
 }
+export interface TestOptions extends ClientOptions {
+    test?: TestContext;
+}
 export interface Tool {
     name: string;
     title?: string;
@@ -1163,6 +1169,12 @@ export type JsonSchema = {
 export type LogLevel = (typeof LEVELS)[number];
 export type McpServerFactory = (context: McpRequestContext) => SdkServer | Promise<SdkServer>;
 export type MessageKind = 'request' | 'notification' | 'response' | 'error' | 'batch' | 'invalid';
+export type Noted = {
+    [Name in keyof ClientEvents]: [
+        name: Name,
+        ...ClientEvents[Name]
+    ];
+}[Exclude<keyof ClientEvents, 'log' | 'closed'>];
 export type Profile = 'official' | 'reference' | 'chain' | 'extended' | 'patterns';
 export type PromptOutput = string | readonly PromptMessage[] | GetPromptResult;
 export type ResourceOutput = string | Uint8Array | ResourceContents | readonly ResourceContents[];
@@ -1202,6 +1214,16 @@ export type Shape = {
 export type Stray = 'answer' | 'bad frame' | 'oversize' | 'cancel' | 'unexpected';
 export type TaskStatus = (typeof STATUSES)[number];
 export type TaskSupport = 'forbidden' | 'optional' | 'required';
+export type TestContext = {
+    after(close: () => Promise<void>): void;
+} | {
+    onTestFinished(close: () => Promise<void>): void;
+};
+export type Tester = Client & {
+    readonly logs: LogMessage[];
+    readonly progress: Progress[];
+    readonly notifications: Noted[];
+};
 export type ToolOutput = string | number | boolean | bigint | null | undefined | void | Uint8Array | Block | readonly Block[] | CallToolResult | Json | object;
 export type Trace = (direction: 'in' | 'out', message: string) => void;
 interface Details {

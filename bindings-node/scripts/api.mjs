@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 const folder = fileURLToPath(new URL('..', import.meta.url));
-const ENTRIES = { mcpbolt: 'index', 'mcpbolt/sdk': 'sdk/index', 'mcpbolt/engine': 'engine/index' };
+const ENTRIES = { mcpbolt: 'index', 'mcpbolt/sdk': 'sdk/index', 'mcpbolt/engine': 'engine/index', 'mcpbolt/testing': 'testing' };
 export const path = `${folder}api.d.ts`;
 
 /** The report: the names that each entry exports, then every declaration that these reach, without comments. */

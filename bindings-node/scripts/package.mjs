@@ -43,7 +43,7 @@ const platformPackages = modules.map(({ path, platform }) => {
         name: `@mcpbolt/${platform}`,
         version,
         description: `The native module of mcpbolt for ${platform}`,
-        ...{ license, repository, engines, main: file, files: [file, 'LICENSE-*'] },
+        ...{ license, repository, engines, type: 'commonjs', main: file, files: [file, 'LICENSE-*'] },
         ...{ os: [os], cpu: [cpu] },
         ...(os === 'linux' && { libc: [libc === 'gnu' ? 'glibc' : libc] })
     };

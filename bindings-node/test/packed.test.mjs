@@ -26,9 +26,9 @@ test('the module lies in the package of its platform, and in no other', () => {
     const [face, native] = tarballs.map(tarball => run('tar', ['-tzf', tarball]).trim().split('\n'));
     assert.ok(!face.some(file => file.endsWith('.node')), face.join());
     assert.deepEqual(native.filter(file => file.endsWith('.node')).length, 1);
-    for (const file of ['dist/index.js', 'dist/engine/index.d.ts', 'dist/sdk/index.js', 'dist/register/hooks.js', 'engine.mjs', 'register.mjs', 'unsupported.mjs', 'sdk.d.mts', 'bin/mcpbolt.mjs', 'LICENSE-MIT'])
+    for (const file of ['dist/index.js', 'dist/engine/index.d.ts', 'dist/sdk/index.js', 'dist/register/hooks.js', 'engine.mjs', 'testing.mjs', 'testing.d.mts', 'register.mjs', 'unsupported.mjs', 'sdk.d.mts', 'bin/mcpbolt.mjs', 'LICENSE-MIT'])
         assert.ok(face.includes(`package/${file}`), file);
-    assert.ok(!face.some(file => /^package\/(src|face|test|benches|node_modules)/.test(file)), face.join());
+    assert.ok(!face.some(file => /^package\/(src|face|test|benches|node_modules)\//.test(file)), face.join());
     const { optionalDependencies, devDependencies } = JSON.parse(readFileSync(join(project, 'node_modules/mcpbolt/package.json'), 'utf8'));
     const [[name, version]] = Object.entries(optionalDependencies);
     const installed = JSON.parse(readFileSync(join(project, `node_modules/${name}/package.json`), 'utf8'));
@@ -41,17 +41,17 @@ const USE = `
         const client = await Client.connect(server);
         const { content } = await client.callTool('double', { n: 21 });
         await client.close();
-        console.log(content[0].text, decode('{"jsonrpc":"2.0","id":1,"method":"ping"}').method, typeof accelerate);
+        console.log(content[0].text, decode('{"jsonrpc":"2.0","id":1,"method":"ping"}').method, typeof accelerate, typeof connect);
     };
     work();
 `;
-const NAMES = { mcpbolt: '{ Client, Server }', 'mcpbolt/engine': '{ decode }', 'mcpbolt/sdk': '{ accelerate }' };
+const NAMES = { mcpbolt: '{ Client, Server }', 'mcpbolt/engine': '{ decode }', 'mcpbolt/sdk': '{ accelerate }', 'mcpbolt/testing': '{ connect }' };
 
 test('import and require find all of it', () => {
     const written = Object.entries(NAMES);
     write('use.mjs', written.map(([module, names]) => `import ${names} from '${module}';`).join('') + USE);
     write('use.cjs', written.map(([module, names]) => `const ${names} = require('${module}');`).join('') + USE);
-    for (const file of ['use.mjs', 'use.cjs']) assert.equal(run(process.execPath, [file]), '42 ping function\n');
+    for (const file of ['use.mjs', 'use.cjs']) assert.equal(run(process.execPath, [file]), '42 ping function function\n');
 });
 
 test('its types are found, too', () => {
@@ -60,12 +60,19 @@ test('its types are found, too', () => {
         const client: Client = await Client.connect(server, { integers: 'bigint' });
         const method: string | undefined = decode('{}').method;
         // @ts-expect-error: there is no such method
-        client.callNothing(method, accelerate);
+        client.callNothing(method, accelerate, connect);
     `;
     write('use.mts', typed);
     const tsc = join(folder, 'node_modules/typescript/bin/tsc');
     const options = ['--strict', '--noEmit', '--skipDefaultLibCheck', '--module', 'nodenext', '--target', 'es2022', '--typeRoots', join(folder, 'node_modules/@types'), '--types', 'node'];
     run(process.execPath, [tsc, ...options, 'use.mts']);
+});
+
+test('publint and Are the Types Wrong find nothing', () => {
+    const tool = path => join(folder, 'node_modules', path);
+    for (const tarball of tarballs) assert.match(run(process.execPath, [tool('publint/src/cli.js'), '--strict', tarball]), /^All good!$/m);
+    const { analysis, problems } = JSON.parse(run(process.execPath, [tool('@arethetypeswrong/cli/dist/index.js'), '--format', 'json', tarballs[0]]));
+    assert.deepEqual([analysis.problems, problems, Object.keys(analysis.entrypoints)], [[], {}, ['.', './sdk', './engine', './testing', './register', './package.json']]);
 });
 
 test('the command is there', () => {

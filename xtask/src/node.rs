@@ -45,6 +45,7 @@ pub fn installed() -> Result<PathBuf> {
                 "index.",
                 "sdk.",
                 "engine.",
+                "testing.",
                 "register.",
                 "unsupported.",
                 "mcpbolt.",

@@ -1,0 +1,3 @@
+import face from './dist/testing.js';
+
+export const { connect, snapshot } = face;
