@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from types import ModuleType
+
+from ._heap import uncollected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ SEAMS = {
     "mcp.server.lowlevel.server": "lowlevel",
     "mcp.server.streamable_http_manager": "http",
 }
+# The modules whose import fills the heap. It stays until the program ends, so nothing there is worth collecting.
+LARGE = frozenset({"mcp", "fastmcp", "fastmcp.server.server"})
 _OFF = frozenset({"off", "0", "no", "false"})
 
 
@@ -54,10 +59,10 @@ def joined(module: ModuleType) -> None:
 
 
 class Hook:
-    """Finds the modules of `SEAMS` as the other finders do, and has their transport replaced once they are loaded."""
+    """Finds the modules of `SEAMS` and `LARGE` as the other finders do, to have them loaded by `Joining`."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if name not in SEAMS:
+        if name not in SEAMS and name not in LARGE:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -69,7 +74,8 @@ class Hook:
 
 
 class Joining:
-    """The loader of such a module."""
+    """The loader of such a module. A large one is loaded while the garbage collector waits; in one of `SEAMS` the transport is
+    replaced then."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -82,8 +88,10 @@ class Joining:
         assert module.__spec__ is not None
         # The attributes of the module are the same as without this package.
         module.__spec__.loader = module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        joined(module)
+        with uncollected(kept=True) if module.__name__ in LARGE else nullcontext():
+            self._loader.exec_module(module)
+        if module.__name__ in SEAMS:
+            joined(module)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)

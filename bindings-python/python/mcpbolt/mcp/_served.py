@@ -11,9 +11,9 @@ from anyio.lowlevel import current_token
 from .. import _core
 from .._event_loop import asyncio_loop
 from .._failures import Failures
+from .._heap import uncollected
 from .._settings import Settings
 from . import _private as private
-from ._start import uncollected
 
 if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
