@@ -3,10 +3,14 @@
 use napi_derive::napi;
 
 /// The subcommands that JavaScript runs itself.
-const OWN: [(&str, &str); 2] = [
+const OWN: [(&str, &str); 3] = [
     (
         "run",
         "Serve the server that a JavaScript module exports, at any address",
+    ),
+    (
+        "dev",
+        "Serve as run does, and restart the server when its files change",
     ),
     (
         "exec",

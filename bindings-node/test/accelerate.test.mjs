@@ -252,7 +252,7 @@ test('the command serves the export that is named', async () => {
         await client.close();
     }
     const [code, text] = await ended(['run', `${file}:fourth`]);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(text, /by the name of fourth/);
 });
 
@@ -270,7 +270,7 @@ test('the command serves on the network, and says where', async t => {
 test('the command says what it cannot serve', async () => {
     writeFileSync(join(place, 'empty.mjs'), 'export const a = 1;');
     const [code, text] = await ended(['run', join(place, 'empty.mjs')]);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(text, /exports no server/);
     assert.equal((await ended(['run']))[0], 2);
     assert.equal((await ended(['run', join(place, 'empty.mjs'), '--http', 'x']))[0], 2);

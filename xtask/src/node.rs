@@ -30,6 +30,7 @@ pub fn installed() -> Result<PathBuf> {
         "",
         "bin",
         "dist",
+        "dist/command",
         "dist/engine",
         "dist/register",
         "dist/sdk",
