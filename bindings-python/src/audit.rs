@@ -22,7 +22,7 @@ pub fn reported(policy: Policy, report: Py<PyAny>, failed: Py<PyAny>) -> PyResul
         let told = Python::try_attach(|py| {
             let told = read::value(py, event).and_then(|event| report.call1(py, (event,)));
             if let Err(error) = told {
-                failures::report(py, &failed, error, "the audit", None);
+                failures::report(py, &failed, error, "the audit failed", None);
             }
         });
         // The interpreter has ended, so no more events can be passed on.

@@ -1,5 +1,6 @@
-//! Reports exceptions that no caller can be given: to the log, and to the hooks of the program.
+//! Reports exceptions of the program: to its log, and to its hooks.
 
+use mcpbolt::connection::Operation;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -7,36 +8,71 @@ use crate::pending::Pending;
 use crate::session::Work;
 
 /// Passes an exception to a server's `failed` function: see [`Served::failed`](crate::served::Served::failed).
+/// Returns the text for the client.
 pub fn report(
     py: Python<'_>,
     failed: &Py<PyAny>,
     error: PyErr,
     what: &str,
     pending: Option<&Bound<'_, Pending>>,
-) {
+) -> Option<String> {
     let value = error.into_value(py);
     let told = failed.bind(py).call1((&value, what, pending));
-    if let Err(worse) = told {
-        PyErr::from_value(value.into_bound(py).into_any()).display(py);
-        worse.display(py);
+    match told.and_then(|text| text.extract()) {
+        Ok(text) => text,
+        Err(worse) => {
+            PyErr::from_value(value.into_bound(py).into_any()).display(py);
+            worse.display(py);
+            None
+        }
     }
 }
 
-/// Reports the exception of a call.
-pub fn of_call(py: Python<'_>, work: &Work, error: &PyErr) {
-    let message = work.call.message.as_ref();
-    let method = message.method().unwrap_or_default();
-    let what = match message.name().or_else(|| message.uri()) {
-        Some(name) => format!("{method} {name:?}"),
-        None => method.into_owned(),
-    };
-    let failed = work.target.failed.as_ref();
-    let failed = failed.unwrap_or(&work.session.hub.served.failed);
+/// Reports the unexpected exception of a call; returns the text for the client, if it may be told one.
+pub fn of_call(py: Python<'_>, work: &Work, error: &PyErr) -> Option<String> {
+    let failed = failed_of(work);
     let hooks = failed.bind(py).getattr(intern!(py, "has_hooks"));
     let has_hooks = hooks.and_then(|has| has.is_truthy()).unwrap_or(true);
     let made = || Bound::new(py, Pending::of(py, work).ok()?).ok();
     let pending = has_hooks.then(made).flatten();
-    report(py, failed, error.clone_ref(py), &what, pending.as_ref());
+    let (what, _) = said(work);
+    report(py, failed, error.clone_ref(py), &what, pending.as_ref())
+}
+
+/// Logs the `ToolError` of a call.
+pub fn expected(py: Python<'_>, work: &Work, error: &PyErr) {
+    let (what, name) = said(work);
+    let expected = intern!(py, "expected");
+    let told = failed_of(work)
+        .bind(py)
+        .call_method1(expected, (error.value(py), what, name));
+    if let Err(worse) = told {
+        worse.display(py);
+    }
+}
+
+fn failed_of(work: &Work) -> &Py<PyAny> {
+    let failed = work.target.failed.as_ref();
+    failed.unwrap_or(&work.session.hub.served.failed)
+}
+
+/// What failed, for the log: `Error calling tool 'add'`; and the name of it.
+fn said(work: &Work) -> (String, String) {
+    let message = work.call.message.as_ref();
+    let method = message.method().unwrap_or_default();
+    let doing = match work.call.operation {
+        Operation::CallTool(_) => "calling tool",
+        Operation::ReadResource(_) | Operation::ReadTemplate(_) => "reading resource",
+        Operation::GetPrompt(_) => "rendering prompt",
+        _ => &method,
+    };
+    match message.name().or_else(|| message.uri()) {
+        Some(name) => (
+            format!("Error {doing} '{}'", name.escape_debug()),
+            name.into_owned(),
+        ),
+        None => (format!("Error in {method}"), String::new()),
+    }
 }
 
 /// Logs an exception of a callback of a client.
@@ -44,7 +80,7 @@ pub fn of_client(py: Python<'_>, error: PyErr) {
     let value = error.into_value(py);
     let told = py.import("mcpbolt._failures").and_then(|log| {
         log.getattr("logged")?
-            .call1(("mcpbolt.client", "a callback", &value))
+            .call1(("mcpbolt.client", "a callback failed", &value))
     });
     if let Err(worse) = told {
         PyErr::from_value(value.into_bound(py).into_any()).display(py);

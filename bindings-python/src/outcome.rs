@@ -118,8 +118,9 @@ fn native(
         }
         Err(error) => {
             let failure = Failure::protocol(py, error, "").unwrap_or_else(|| {
-                failures::of_call(py, work, error);
-                Failure::of(ErrorKind::Internal, "the handler failed unexpectedly")
+                let text = failures::of_call(py, work, error);
+                let text = text.unwrap_or_else(|| "the handler failed unexpectedly".into());
+                Failure::of(ErrorKind::Internal, text)
             });
             refuse(work, outbox, &failure)
         }
@@ -182,6 +183,9 @@ fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usi
     if let Some(failure) = &failure
         && !(of_arguments(failure) && is_read && reply.dialect() == Dialect::Rpc)
     {
+        if of_arguments(failure) {
+            failures::expected(py, work, error);
+        }
         return refuse(work, outbox, failure);
     }
     if let Some(error) = typed(py, error) {
@@ -295,12 +299,12 @@ impl Failure {
     }
 }
 
-/// The text of an exception that the client may see. Any other exception is logged.
+/// The text of an exception for the client, if it may see one. The exception is logged.
 fn told(py: Python<'_>, work: &Work, error: &PyErr) -> Option<String> {
     let errors = errors(py).ok()?;
     if error.is_instance(py, errors.tool_error.bind(py)) {
+        failures::expected(py, work, error);
         return Some(error.value(py).str().ok()?.to_string_lossy().into_owned());
     }
-    failures::of_call(py, work, error);
-    None
+    failures::of_call(py, work, error)
 }

@@ -237,7 +237,7 @@ impl Pending {
         self.session_of(make.py())?.kept(make)
     }
 
-    /// Reports an exception that no client is told about. `what` has failed.
+    /// Reports an exception that no client is told about. `what` says what failed.
     fn failed(slf: &Bound<'_, Self>, error: Bound<'_, PyAny>, what: &str) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         let session = this.session_of(py)?;

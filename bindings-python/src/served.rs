@@ -27,8 +27,9 @@ pub struct Served {
     /// The callbacks for clients that have finished the handshake, and for those with changed roots.
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
-    /// `failed(error, what, pending)` logs an exception that no client is told about, and calls the hooks of the
-    /// program. `what` has failed; `pending` is the call, if there is one.
+    /// `failed(error, what, pending)` logs an unexpected exception, and calls the hooks of the program. `what` says
+    /// what failed; `pending` is the call, if there is one. It returns the text for the client, or `None`.
+    /// `failed.expected(error, what, name)` logs a `ToolError`.
     pub failed: Py<PyAny>,
 }
 

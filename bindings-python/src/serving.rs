@@ -271,7 +271,13 @@ impl Serving {
     /// Logs an error instead of raising it, so that one failed event does not stop the others of its batch.
     fn shown(&self, py: Python<'_>, outcome: PyResult<()>) {
         if let Err(error) = outcome {
-            failures::report(py, &self.hub.served.failed, error, "a callback", None);
+            failures::report(
+                py,
+                &self.hub.served.failed,
+                error,
+                "a callback failed",
+                None,
+            );
         }
     }
 }

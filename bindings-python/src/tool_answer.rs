@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::json::string;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
@@ -50,17 +51,17 @@ impl<'py> ToolAnswer<'py> {
             return Lowered::plain(&value, plain.wraps).map(Self::Lowered);
         }
         if !target.is_checked && value.is_exact_instance_of::<PyDict>() {
-            let structured = Some(write::json(&value)?);
-            return Ok(Self::Lowered(Lowered {
-                structured,
-                ..Lowered::default()
-            }));
+            return Lowered::free(write::json(&value), &value).map(Self::Lowered);
         }
         if let Ok(finished) = value.cast::<Finished>() {
             return Ok(Self::Made(finished.get().lowered.clone()));
         }
         let lowered = target.lower.bind(value.py()).call1((&value,))?;
         let lowered = lowered.cast::<PyTuple>()?;
+        let is_data = lowered.get_item(0)?.is_none() && lowered.get_item(1)?.is(&value);
+        if !target.is_checked && is_data {
+            return Lowered::free(write::json(&value), &value).map(Self::Lowered);
+        }
         let part = |index| -> PyResult<Option<String>> {
             let part = lowered.get_item(index)?;
             (!part.is_none()).then(|| write::json(&part)).transpose()
@@ -161,10 +162,21 @@ fn text_blocks(list: &Bound<'_, PyList>) -> Option<String> {
     Some(format!("[{}]", blocks.join(",")))
 }
 
+/// The error for a result that is not JSON.
+fn unserializable(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyTypeError>(py) {
+        return error;
+    }
+    let why = error.value(py).to_string();
+    let made = PyTypeError::new_err(format!("Could not serialize the result: {why}"));
+    made.set_cause(py, Some(error));
+    made
+}
+
 impl Lowered {
     /// Converts a value of the plain type that the tool's return hint says.
     fn plain(value: &Bound<'_, PyAny>, wraps: bool) -> PyResult<Self> {
-        let json = write::json(value)?;
+        let json = write::json(value).map_err(|error| unserializable(value.py(), error))?;
         let mut content = None;
         if value.is_none() {
             content = Some("[]".to_owned());
@@ -180,6 +192,26 @@ impl Lowered {
             fits: true,
             ..Self::default()
         })
+    }
+
+    /// Converts a value of which no schema says anything to what `json` says. One that is not JSON is a text for the model.
+    fn free(json: PyResult<String>, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        match json {
+            Ok(json) => Ok(Self {
+                structured: Some(json),
+                ..Self::default()
+            }),
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                let text = py.import("mcpbolt._jsonable")?.getattr("text")?;
+                let text: String = text.call1((value,))?.extract()?;
+                Ok(Self {
+                    content: Some(text_block(&text)),
+                    ..Self::default()
+                })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The memory that the result takes, in bytes.

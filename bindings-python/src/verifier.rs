@@ -264,7 +264,13 @@ impl Question {
             said.map(principal).ok_or_else(|| REFUSED.into())
         });
         let verdict = verdict.unwrap_or_else(|error| {
-            failures::report(py, &self.verifier.failed, error, "the verifier", None);
+            failures::report(
+                py,
+                &self.verifier.failed,
+                error,
+                "the verifier failed",
+                None,
+            );
             Err(FAILED.into())
         });
         // Polls the request, perhaps, which must not wait for the interpreter.

@@ -112,7 +112,13 @@ fn work_off(py: Python<'_>, hub: &Arc<Hub>, first: Duty, more: impl Fn() -> Opti
     if let Some(greet) = &hub.interpreter.greet
         && let Err(error) = greet.bind(py).call0()
     {
-        failures::report(py, &hub.served.failed, error, "greeting a thread", None);
+        failures::report(
+            py,
+            &hub.served.failed,
+            error,
+            "greeting a thread failed",
+            None,
+        );
     }
     let (mut next, mut gathered_since) = (Some(first), Instant::now());
     while let Some(duty) = next {

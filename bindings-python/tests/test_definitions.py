@@ -348,3 +348,21 @@ async def test_templates_are_taken_away() -> None:
         assert await client.list_resource_templates() == []
         with pytest.raises(LookupError):
             server.remove_resource_template("file:///{path}")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Does.\n\nArgs:\n    a: It.\n\nReturns:\n    One.", "Does.\n\nReturns:\n    One."),
+        ("Does.\n\nParameters\n----------\na : int\n    It.\n\nReturns\n-------\nint", "Does.\n\nReturns\n-------\nint"),
+        ("Does.\n\n:param a: It.\n:type a: int\n:returns: One.", "Does.\n\n:returns: One."),
+    ],
+)
+def test_of_a_docstring_only_the_parameters_are_left_out(text: str, kept: str | None) -> None:
+    def function(a: int) -> int:
+        return a
+
+    function.__doc__ = text
+    server = Server("x")
+    server.tool(function)
+    assert server._entries[0].definition.get("description") == kept

@@ -54,16 +54,67 @@ async def test_unexpected_exceptions_are_logged_with_their_tracebacks(caplog: py
     async with Client(failing()) as caller:
         await fail(caller)
     of_server = [record for record in caplog.records if record.name == "mcpbolt.server.fails"]
-    said = [record.getMessage() for record in of_server]
+    said = [record.getMessage() for record in of_server if record.levelno == logging.ERROR]
     assert said == [
-        'tools/call "plain" failed',
-        'tools/call "soon" failed',
-        'tools/call "quick" failed',
-        'resources/read "memo://one" failed',
+        "Error calling tool 'plain'",
+        "Error calling tool 'soon'",
+        "Error calling tool 'quick'",
+        "Error reading resource 'memo://one'",
     ]
     for record in of_server:
         assert record.levelno == logging.ERROR and record.exc_info is not None
         assert record.exc_info[2] is not None and "is broken" in str(record.exc_info[1])
+
+
+@coroutine
+async def test_answers_of_errors_are_logged_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    server = failing()
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @server.tool
+    def loud() -> None:
+        raise ToolError("as the model may know", log_level=logging.ERROR)
+
+    @server.prompt
+    def ask() -> str:
+        raise ToolError("not now")
+
+    outer = Server("outer")
+    outer.mount("inner", server)
+    caplog.set_level(logging.DEBUG)
+    async with Client(outer) as caller:
+        for name, arguments in (("told", {}), ("loud", {}), ("add", {"a": "secret", "secret": 1})):
+            assert (await caller.call_tool(f"inner_{name}", arguments)).is_error
+        with pytest.raises(PeerError, match="not now"):
+            await caller.get_prompt("inner_ask")
+    async with Client(server, revision="2025-03-26") as caller:
+        with pytest.raises(PeerError, match="invalid arguments"):
+            await caller.call_tool("add", {"a": "secret", "b": 1})
+    refused = "Invalid arguments for tool {}: {{'error_count': {}, 'error_types': {}}}"
+    of_add = ["int_parsing", "missing_argument", "unexpected_keyword_argument"]
+    assert [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "mcpbolt.server.fails"] == [
+        ("INFO", "Error calling tool 'inner_told'"),
+        ("ERROR", "Error calling tool 'inner_loud'"),
+        ("WARNING", refused.format("'inner_add'", 3, of_add)),
+        ("INFO", "Error rendering prompt 'inner_ask'"),
+        ("WARNING", refused.format("'add'", 1, ["int_parsing"])),
+    ]
+    assert not any(one.exc_info for one in caplog.records)
+
+
+@coroutine
+async def test_clients_are_told_unexpected_exceptions_if_the_server_says_so() -> None:
+    async with Client(failing(mask_error_details=False)) as caller:
+        assert (await caller.call_tool("plain")).text == "Error calling tool 'plain': plain is broken"
+        with pytest.raises(PeerError, match="Error reading resource 'memo://one': one is broken"):
+            await caller.read_resource("memo://one")
+    outer = Server("outer")
+    outer.mount("", failing(mask_error_details=False))
+    async with Client(outer) as caller:
+        assert (await caller.call_tool("plain")).text == "the tool failed unexpectedly"
 
 
 @coroutine
@@ -116,10 +167,14 @@ async def test_exceptions_of_callbacks_are_logged_too(caplog: pytest.LogCaptureF
 
 LOOSE = """
 from mcpbolt import Server
+from mcpbolt import ToolError
 server = Server("loose")
 @server.tool
 def work():
     raise OSError("with a traceback")
+@server.tool
+def told():
+    raise ToolError("as the model may know", log_level=50)
 server.run()
 """
 
@@ -128,11 +183,12 @@ def test_without_a_configuration_of_logging_they_go_to_stderr() -> None:
     from support import Raw
 
     with Raw(LOOSE, stderr=subprocess.PIPE) as server:
-        server.call(1, "work")
-        assert server.receive()["result"]["isError"]
+        for id, tool in enumerate(("work", "told")):
+            server.call(id, tool)
+            assert server.receive()["result"]["isError"]
         status, _, stderr = server.end(10)
-    assert status == 0 and 'tools/call "work" failed' in stderr and "OSError: with a traceback" in stderr
-    assert "Traceback" in stderr and 'in work' in stderr
+    assert status == 0 and "Error calling tool 'work'" in stderr and "OSError: with a traceback" in stderr
+    assert "Traceback" in stderr and "in work" in stderr and "told" not in stderr
 
 
 @coroutine

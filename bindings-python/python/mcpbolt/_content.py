@@ -46,6 +46,17 @@ class _Block(_Value):
         more = _members(annotations=self.annotations, meta=self.meta)
         return {name: getattr(self, name) for name in type(self).__slots__} | more
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> Any:
+        from pydantic_core import core_schema
+
+        wire = core_schema.plain_serializer_function_ser_schema(lambda block: block.wire())
+        return core_schema.is_instance_schema(cls, serialization=wire)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> Wire:
+        return {"type": "object", "description": cls.__doc__}
+
     def _wire(self, kind: str, **members: object) -> Wire:
         return _members(type=kind, **members, annotations=self.annotations, _meta=self.meta)
 

@@ -14,9 +14,25 @@ def description(function: Any) -> str | None:
     text = getattr(function, "__doc__", None)
     if not text:
         return None
-    first, *rest = text.strip("\n").splitlines()
+    first, *rest = text.splitlines()
     margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
     return "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip() or None
+
+
+def without_parameters(text: str) -> str | None:
+    """A docstring without its sections of parameters."""
+    lines, kept, style = text.splitlines(), [], ""
+    for line, following in zip(lines, [*lines[1:], ""]):
+        is_underlined = following.startswith("---")
+        if line.startswith((*_FIELDS, ":type")):
+            style = "sphinx"
+        elif line.strip().lower() in _TITLES:
+            style = "numpy" if is_underlined else "google"
+        elif is_underlined if style == "numpy" else line.strip() and not line[0].isspace():
+            style = ""
+        if not style:
+            kept.append(line)
+    return "\n".join(kept).strip() or None
 
 
 def of_parameters(function: Any) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ._content import Wire
 from ._core import Results, to_json
-from ._docstring import description
+from ._docstring import description, without_parameters
 from ._icon import Icon
 from ._options import options
 from ._signature import Function, Signature
@@ -26,10 +26,17 @@ _IN_NAMES = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 def objection(name: str) -> str | None:
     """Why some clients do not take a tool of that name (R-NAM-01); `None` if all do."""
-    if not 1 <= len(name) <= MAX_NAME:
-        return f"the name has {len(name)} characters: some clients take only names of 1 to {MAX_NAME}"
-    if odd := [one for one in dict.fromkeys(name) if one not in _IN_NAMES]:
-        return f"the name contains {', '.join(map(repr, odd))}: some clients take only names of A-Z a-z 0-9 _ - ."
+    if not name:
+        return "the name is empty"
+    if len(name) > MAX_NAME:
+        return f"the name exceeds maximum length: it has {len(name)} characters, and some clients take only {MAX_NAME}"
+    found = ["contains spaces"] if " " in name else []
+    if odd := [one for one in dict.fromkeys(name) if one not in _IN_NAMES and one != " "]:
+        found.append(f"contains invalid characters: {', '.join(map(repr, odd))}")
+    if found:
+        return f"the name {' and '.join(found)}; some clients take only names of A-Z a-z 0-9 _ - ."
+    if "-" in (name[0], name[-1]):
+        return "the name starts or ends with a dash, which some clients do not take"
     return None
 
 
@@ -66,8 +73,8 @@ class Entry:
             named = named.func  # of a `functools.partial`
         self.name = name or str(getattr(named, "__name__", type(named).__name__))
         if self.name == "<lambda>" and kind in ("tool", "prompt"):
-            raise TypeError("a lambda has no name for clients: pass name=")
-        self.description = text or description(named)
+            raise TypeError("You must provide a name for lambda functions: pass name=")
+        self.description = text if text is not None else description(named)
         self.definition: Wire = {}
         self.parameters = [*signature.parameters]
         self.context = signature.context
@@ -83,6 +90,14 @@ class Entry:
         if meta is not None:
             self.definition["_meta"] = meta
         return self.definition
+
+    def shorten(self) -> None:
+        """Leaves out of the description what the schema says of the parameters."""
+        text = self.description = without_parameters(self.description or "")
+        if text is not None:
+            self.definition["description"] = text
+        else:
+            self.definition.pop("description", None)
 
     @property
     def is_wrapped(self) -> bool:

@@ -30,14 +30,28 @@ class McpError(Exception):
 
 
 class ToolError(McpError):
-    """Raised by a handler to fail with a text that the client sees. The text of any other exception is not sent."""
+    """Raised by a handler to fail with a text that the client sees. The text of any other exception is not sent, unless the
+    server has `mask_error_details=False`.
+
+    Args:
+        log_level: The level at which the log of the server mentions the failed call, as `logging` has it: `logging.INFO`
+            by default.
+    """
 
     origin = "caller"
+    log_level: int = 20
+
+    def __init__(self, *args: object, log_level: int | None = None) -> None:
+        super().__init__(*args)
+        if log_level is not None:
+            self.log_level = log_level
 
 
 class InvalidArguments(ToolError):
     """The arguments of a call are not valid for the function. Raised before the function runs; a function may raise it,
-    too. The text says where and why, without the values."""
+    too. The text says where and why, without the values. It is logged as a warning."""
+
+    log_level = 30
 
 
 class ProtocolError(McpError):

@@ -22,6 +22,13 @@ def jsonable(value: Any) -> Any:
         raise TypeError(str(error)) from error
 
 
+def text(value: Any) -> str:
+    """A value as JSON text in which `str` stands for what is not JSON serializable."""
+    from pydantic_core import to_json
+
+    return to_json(value, by_alias=True, fallback=str).decode()
+
+
 def _other(value: Any) -> Any:
     if isinstance(value, (*BLOCKS, ResourceContents)):
         return value.wire()

@@ -32,7 +32,16 @@ def structured(value: Any) -> Lowered:
 
 def _blocks(value: Any) -> list[Wire]:
     items = value if isinstance(value, (list, tuple)) else [value]
-    return [block(item) or {"type": "text", "text": to_json(item)} for item in items]
+    return [block(item) or {"type": "text", "text": _text(item)} for item in items]
+
+
+def _text(item: Any) -> str:
+    try:
+        return to_json(item)
+    except TypeError:
+        from ._jsonable import text
+
+        return text(item)
 
 
 MAX_VALUES = 100  # of one answer to a completion

@@ -35,11 +35,18 @@ class Offer:
     """Tools, resources, prompts, completions and skills of a server. Decorate functions to add them."""
 
     def __init__(
-        self, settings: Settings, list_changes: bool, subscriptions: bool, strict: bool, json_strings: bool
+        self,
+        settings: Settings,
+        list_changes: bool,
+        subscriptions: bool,
+        strict: bool,
+        json_strings: bool,
+        by_alias: bool | None,
     ) -> None:
         self._settings = settings
         self._strict = strict
         self._json_strings = json_strings
+        self._by_alias = by_alias
         self._list_changes = list_changes
         self._subscriptions = subscriptions
         self._entries: list[Entry] = []
@@ -62,7 +69,7 @@ class Offer:
         title: str | None = None,
         description: str | None = None,
         input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | Literal[False] | None = None,
+        output_schema: dict[str, Any] | bool | None = None,
         strict: bool | None = None,
         annotations: Mapping[str, Any] | None = None,
         icons: Icons = (),
@@ -83,7 +90,7 @@ class Offer:
         title: str | None = None,
         description: str | None = None,
         input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | Literal[False] | None = None,
+        output_schema: dict[str, Any] | bool | None = None,
         strict: bool | None = None,
         annotations: Mapping[str, Any] | None = None,
         icons: Icons = (),
@@ -99,8 +106,9 @@ class Offer:
         function gets the arguments unconverted, as that schema has them.
 
         Args:
-            output_schema: The schema of the structured content. By default, the return hint gives it. Results are
-                validated against it before they are sent. `False`: there is none.
+            output_schema: The schema of the structured content. By default, the return hint gives it, if it is for data.
+                Results are validated against it before they are sent. `False`: there is none. `True`: there must be one,
+                also for content.
             strict: Whether arguments must have the types of the parameters: by default a string of digits is also taken
                 for an integer, and so on. `None`: as the server has it.
             annotations: Hints on the tool's behaviour: `readOnlyHint`, `destructiveHint` and so on.
@@ -119,7 +127,7 @@ class Offer:
         unless the call succeeds.
 
         Raises:
-            TypeError: A parameter has a hint that JSON cannot represent.
+            TypeError: A parameter has a hint that JSON cannot represent; with `output_schema=True`, the return hint.
         """
 
         def add(function: _F) -> _F:
@@ -132,14 +140,19 @@ class Offer:
                 is_strict = self._strict if strict is None else strict
                 arguments = signature.arguments(told, is_strict, self._json_strings)
                 definition["inputSchema"] = arguments.schema
+                if arguments.texts and description is None:
+                    entry.shorten()
                 entry.prepare, entry.is_plain = arguments.prepare, arguments.is_plain
             else:
                 definition["inputSchema"] = input_schema
             entry.lower = _lower.tool
-            if output_schema:
+            returned = None
+            if output_schema in (None, True):
+                returned = Returned.of(signature.hints.get("return"), told, self._by_alias, bool(output_schema))
+            elif output_schema:
                 definition["outputSchema"] = output_schema
                 entry.lower = _lower.structured
-            elif output_schema is None and (returned := Returned.of(signature.hints.get("return"), told)):
+            if returned is not None:
                 definition["outputSchema"] = returned.schema
                 entry.lower, entry.wraps = returned.lower, returned.wraps if returned.is_plain else None
             definition |= options(
@@ -153,7 +166,7 @@ class Offer:
             entry.kept, entry.steps = kept, steps
             self._add(entry)
             if why := objection(entry.name):
-                self._settings.failed.warn(f"{told}: {why}")
+                self._settings.failed.warn(f"Tool name validation warning for {entry.name!r}: {why}")
             return function
 
         return add if function is None else add(function)
@@ -235,6 +248,8 @@ class Offer:
             entry = Entry("prompt", signature, name=name, text=description)
             definition = entry.define(title=title, icons=icons, meta=meta)
             arguments = signature.arguments(f'prompt "{entry.name}"')
+            if arguments.texts and description is None:
+                entry.shorten()
             definition["arguments"] = [
                 options(name=name, title=title, description=text, required=required)
                 for name, title, text, required in arguments.strings()

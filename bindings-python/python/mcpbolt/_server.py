@@ -85,6 +85,10 @@ class Server(Offer):
             By default they are converted where that loses nothing: `"3"` to `3` for an `int`.
         json_strings: Whether a string for a parameter of a tool is read as JSON first, unless the hint of the parameter is
             `str` or `str | None`: `"[1, 2]"` for a `list[int]`. Some models write lists and objects in this way.
+        serialize_by_alias: Whether results of tools name the fields of a model by their aliases. `None`: as the configuration
+            of each model has it, where pydantic's default is not to.
+        mask_error_details: Whether the texts of unexpected exceptions are kept from clients. `False` sends them, in failed
+            results, whatever they contain.
     """
 
     def __init__(
@@ -115,6 +119,8 @@ class Server(Offer):
         actions: bool = False,
         strict: bool = False,
         json_strings: bool = False,
+        serialize_by_alias: bool | None = True,
+        mask_error_details: bool = True,
         middleware: Sequence[Middleware] = (),
     ) -> None:
         super().__init__(
@@ -141,12 +147,13 @@ class Server(Offer):
                 sanitise=sanitise,
                 experimental=experimental,
                 actions=actions,
-                failed=Failures(name),
+                failed=Failures(name, mask_error_details),
             ),
             list_changes,
             subscriptions,
             strict,
             json_strings,
+            serialize_by_alias,
         )
         self.name = name
         self.version = version

@@ -77,6 +77,7 @@ class Arguments:
     """The schema of a function's arguments, and their conversion to what the function is called with.
 
     Attributes:
+        texts: The descriptions that the docstring has of parameters.
         is_plain: Whether all parameters have plain types, which need pydantic only for arguments of other types.
     """
 
@@ -84,6 +85,7 @@ class Arguments:
         self, signature: Signature, title: str, texts: dict[str, str], strict: bool, json_strings: bool
     ) -> None:
         self._signature = signature
+        self.texts = texts
         self._title = title
         self._strict = strict
         # The parameters that take more than text.
@@ -160,7 +162,7 @@ def _parameters(function: Function) -> tuple[dict[str, Any], bool]:
     if code is None or hasattr(plain, "__wrapped__"):
         return _inspected(function)
     if code.co_flags & _VARIADIC or code.co_posonlyargcount:
-        raise TypeError(f"{name_of(function)}: every parameter must have a name that a caller can give")
+        raise _unnamed(function, code.co_flags & 0x04, code.co_flags & 0x08)
     count = code.co_argcount
     names = code.co_varnames[: count + code.co_kwonlyargcount]
     parameters = dict.fromkeys(names, _NONE)
@@ -172,13 +174,21 @@ def _parameters(function: Function) -> tuple[dict[str, Any], bool]:
     return parameters, bool(code.co_flags & _COROUTINE)
 
 
+def _unnamed(function: Function, has_args: int, has_kwargs: int) -> TypeError:
+    """The error for parameters that a caller cannot name."""
+    what = "*args" if has_args else "**kwargs" if has_kwargs else "positional-only parameters"
+    told = f"Functions with {what} are not supported as tools, resources or prompts"
+    return TypeError(f"{told}: {name_of(function)}; use standard parameters, which callers can name")
+
+
 def _inspected(function: Function) -> tuple[dict[str, Any], bool]:
     import inspect
 
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise TypeError(f"{name_of(function)}: every parameter must have a name that a caller can give")
+            is_args, is_kwargs = parameter.kind == parameter.VAR_POSITIONAL, parameter.kind == parameter.VAR_KEYWORD
+            raise _unnamed(function, is_args, is_kwargs)
     empty = inspect.Parameter.empty
     made = {parameter.name: _NONE if parameter.default is empty else parameter.default for parameter in parameters}
     return made, is_coroutine_function(function)

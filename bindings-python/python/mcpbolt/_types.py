@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import Parameter
 from inspect import Signature as Parameters
 from typing import Annotated, Any, Union
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Union
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError, from_json
+from pydantic_core.core_schema import ErrorType
 from typing_extensions import NotRequired, ReadOnly, TypedDict
 from typing_inspection.introspection import AnnotationSource, ForbiddenQualifier, inspect_annotation
 
@@ -23,6 +25,7 @@ Adapter = TypeAdapter[Any]
 MAX_FAULTS = 10  # that an error lists
 # The exceptions that pydantic raises for types that it does not support.
 UNSUPPORTED = (PydanticUserError, SchemaError, NameError, TypeError)
+_FAULTS = frozenset(typing.get_args(ErrorType))
 
 
 class Untitled(GenerateJsonSchema):
@@ -111,9 +114,40 @@ def model_of(kind: Any) -> type[BaseModel]:
     return create_model(kind.__name__, __config__=ConfigDict(from_attributes=True), __doc__=kind.__doc__, **fields)
 
 
-def schema_of(adapter: Adapter, mode: typing.Literal["validation", "serialization"] = "validation") -> Schema:
-    """The JSON Schema of a type. At its root is no reference: protocol and clients look for `type` there."""
-    schema = adapter.json_schema(mode=mode, schema_generator=Untitled)
+class ByConfig(Untitled):
+    """Names the fields of a class by their aliases if its own configuration has `serialize_by_alias`."""
+
+    def model_schema(self, schema: Any) -> Schema:
+        with self._named_by(schema["cls"].model_config):
+            return super().model_schema(schema)
+
+    def dataclass_schema(self, schema: Any) -> Schema:
+        with self._named_by(schema.get("config")):
+            return super().dataclass_schema(schema)
+
+    @contextmanager
+    def _named_by(self, config: Any) -> Iterator[None]:
+        before = self.by_alias
+        self.by_alias = bool((config or {}).get("serialize_by_alias"))
+        try:
+            yield
+        finally:
+            self.by_alias = before
+
+
+def schema_of(adapter: Adapter) -> Schema:
+    """The JSON Schema of the values that a type takes."""
+    return _rooted(adapter.json_schema(schema_generator=Untitled))
+
+
+def schema_of_results(adapter: Adapter, by_alias: bool | None) -> Schema:
+    """The JSON Schema of what `dumped` makes of the values of a type."""
+    generator = Untitled if by_alias is not None else ByConfig
+    return _rooted(adapter.json_schema(mode="serialization", by_alias=bool(by_alias), schema_generator=generator))
+
+
+def _rooted(schema: Schema) -> Schema:
+    """The schema without a reference at its root: protocol and clients look for `type` there."""
     reference = schema.pop("$ref", None)
     if reference is not None:
         schema = {**schema["$defs"][reference.removeprefix("#/$defs/")], **schema}
@@ -151,8 +185,8 @@ def parsed(given: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return read
 
 
-def dumped(adapter: Adapter, value: Any) -> Any:
-    """The JSON value of a function's return value.
+def dumped(adapter: Adapter, value: Any, by_alias: bool | None = True) -> Any:
+    """The JSON value of a function's return value. `by_alias` is as pydantic has it.
 
     Raises:
         ValidationError: The value is not valid.
@@ -160,21 +194,29 @@ def dumped(adapter: Adapter, value: Any) -> Any:
     valid = adapter.validate_python(value, by_alias=True, by_name=True)
     if isinstance(valid, BaseModel):
         # By the instance, so that an instance of a subclass keeps its own fields.
-        return valid.model_dump(mode="json", by_alias=True)
-    return adapter.dump_python(valid, mode="json", by_alias=True)
+        return valid.model_dump(mode="json", by_alias=by_alias)
+    return adapter.dump_python(valid, mode="json", by_alias=by_alias)
+
+
+def summary(error: ValidationError) -> dict[str, Any]:
+    """The number and the types of the faults, without anything of the values. A validator may make types of its own."""
+    found = {one["type"] for one in error.errors(include_url=False, include_context=False, include_input=False)}
+    types = sorted({one if one in _FAULTS else "custom_error" for one in found})
+    return {"error_count": error.error_count(), "error_types": types}
 
 
 def faults(error: ValidationError) -> str:
-    """The text of an error: each place and its fault, without the values."""
+    """The text of an error, in the words of pydantic: each place and its fault, without the values."""
     told = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"{place}: {one['msg']}" if (place := _place(one["loc"])) else one["msg"] for one in told[:MAX_FAULTS]]
+    lines = [f"{_place(one['loc'])}{one['msg']} [type={one['type']}]" for one in told[:MAX_FAULTS]]
     if len(told) > MAX_FAULTS:
         lines.append(f"and {len(told) - MAX_FAULTS} more")
-    return "; ".join(lines)
+    return f"{len(told)} validation error{'s' * (len(told) > 1)}: {'; '.join(lines)}"
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+    return f"{place}: " if place else ""
 
 
 def _told(error: BaseException) -> str:

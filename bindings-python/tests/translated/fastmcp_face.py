@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
@@ -18,8 +20,10 @@ import fastmcp.utilities.docstring_parsing as docstrings
 import mcp_types
 import pydantic
 from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.server.middleware import Middleware, MiddlewareContext
 from fastmcp.tools.base import ToolResult
 from fastmcp.tools.function_tool import _ToolBodyError
+from fastmcp.utilities.json_schema import dereference_refs
 from fastmcp.utilities.types import Audio, File, Image, NotSet
 
 import mcpbolt
@@ -43,6 +47,43 @@ class Request:
         return getattr(self.context, name)
 
 
+@contextmanager
+def _around() -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise mcpbolt.InvalidArguments(str(error)) from error
+    except ToolError as error:
+        raise mcpbolt.ToolError(str(error), log_level=error.log_level) from error
+
+
+def _layer(middleware: Middleware, home: FaceServer) -> Any:
+    """A middleware of FastMCP as one of this package."""
+
+    async def around(call: mcpbolt.Call, following: mcpbolt.Next) -> Any:
+        if call.method != "tools/call":
+            return await following(call)
+
+        async def call_next(_: Any) -> ToolResult:
+            made = await following(call)
+            content = blocks([one.wire() for one in made.content or ()])
+            return ToolResult(content, made.structured, made.meta, made.is_error)
+
+        message = mcp_types.CallToolRequestParams(name=call.name or "", arguments=dict(call.arguments))
+        context: Any = Request(call.context, home)
+        with _around():
+            return own(await middleware(MiddlewareContext(message=message, fastmcp_context=context, method=call.method), call_next), _RESULTS)
+
+    return around
+
+
+def server_of(strict: bool = False, mask_error_details: bool = False) -> mcpbolt.Server:
+    """A server with the options and the log that FastMCP has by default."""
+    made = mcpbolt.Server("tool", strict=strict, mask_error_details=mask_error_details, serialize_by_alias=None)
+    made._settings.failed.logger = "fastmcp.server.server"
+    return made
+
+
 class FaceTool:
     """A tool of a server of its own."""
 
@@ -57,19 +98,13 @@ class FaceTool:
         output_schema: Any = NotSet,
         annotations: Any = None,
         meta: Any = None,
-        strict: bool = False,
         task: bool = False,
         execution: mcp_types.ToolExecution | None = None,
+        **server: Any,
     ) -> None:
         function = function or (lambda: None)
-        for one in inspect.signature(function).parameters.values():
-            if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
-                kinds = {one.VAR_POSITIONAL: "*args", one.VAR_KEYWORD: "**kwargs"}
-                raise ValueError(f"Functions with {kinds.get(one.kind, 'positional-only parameters')} are not supported as tools")
-        if name is None and getattr(function, "__name__", "") == "<lambda>":
-            raise ValueError("You must provide a name for lambda functions")
         self.fn = function
-        self.server = mcpbolt.Server("tool", strict=strict)
+        self.server = server_of(**server)
         schema = None if output_schema is NotSet else output_schema or False
         hints = annotations.model_dump(by_alias=True, exclude_none=True) if hasattr(annotations, "model_dump") else annotations
         options = {"name": name, "title": title, "description": description, "annotations": hints, "meta": meta}
@@ -82,8 +117,11 @@ class FaceTool:
         def given(value: Any) -> Any:
             return Request(value, self.home) if isinstance(value, mcpbolt.Context) else value
 
-        called = function_of(function, _TYPES, given, lambda value: own(value, _RESULTS))
-        self.server.tool(**options, output_schema=schema)(called)  # type: ignore[call-overload]
+        called = function_of(function, _TYPES, given, lambda value: own(value, _RESULTS), around=_around)
+        try:
+            self.server.tool(**options, output_schema=schema)(called)  # type: ignore[call-overload]
+        except TypeError as error:
+            raise ValueError(str(error)) from error
         (entry,) = self.server._entries
         self.entry = entry
         self.definition = entry.definition
@@ -110,14 +148,20 @@ class FaceTool:
         return result
 
     async def called(self, arguments: dict[str, Any]) -> ToolResult:
+        result = await self.answer(arguments)
+        if result.is_error and result.content and "content" not in arguments:
+            text = getattr(result.content[0], "text", "")
+            if text.startswith("invalid arguments"):
+                raise ValidationError(text)
+        return result
+
+    async def answer(self, arguments: dict[str, Any]) -> ToolResult:
         async with mcpbolt.Client(self.server) as client:
             try:
                 result = await client.call_tool(self.name, arguments)
             except mcpbolt.PeerError as error:
                 raise ToolError(error.message) from error
-        if result.is_error and "content" not in arguments and result.text.startswith("invalid arguments"):
-            raise ValidationError(result.text)
-        made = ToolResult(content=blocks(result), meta=meta(result))
+        made = ToolResult(content=blocks(result.wire["content"]), meta=meta(result))
         made.structured_content, made.is_error = result.structured, result.is_error
         if (self.output_schema or {}).get("x-fastmcp-wrap-result"):
             made.meta = {**(made.meta or {}), "fastmcp": {"wrap_result": True}}
@@ -142,9 +186,17 @@ class FaceTool:
 class FaceServer:
     """The tools of a `FastMCP`."""
 
-    def __init__(self, name: str = "server", *, strict_input_validation: bool = False) -> None:
+    def __init__(
+        self,
+        name: str = "server",
+        *,
+        strict_input_validation: bool = False,
+        mask_error_details: bool = False,
+        middleware: Sequence[Middleware] = (),
+    ) -> None:
         self.name = name
-        self.strict = strict_input_validation
+        self.options = {"strict": strict_input_validation, "mask_error_details": mask_error_details}
+        self.layers = [*middleware]
         self.tools: dict[str, FaceTool] = {}
 
     def tool(self, function: Any = None, **options: Any) -> Any:
@@ -152,19 +204,33 @@ class FaceServer:
             return functools.partial(self.tool, name=function, **options)
         if function is None:
             return functools.partial(self.tool, **options)
-        self.add_tool(FaceTool(function, strict=self.strict, **options))
+        self.add_tool(FaceTool(function, **self.options, **options))
         return function
 
     def add_tool(self, tool: Any) -> FaceTool:
-        made: FaceTool = tool if isinstance(tool, FaceTool) else FaceTool(tool, strict=self.strict)
+        made: FaceTool = tool if isinstance(tool, FaceTool) else FaceTool(tool, **self.options)
         self.tools[made.name], made.home = made, self
+        for one in self.layers:
+            made.server.middleware(_layer(one, self))
         return made
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        self.layers.append(middleware)
+        for tool in self.tools.values():
+            tool.server.middleware(_layer(middleware, self))
+
+    def mount(self, server: FaceServer, namespace: str) -> None:
+        for tool in server.tools.values():
+            made = copy(tool)
+            made.name, made.server = f"{namespace}_{tool.name}", server_of(**self.options)
+            made.server.mount(namespace, tool.server)
+            self.add_tool(made)
 
     async def list_tools(self) -> list[FaceTool]:
         return list(self.tools.values())
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> ToolResult:
-        result = await self.tools[name].run(arguments or {})
+        result = await self.tools[name].called(arguments or {})
         if result.is_error:
             raise ToolError(result.content[0].text if result.content else "")  # type: ignore[union-attr]
         return result
@@ -174,13 +240,13 @@ class FaceClient(InProcess):
     server: FaceServer
 
     async def list_tools(self) -> list[mcp_types.Tool]:
-        return [tool.to_mcp_tool() for tool in await self.server.list_tools()]
+        tools = [tool.to_mcp_tool() for tool in await self.server.list_tools()]
+        for tool in tools:  # without references, as FastMCP sends schemas
+            tool.output_schema = tool.output_schema and dereference_refs(tool.output_schema)
+        return tools
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *, raise_on_error: bool = True) -> Any:
-        try:
-            result = await self.server.tools[name].called(arguments or {})
-        except ValidationError as error:
-            raise ToolError(str(error)) from error
+        result = await self.server.tools[name].answer(arguments or {})
         if result.is_error and raise_on_error:
             raise ToolError(result.content[0].text if result.content else "")  # type: ignore[union-attr]
         wraps = "fastmcp" in (result.meta or {})
@@ -189,9 +255,9 @@ class FaceClient(InProcess):
         return result
 
     async def call_tool_mcp(self, name: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-        result = (await self.server.tools[name].called(arguments)).to_mcp_result()
-        assert isinstance(result, mcp_types.CallToolResult)
-        return result
+        result = await self.server.tools[name].answer(arguments)
+        made = mcp_types.CallToolResult(content=result.content, structured_content=result.structured_content)
+        return made.model_copy(update={"is_error": result.is_error, "meta": result.meta})
 
 
 def coerce_task_arguments(tool: FaceTool, arguments: dict[str, Any]) -> Any:

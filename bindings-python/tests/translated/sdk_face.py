@@ -209,11 +209,8 @@ class FaceTool:
         self.options: dict[str, Any] = {"name": name, "title": title, "description": description, "meta": meta}
         self.options["annotations"] = annotations and annotations.model_dump(by_alias=True, exclude_none=True)
         self.options["icons"] = [one.model_dump(by_alias=True, exclude_none=True) for one in icons or ()]
-        self.options["output_schema"] = False if structured_output is False else None
+        self.options["output_schema"] = structured_output
         self.offer(mcpbolt.Server("tool", json_strings=True))
-        if structured_output and self.output_schema is None:
-            why = f"return type {hints['return']} is not serializable" if "return" in hints else "return annotation required"
-            raise InvalidSignature(f"{why} for structured output")
         self.fn_metadata = FaceMetadata(ArgModel(self), self.output_schema, self._output_model(), self.is_wrapped, hints.get("return"))
 
     @classmethod
@@ -224,7 +221,7 @@ class FaceTool:
         try:
             server.tool(**self.options)(self.function)
         except TypeError as error:
-            raise InvalidSignature(str(error)) from error
+            raise InvalidSignature(str(error).replace("ToolResult", "CallToolResult")) from error
         self.server, self.entry = server, server._entries[-1]
         self.is_async, self.context_kwarg = self.entry.is_async, self.entry.context
         with client(server) as test:
@@ -247,7 +244,8 @@ class FaceTool:
         """The class of the structured content, if it is not wrapped."""
         kind, notes = bare(self.function.__annotations__.get("return"))
         kind = notes[0] if kind is mcpbolt.ToolResult and notes else kind
-        return None if self.is_wrapped or self.shown.output_schema is None else get_origin(kind) or kind
+        own = None if self.is_wrapped or self.shown.output_schema is None else get_origin(kind) or kind
+        return next((theirs for theirs, one in TYPES.items() if one is own), own)
 
     def _made(self, value: Any) -> Any:
         self.returned = value
@@ -269,7 +267,8 @@ class FaceTool:
                 result = test.call_tool(self.name, arguments)
             except mcpbolt.PeerError as error:
                 raise MCPError(error.code, error.message, error.data) from error
-        content = [_spread(one) for one in blocks(result)] if result.structured is not None else blocks(result)
+        content = blocks(result.wire["content"])
+        content = [_spread(one) for one in content] if result.structured is not None else content
         made = mcp_types.CallToolResult(content=content, structured_content=result.structured, is_error=result.is_error)
         made.meta = meta(result)
         return made

@@ -30,8 +30,8 @@ TYPES: Types = {
 _BLOCKS: TypeAdapter[Any] = TypeAdapter(list[mcp_types.ContentBlock])
 
 
-def blocks(result: mcpbolt.CallToolResult) -> list[mcp_types.ContentBlock]:
-    made: list[mcp_types.ContentBlock] = _BLOCKS.validate_python(result.wire["content"])
+def blocks(content: list[dict[str, Any]]) -> list[mcp_types.ContentBlock]:
+    made: list[mcp_types.ContentBlock] = _BLOCKS.validate_python(content)
     return made
 
 
@@ -47,7 +47,10 @@ def own(value: Any, results: tuple[type, ...] = (mcp_types.CallToolResult,)) -> 
             value = getattr(value, name)()
     if isinstance(value, results):
         content = [own(one, results) for one in value.content]
-        return mcpbolt.ToolResult(content, value.structured_content, bool(value.is_error), meta=value.meta)
+        data = value.structured_content
+        if isinstance(value, mcp_types.CallToolResult):
+            data = value.model_dump(by_alias=True, exclude_none=True).get("structuredContent")
+        return mcpbolt.ToolResult(content, data, bool(value.is_error), meta=value.meta)
     if isinstance(value, CONTENT):
         return parse(value.model_dump(mode="json", by_alias=True, exclude_none=True))
     if isinstance(value, (list, tuple)):
