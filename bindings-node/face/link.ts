@@ -68,7 +68,7 @@ const HEAD_IN = 3;
 const ROW = 5;
 /** Maximum number of rows per turn of the event loop, so that timers and I/O get their turn. */
 const MAX_ROWS = 256;
-/** Length of text above which rows are submitted at once instead of at the end of the tick. */
+/** Length of text above which rows are submitted at once instead of at the end of the tick. A longer text is a submit of its own. */
 const MAX_TEXT = 256 << 10;
 /** The answer to a call whose arguments JavaScript has no memory for. */
 const UNREADABLE = JSON.stringify({ message: 'the arguments cannot be read' });
@@ -262,6 +262,7 @@ export class Link {
 
     /** Adds a row to those that are submitted at the end of this tick. */
     push(kind: Outbound, number: number, text: string, a = 0, b = 0): void {
+        if (text.length > MAX_TEXT) this.#flush();
         const at = this.#rows * ROW;
         if (at === this.#out.length) {
             const grown = new Float64Array(this.#out.length * 2);
@@ -276,9 +277,10 @@ export class Link {
         out[at + 4] = b;
         this.#texts.push(text);
         this.#units += text.length;
+        this.#rows++;
+        if (this.#units > MAX_TEXT) this.#flush();
         // Runs after the microtasks of this tick, so that their results are included.
-        if (this.#rows++ === 0) process.nextTick(this.#flush);
-        else if (this.#units > MAX_TEXT) this.#flush();
+        else if (this.#rows === 1) process.nextTick(this.#flush);
     }
 
     /** Submits the rows so far, before an action that must not overtake them. */

@@ -29,6 +29,10 @@ use crate::questions::Questions;
 use crate::requests::{Outcome, Reporter, Requests, Task, Way};
 use crate::served::Templates;
 use crate::submit;
+use crate::utf16;
+
+/// Capacity in bytes above which the memory of a submitted text is freed.
+const KEEP_BYTES: usize = 4 << 20;
 
 /// The native part of `Link` in `face/link.ts`. Used on one JavaScript thread only.
 #[napi]
@@ -47,6 +51,8 @@ pub struct Link {
     /// Buffers of the last drain, reused by the next one.
     texts: Texts,
     taken: (Vec<Event>, Vec<Arrived>),
+    /// The text of the last submit, whose memory the next one reuses.
+    submitted: Vec<u8>,
     /// The id of the child process, if there is one.
     pub(crate) pid: Option<u32>,
 }
@@ -84,6 +90,7 @@ impl Link {
             outbox: Arc::default(),
             texts: Texts::default(),
             taken: Default::default(),
+            submitted: Vec::new(),
             pid: None,
         }
     }
@@ -263,11 +270,16 @@ impl Link {
     /// Submits what handlers returned, as the rows that [`submit`](crate::submit) describes; `at_once` if the
     /// next call must not overtake it.
     #[napi(catch_unwind)]
-    pub fn submit(&mut self, text: String, table: &[f64], at_once: bool) {
+    pub fn submit(&mut self, text: JsString<'_>, table: &[f64], at_once: bool) -> Result<()> {
         let Side::Server(live) = &self.side else {
-            return;
+            return Ok(());
         };
-        let said = submit::submit(live, &mut self.calls, &text, table);
+        let units = submit::units(table);
+        let text = utf16::read(&text, units, &mut self.submitted).map_err(error::internal)?;
+        let said = submit::submit(live, &mut self.calls, text, table);
+        if self.submitted.capacity() > KEEP_BYTES {
+            self.submitted = Vec::new();
+        }
         panics::point("submit");
         match self.inbox.runtime() {
             // Dropping replies submits them.
@@ -277,6 +289,7 @@ impl Link {
         if at_once {
             self.outbox.flush();
         }
+        Ok(())
     }
 
     /// The counters of a server at an address, as JSON.

@@ -108,6 +108,14 @@ fn news(replies: &mut Replies, call: &Underway, kind: Outbound, piece: &str, a: 
     }
 }
 
+/// How many units the text of a table's rows has.
+pub fn units(table: &[f64]) -> usize {
+    let rows = table.chunks_exact(ROW);
+    let between = rows.len().saturating_sub(1);
+    let texts = rows.map(|row| row.get(2).map_or(0, |units| *units as usize));
+    between + texts.sum::<usize>()
+}
+
 /// The texts of a tick, one after the other.
 struct Pieces<'a> {
     rest: &'a str,
@@ -117,14 +125,9 @@ struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     fn new(text: &'a str, table: &[f64]) -> Self {
-        let rows = table.chunks_exact(ROW);
-        let between = rows.len().saturating_sub(1);
-        let units: usize = rows
-            .map(|row| row.get(2).map_or(0, |units| *units as usize))
-            .sum();
         Self {
             rest: text,
-            ascii: units + between == text.len(),
+            ascii: units(table) == text.len(),
         }
     }
 

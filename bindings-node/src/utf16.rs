@@ -1,8 +1,13 @@
 //! Texts in UTF-16 units, as JavaScript counts: one unit for the first byte of each character, and one more
 //! for each character beyond the basic plane.
+//!
+//! JavaScript's strings are read into memory that is reused:
+//!
+//! 1. Node-API writes at most the number of bytes it is given, with the zero that ends them, and that many are reserved.
+//! 2. It returns how many it wrote, without that zero.
 
 use encoding_rs::mem::{convert_str_to_utf16, encode_latin1_lossy, is_str_latin1};
-use napi::{Env, JsString, Result};
+use napi::{Env, Error, JsString, JsValue, Result, check_status, sys};
 
 /// So many bytes have at most as many units, which fits into a byte.
 const COUNTED_BYTES: usize = 192;
@@ -24,6 +29,27 @@ pub fn string<'env>(env: &'env Env, text: &str, units: usize) -> Result<JsString
     let mut wide = vec![0; text.len()];
     let written = convert_str_to_utf16(text, &mut wide);
     env.create_string_utf16(wide.get(..written).unwrap_or_default())
+}
+
+/// Reads a JavaScript string of at most that many units into `memory`. Lone surrogates become U+FFFD.
+///
+/// # Errors
+/// Node-API failed.
+#[allow(unsafe_code)]
+pub fn read<'a>(text: &JsString<'_>, units: usize, memory: &'a mut Vec<u8>) -> Result<&'a str> {
+    // A unit has at most three bytes, and a zero ends the text.
+    let bytes = 3 * units + 1;
+    memory.clear();
+    memory.reserve(bytes);
+    let (mut written, to) = (0, memory.as_mut_ptr().cast());
+    let value = text.value();
+    // SAFETY: 1
+    check_status!(unsafe {
+        sys::napi_get_value_string_utf8(value.env, value.value, to, bytes, &mut written)
+    })?;
+    // SAFETY: 2
+    unsafe { memory.set_len(written) };
+    str::from_utf8(memory).map_err(|error| Error::from_reason(error.to_string()))
 }
 
 /// The byte at which the first `units` units of a text end.
