@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Described, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, McpError, PageRequest, PageResult, Patterns, Policy, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, audio, image, json, link, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Credentials, Described, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, McpError, Middleware, Next, PageRequest, PageResult, Patterns, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Verifier, audio, image, json, link, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -78,6 +78,8 @@ export declare abstract class Entries<State> {
     removeResourceTemplate(template: string): boolean;
     removePrompt(name: string): boolean;
     resourceUpdated(uri: string | URL): void;
+    use(...middleware: Middleware<State>[]): this;
+    mount(prefix: string, server: Entries<any>): this;
 }
 export declare class Accelerated {
     #private;
@@ -174,6 +176,10 @@ export declare class Context<State = unknown> {
     get isTask(): boolean;
     taskMessage(message: string): void;
     log(level: LogLevel, data: unknown, logger?: string): void;
+    debug(data: unknown, logger?: string): void;
+    info(data: unknown, logger?: string): void;
+    warning(data: unknown, logger?: string): void;
+    error(data: unknown, logger?: string): void;
     elicit<S extends object>(message: string, schema: S, options?: AskOptions): Promise<FormResult<Described<S, Record<string, unknown>>>>;
     elicit<Content = Record<string, unknown>>(message: string, schema: Schema, options?: AskOptions): Promise<FormResult<Content>>;
     elicitUrl(message: string, url: string | URL, id?: string, options?: AskOptions): Promise<PageResult>;
@@ -471,6 +477,13 @@ export interface BreakerPolicy {
     failures?: number;
     pause?: number;
 }
+export interface CallOf<Method extends keyof Replies, State = any> {
+    readonly method: Method;
+    readonly name: Method extends `${string}/list` ? undefined : string;
+    arguments: Readonly<Record<string, any>>;
+    readonly context: Context<State>;
+    readonly principal: string | undefined;
+}
 export interface CallToolResult {
     content: ContentBlock[];
     structuredContent?: unknown;
@@ -651,6 +664,11 @@ export interface LogMessage {
     logger?: string;
     data: unknown;
 }
+export interface LogRecord {
+    level: 'error';
+    message: string;
+    error: unknown;
+}
 export interface McpError extends Details {
 }
 export interface McpHttpHandler {
@@ -714,10 +732,16 @@ export interface Policy {
     keys?: Readonly<Record<string, Granted>>;
     jwt?: Jwt;
     scopes?: Readonly<Record<string, readonly string[]>>;
+    verifier?: Verifier;
+    verifierTimeout?: number;
     secrets?: readonly string[];
     auditArguments?: boolean;
     audit?: (event: AuditEvent) => void;
     auditQueue?: AuditQueue;
+}
+export interface Principal {
+    name: string;
+    scopes?: readonly string[];
 }
 export interface Progress {
     progress: number;
@@ -757,6 +781,16 @@ export interface ReadOptions {
 export interface References {
     overBytes: number;
     ttl?: number;
+}
+export interface Replies {
+    'tools/call': CallToolResult;
+    'resources/read': ResourceContents[];
+    'prompts/get': GetPromptResult;
+    'completion/complete': Completions;
+    'tools/list': Tool[];
+    'resources/list': Resource[];
+    'resources/templates/list': ResourceTemplate[];
+    'prompts/list': Prompt[];
 }
 export interface RequestOptions {
     signal?: AbortSignal;
@@ -929,7 +963,8 @@ export interface ServerOptions<State = unknown> {
     onInitialized?: (client: ClientInfo) => void;
     onRootsChanged?: (client: ClientInfo | undefined) => void;
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
-    onError?: (error: unknown, what: string) => void;
+    logger?: Logger;
+    onError?: (error: unknown, what: string, call?: Call) => unknown;
 }
 export interface Skill {
     uri: string;
@@ -1063,6 +1098,9 @@ export type Auth = {
     key: string;
     header?: string;
 };
+export type Call<State = any> = {
+    [Method in keyof Replies]: CallOf<Method, State>;
+}[keyof Replies];
 export type CarrierFault = 'unreachable' | 'tls' | 'timed_out' | 'refused' | 'redirected' | 'no_answer' | 'too_long' | 'broken' | 'session_lost';
 export type Change = {
     type: 'toolsChanged';
@@ -1105,6 +1143,15 @@ export type ContentBlock = {
     name: string;
     mimeType?: string;
     [more: string]: unknown;
+};
+export type Credentials = {
+    readonly kind: 'none';
+} | {
+    readonly kind: 'bearer' | 'apiKey';
+    readonly secret: string;
+} | {
+    readonly kind: 'certificate';
+    readonly certificate: Uint8Array;
 };
 export type Described<S, Unknown = Record<string, any>> = S extends {
     readonly '~standard': {
@@ -1167,8 +1214,13 @@ export type JsonSchema = {
     readonly [keyword: string]: unknown;
 };
 export type LogLevel = (typeof LEVELS)[number];
+export type Logger = {
+    error(...args: any[]): unknown;
+} | ((record: LogRecord) => unknown);
 export type McpServerFactory = (context: McpRequestContext) => SdkServer | Promise<SdkServer>;
 export type MessageKind = 'request' | 'notification' | 'response' | 'error' | 'batch' | 'invalid';
+export type Middleware<State = any> = (call: Call<State>, next: Next) => unknown;
+export type Next = <Method extends keyof Replies>(call?: CallOf<Method>) => Promise<Replies[Method]>;
 export type Noted = {
     [Name in keyof ClientEvents]: [
         name: Name,
@@ -1226,6 +1278,9 @@ export type Tester = Client & {
 };
 export type ToolOutput = string | number | boolean | bigint | null | undefined | void | Uint8Array | Block | readonly Block[] | CallToolResult | Json | object;
 export type Trace = (direction: 'in' | 'out', message: string) => void;
+export type Verifier = (credentials: Credentials, call: {
+    readonly signal: AbortSignal;
+}) => Verdict | Promise<Verdict>;
 interface Details {
     readonly rpcCode?: number;
     readonly fault?: CarrierFault;
@@ -1281,3 +1336,4 @@ type StandardResult<Output> = {
 } | {
     readonly issues: Issues;
 };
+type Verdict = Principal | string | null | undefined;

@@ -1,9 +1,7 @@
-import type { Context } from './context';
 import type { Approve, Clean } from './definitions';
+import type { Called } from './entry';
 import { ActionError, ToolError } from './errors';
 import { readJson, writeJson } from './numbers';
-
-type Handler = (args: any, context: Context<any>) => unknown;
 
 /** @internal The hooks that run before a handler, by tool name. */
 export interface Hooks {
@@ -11,35 +9,37 @@ export interface Hooks {
     sanitise?: Readonly<Record<string, Clean>>;
 }
 
-/** @internal Runs the hooks of a tool before its handler; `misfit` returns why arguments break the schema. */
-export function lookedAt(
-    tool: string,
-    { approval, sanitise }: Hooks,
-    handler: Handler,
-    misfit: (json: string) => string | null
-): Handler {
-    const [clean, approve] = [of(tool, sanitise), of(tool, approval)];
-    if (clean === undefined && approve === undefined) return handler;
+/** @internal Cleans the arguments of a tool; `misfit` returns why arguments break the schema. */
+export function cleaning(tool: string, { sanitise }: Hooks, rest: Called, misfit: (json: string) => string | null): Called {
+    const clean = of(tool, sanitise);
+    if (clean === undefined) return rest;
     return async (args, context) => {
-        let json = context.argumentsJson;
-        // Each hook gets a copy of its own, so that changes in place affect nothing else.
-        const given = () => readJson(json, context.integers);
-        if (clean !== undefined) {
-            json = cleaned(await clean(tool, args, context));
-            const why = misfit(json);
-            if (why !== null) throw new ActionError('VALIDATION_ERROR', why);
-            context.clean(json);
-        }
-        if (approve !== undefined) {
-            const isApproved = await approve(tool, given(), context);
-            if (typeof isApproved !== 'boolean') throw new TypeError(`approval of ${tool}: return true or false, not ${typeof isApproved}`);
-            if (!isApproved) throw new ToolError('the call was not approved');
-        }
-        // The call was cancelled meanwhile: this error is not reported.
-        if (!context.isLive) throw new ToolError('the call was cancelled');
-        return handler(given(), context);
+        const json = cleaned(await clean(tool, args, context));
+        const why = misfit(json);
+        if (why !== null) throw new ActionError('VALIDATION_ERROR', why);
+        context.clean(json);
+        if (!context.isLive) throw cancelled();
+        return rest(readJson(json, context.integers), context);
     };
 }
+
+/** @internal Asks whether a call of a tool may run. */
+export function approving(tool: string, { approval }: Hooks, rest: Called): Called {
+    const approve = of(tool, approval);
+    if (approve === undefined) return rest;
+    return async (args, context) => {
+        // A copy of its own, so that its changes in place affect nothing else.
+        const own = readJson(context.argumentsJson, context.integers);
+        const isApproved = await approve(tool, own, context);
+        if (typeof isApproved !== 'boolean') throw new TypeError(`approval of ${tool}: return true or false, not ${typeof isApproved}`);
+        if (!isApproved) throw new ToolError('the call was not approved');
+        if (!context.isLive) throw cancelled();
+        return rest(args, context);
+    };
+}
+
+/** The call was cancelled meanwhile: this error is not reported. */
+const cancelled = () => new ToolError('the call was cancelled');
 
 function of<Hook>(tool: string, hooks: Readonly<Record<string, Hook>> = {}): Hook | undefined {
     return Object.hasOwn(hooks, tool) ? hooks[tool] : hooks['*'];

@@ -1,23 +1,23 @@
+import type { Call } from './call';
 import type { Context } from './context';
-import { ActionError, ProtocolError, ToolError } from './errors';
+import type { Entry } from './entry';
 import { readJson } from './numbers';
-import type { Entry } from './entries';
+import { Passing } from './passing';
 import { refuse } from './results';
 
-/** @internal Called with exceptions of handlers. */
-export type Report = (error: unknown, what: string) => void;
-
 /** @internal Runs an operation, from its handler to its answer. */
-export function carryOut(entry: Entry, text: string, context: Context<any>, report: Report = print): void {
+export function carryOut(entry: Entry, text: string, context: Context<any>): void {
+    let args: unknown;
     const fail = (error: unknown) => {
         context.settle();
         // A handler that throws because it was cancelled is not reported.
         if (!context.isLive) return;
+        // While the call can still be asked who makes it.
+        entry.failures.report(error, entry.what, new Passing(entry, args ?? {}, context) as Call);
         refuse(context, error, entry.isTool);
-        report(error, entry.what);
     };
     try {
-        const args = text === '' ? {} : readJson(text, context.integers);
+        args = text === '' ? {} : readJson(text, context.integers);
         const settle = (value: unknown) => {
             context.settle();
             if (!context.isLive) return;
@@ -35,9 +35,4 @@ export function carryOut(entry: Entry, text: string, context: Context<any>, repo
     } catch (error) {
         fail(error);
     }
-}
-
-/** @internal */
-export function print(error: unknown, what: string): void {
-    if (!(error instanceof ToolError || error instanceof ProtocolError || error instanceof ActionError)) console.error(`mcpbolt: ${what} failed:`, error);
 }

@@ -45,11 +45,15 @@ export class Completers {
 }
 
 /** @internal */
-export function completionAnswer(found: readonly string[] | Completions): [kind: Outbound, text: string] {
+export function completionReply(found: readonly string[] | Completions): Completions {
     const isList = (found: readonly string[] | Completions): found is readonly string[] => Array.isArray(found);
     const { values, total, hasMore }: Completions = isList(found) ? { values: [...found] } : found;
     const shown = values.slice(0, MAX_VALUES);
     const known = total ?? values.length;
-    const completion = { values: shown, total: known, hasMore: hasMore ?? known > shown.length };
-    return [Outbound.Object, JSON.stringify({ completion })];
+    return { values: shown, total: known, hasMore: hasMore ?? known > shown.length };
+}
+
+/** @internal */
+export function completionAnswer(found: readonly string[] | Completions): [kind: Outbound, text: string] {
+    return [Outbound.Object, JSON.stringify({ completion: completionReply(found) })];
 }

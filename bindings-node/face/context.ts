@@ -1,10 +1,9 @@
-import type { ClientInfo } from './definitions';
 import { guarded, McpError, ProtocolError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
 import { writeJson, type Integers } from './numbers';
 import { LEVELS } from './protocol';
-import type { FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import type { ClientInfo, FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import { Questions, type AskOptions, type Question } from './questions';
 import type { Described, Schema } from './schema';
 
@@ -126,6 +125,26 @@ export class Context<State = unknown> {
         if (!this.#live) return;
         const json = writeJson(data) ?? 'null';
         this.#link.push(Outbound.Log, this.#number, logger + json, severity, logger.length);
+    }
+
+    /** Logs at the level `debug`: see `log`. */
+    debug(data: unknown, logger?: string): void {
+        this.log('debug', data, logger);
+    }
+
+    /** Logs at the level `info`: see `log`. */
+    info(data: unknown, logger?: string): void {
+        this.log('info', data, logger);
+    }
+
+    /** Logs at the level `warning`: see `log`. */
+    warning(data: unknown, logger?: string): void {
+        this.log('warning', data, logger);
+    }
+
+    /** Logs at the level `error`: see `log`. */
+    error(data: unknown, logger?: string): void {
+        this.log('error', data, logger);
     }
 
     /**

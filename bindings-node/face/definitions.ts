@@ -1,10 +1,13 @@
+import type { Call } from './call';
 import type { Completer } from './complete';
 import type { Context } from './context';
 import type { McpError } from './errors';
+import type { Logger } from './logger';
 import type { Results } from './resultcache';
 import type { Integers } from './numbers';
-import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
+import type { Annotations, ClientInfo, Icon, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
+import type { Verifier } from './verifier';
 
 export interface ServerOptions<State = unknown> {
     /** Instructions for the model on how to use the server. */
@@ -85,10 +88,17 @@ export interface ServerOptions<State = unknown> {
     /** Called when a connection has ended; the client is `undefined` if it had not introduced itself. */
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
     /**
-     * Called with each exception of a handler. By default they are printed to stderr, except `ToolError`,
-     * `ProtocolError` and `ActionError`.
+     * Where failures are logged, with the exception and its stack: a logger of pino, winston or bunyan, `console`, or a
+     * function. Exceptions that are answers (`ToolError`, `ProtocolError`, `ActionError`) are not logged. By default
+     * failures are printed to stderr, unless there is an `onError`.
      */
-    onError?: (error: unknown, what: string) => void;
+    logger?: Logger;
+    /**
+     * Called with each exception of a handler, a middleware, a completer, the verifier, a callback of these options, or
+     * the creation of an endpoint; with what failed, and with the call, if one did. Also for the servers that this one
+     * mounts. Answers (`ToolError`, `ProtocolError`, `ActionError`) are among them.
+     */
+    onError?: (error: unknown, what: string, call?: Call) => unknown;
     /** @internal Another library serves the calls: see `Server.attend` and `DelegateSettings` in `src/delegate.rs`. */
     delegate?: { capabilities: object; eras: 'handshake' | 'stateless' | 'both'; opens: boolean };
     /** @internal Replaces name and version in what clients are told. */
@@ -161,6 +171,14 @@ export interface Policy {
      * The scopes that a tool requires, by tool name. A client that lacks one is told which: over HTTP with status 403.
      */
     scopes?: Readonly<Record<string, readonly string[]>>;
+    /**
+     * Says who a client is, in place of `keys` and `jwt`: called with the credentials of each request (of each connection,
+     * where one message establishes them), at most 1000 at a time. It may be `async`; other requests go on meanwhile. An
+     * exception refuses the credentials, and goes to the log and to `onError`, not to the client.
+     */
+    verifier?: Verifier;
+    /** How long `verifier` may take for a request, in ms; 10,000 by default. Then the credentials are refused. */
+    verifierTimeout?: number;
     /** Strings that are masked wherever they occur in errors, in failures of tools and in the audit. */
     secrets?: readonly string[];
     /** Adds arguments to audit events, with credentials masked. */
@@ -273,20 +291,6 @@ export interface References {
     overBytes: number;
     /** How long the data are stored, in ms; 60,000 by default. */
     ttl?: number;
-}
-
-/** A client's description of itself: unverified, for display only. */
-export interface ClientInfo {
-    revision: Revision;
-    /**
-     * The number of its connection, unique within the server: use it as the key of per-client data until `onClosed`.
-     * `undefined` where each request has a connection of its own (2026-07-28 on HTTP).
-     */
-    connection: number | undefined;
-    /** Its name, version and more, if the client sent them. */
-    info: Implementation | undefined;
-    /** The capabilities that the client declared, by name. */
-    capabilities: Record<string, unknown>;
 }
 
 /** Documentation of an action for clients of the action dialect, besides its description and its schemas. */

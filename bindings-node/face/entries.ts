@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { lookedAt, type Hooks } from './approval';
+import type { Hooks } from './approval';
 import { answered, attempted, type Steps } from './attempt';
-import { print, type Report } from './carry';
-import { Completers, completionAnswer } from './complete';
+import type { Middleware } from './call';
+import { Completers, completionAnswer, completionReply, type CompletionParams } from './complete';
 import type { Context } from './context';
 import type {
     JwtKey,
@@ -12,42 +12,30 @@ import type {
     ServerOptions,
     ToolDefinition
 } from './definitions';
-import { guarded, ToolError } from './errors';
-import type { Outbound } from './link';
+import { Kind, KINDS, WORDS, type Entry, type Offered } from './entry';
+import { guarded, McpError, ToolError } from './errors';
+import { Failures, within } from './failures';
+import { layered } from './layers';
+import { LISTED } from './listed';
 import { native, type NativeEncoded, type NativeEntries } from './native';
 import { settingsJson } from './numbers';
+import { Prefix } from './prefix';
+import { promptReply, resourceReply, toolReply } from './replies';
 import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Described } from './schema';
 import { skillFolders } from './skillfolders';
+import { verifying } from './verifier';
 
 type Awaitable<T> = T | Promise<T>;
 type Handler = (args: any, context: Context<any>, steps: Steps) => unknown;
-type Answer = [kind: Outbound, text: string];
 
-/** @internal One entry of the registry: how to call it, and how to encode its result. */
-export interface Entry {
-    what: string;
-    isTool: boolean;
-    /**
-     * The number of a tool with an output schema, counted from one: the engine validates the tool's results against it.
-     */
-    checked?: number;
-    call: (args: any, context: Context<any>) => unknown;
-    answer: (value: unknown, args: any) => Answer;
+/** A server at a prefix of another one. */
+interface Mount {
+    outer: Entries<any>;
+    prefix: Prefix;
+    server: Entries<any>;
 }
-
-/** In the order of the engine's operations. */
-const enum Kind {
-    Tool,
-    Resource,
-    Template,
-    Prompt,
-    Completion,
-    Method
-}
-
-const KINDS = 6;
 
 /**
  * The tools, resources, prompts and other entries of a server. Add them before it runs, or later with `listChanges`.
@@ -55,28 +43,47 @@ const KINDS = 6;
 export abstract class Entries<State> {
     /** @internal */
     readonly entries: NativeEntries;
+    /** @internal */
+    readonly failures: Failures;
+    readonly #name: string;
     readonly #hooks: Hooks;
-    readonly #report: Report;
+    readonly #options: ServerOptions<any>;
+    readonly #middleware: Middleware[] = [];
     readonly #completers = new Completers();
     /** Entries by the number of the engine's operation; numbers are not reused. */
-    readonly #entries = new Map<number, Entry>();
+    readonly #offered = new Map<number, Offered>();
+    /** The same entries, with the layers of this server around them. */
+    readonly #served = new Map<number, Entry>();
+    readonly #skills: ReturnType<typeof skillFolders> = [];
+    readonly #mounts: Mount[] = [];
+    readonly #mountedIn: Mount[] = [];
 
     /** @internal */
     protected constructor(name: string, version: string, options: ServerOptions<State>) {
+        this.#name = name;
         this.#hooks = options;
-        this.#report = options.onError ?? print;
+        this.#options = options;
+        this.failures = new Failures(options.onError, options.logger);
         const { audit } = options.policy ?? {};
-        const told = audit && ((event: string) => audit(JSON.parse(event)));
-        const { lifespan, approval, sanitise, integers, delegate, stateKey, ...rest } = options;
+        const told = audit && ((event: string) => this.failures.heed('audit', () => audit(JSON.parse(event))));
+        const { lifespan, approval, sanitise, integers, delegate, stateKey, logger, ...rest } = options;
         const settings = settingsJson({ name, version, ...rest, stateKey: stateKey && [...stateKey] });
         const hooked = [approval, sanitise].flatMap(hooks => Object.keys(hooks ?? {}));
-        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), told));
-        this.#enter(Kind.Completion, 0, {
-            what: 'completion',
-            isTool: false,
-            call: (params, context) => this.#completers.call(params, context),
-            answer: value => completionAnswer(value as readonly string[])
+        const verify = verifying(options.policy ?? {}, () => this.entries, this.failures);
+        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), told, verify));
+        const common = { key: '', isTool: false, failures: this.failures };
+        this.#put(Kind.Completion, {
+            entry: {
+                ...common,
+                kind: Kind.Completion,
+                what: 'completion',
+                call: (params, context) => this.#complete(params, context),
+                answer: value => completionAnswer(value as readonly string[]),
+                reply: value => completionReply(value as readonly string[]),
+                ownerOf: params => this.#completer(params)
+            }
         });
+        this.#put(Kind.Lists, { entry: { ...common, ...LISTED } });
     }
 
     /**
@@ -91,7 +98,7 @@ export abstract class Entries<State> {
 
     /** @internal The entry for the engine's number, unless it was removed. */
     entry(target: number): Entry | undefined {
-        return this.#entries.get(target);
+        return this.#served.get(target);
     }
 
     /** Adds a tool. The handler is called only with arguments that fit the schema, whose type they have. */
@@ -114,17 +121,28 @@ export abstract class Entries<State> {
             ...(inputSchema && { inputSchema: json }),
             ...(outputSchema && { outputSchema: readSchema(outputSchema, 'output').json })
         };
-        const number = guarded(() => this.entries.tool(settingsJson({ name, ...rest, ...schemas })));
+        const register = (entries: NativeEntries, name: string) => entries.tool(settingsJson({ name, ...rest, ...schemas }));
+        let number = -1;
         const misfit = (json: string) => this.entries.misfit(number, json);
         const what = `tool ${name}`;
         const answer = outputSchema ? structuredAnswer : toolAnswer;
         const isGood = (made: NativeEncoded) => this.entries.isGood(number, made);
-        const failed = (error: unknown) => this.#report(error, what);
+        const failed = (error: unknown) => this.failures.report(error, what);
         const care = { atomic: rest.atomic, kept, answer, isGood, failed };
-        const attempt = attempted(name, check ? checked(handler, check) : handler, care);
-        const call = lookedAt(name, this.#hooks, attempt, misfit);
-        const entry = { what, isTool: true, call, answer: kept || rest.atomic ? answered(answer) : answer };
-        return this.#enter(Kind.Tool, number, outputSchema ? { ...entry, checked: number + 1 } : entry);
+        const hasOutput = outputSchema !== undefined;
+        const entry: Entry = {
+            kind: Kind.Tool,
+            key: name,
+            what,
+            isTool: true,
+            call: attempted(name, check ? checked(handler, check) : handler, care),
+            answer: kept || rest.atomic ? answered(answer) : answer,
+            reply: (value, _, context) => toolReply(value, hasOutput, context),
+            misfit,
+            failures: this.failures
+        };
+        number = this.#offer({ entry, register, remove: (entries, name) => entries.removeTool(name), hasOutput });
+        return this;
     }
 
     /** Adds a resource. */
@@ -133,13 +151,21 @@ export abstract class Entries<State> {
         definition: ResourceDefinition,
         handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>
     ): this {
-        const number = guarded(() => this.entries.resource(settingsJson({ uri, ...definition })));
-        return this.#enter(Kind.Resource, number, {
-            what: `resource ${uri}`,
-            isTool: false,
-            call: handler,
-            answer: (value, at) => resourceAnswer(value, at, definition.mimeType)
+        this.#offer({
+            entry: {
+                kind: Kind.Resource,
+                key: uri,
+                what: `resource ${uri}`,
+                isTool: false,
+                call: handler,
+                answer: (value, at) => resourceAnswer(value, at, definition.mimeType),
+                reply: (value, at) => resourceReply(value, at, definition.mimeType),
+                failures: this.failures
+            },
+            register: (entries, uri) => entries.resource(settingsJson({ uri, ...definition })),
+            remove: (entries, uri) => entries.removeResource(uri)
         });
+        return this;
     }
 
     /** Adds resources by URI template; the handler gets the URI and the values of the template's variables. */
@@ -150,15 +176,22 @@ export abstract class Entries<State> {
     ): this {
         const { complete = {}, ...rest } = definition;
         const completers = Object.entries(complete);
-        const json = JSON.stringify({ uri: template, ...rest });
-        const number = guarded(() => this.entries.template(json, completers.length > 0));
-        this.#completers.add('resource', template, completers);
-        return this.#enter(Kind.Template, number, {
-            what: `resource template ${template}`,
-            isTool: false,
-            call: ([uri, variables]: [string, Record<string, string>], context) => handler(uri, variables, context),
-            answer: (value, [uri]) => resourceAnswer(value, uri, definition.mimeType)
+        this.#offer({
+            entry: {
+                kind: Kind.Template,
+                key: template,
+                what: `resource template ${template}`,
+                isTool: false,
+                call: ([uri, variables]: [string, Record<string, string>], context) => handler(uri, variables, context),
+                answer: (value, [uri]) => resourceAnswer(value, uri, definition.mimeType),
+                reply: (value, [uri]) => resourceReply(value, uri, definition.mimeType),
+                failures: this.failures
+            },
+            register: (entries, uri) => entries.template(JSON.stringify({ uri, ...rest }), completers.length > 0),
+            remove: (entries, uri) => entries.removeTemplate(uri),
+            completers
         });
+        return this;
     }
 
     /** Adds a prompt. */
@@ -169,9 +202,23 @@ export abstract class Entries<State> {
     ): this {
         const completers = (definition.arguments ?? []).map(({ name, complete }) => [name, complete] as const);
         const completes = completers.some(([, complete]) => complete !== undefined);
-        const number = guarded(() => this.entries.prompt(JSON.stringify({ name, ...definition }), completes));
-        this.#completers.add('prompt', name, completers);
-        return this.#enter(Kind.Prompt, number, { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer });
+        this.#offer({
+            entry: {
+                kind: Kind.Prompt,
+                key: name,
+                what: `prompt ${name}`,
+                isTool: false,
+                call: handler,
+                answer: promptAnswer,
+                reply: promptReply,
+                parameters: completers.map(([name]) => name),
+                failures: this.failures
+            },
+            register: (entries, name) => entries.prompt(JSON.stringify({ name, ...definition }), completes),
+            remove: (entries, name) => entries.removePrompt(name),
+            completers
+        });
+        return this;
     }
 
     /**
@@ -185,7 +232,9 @@ export abstract class Entries<State> {
         handler: (params: Params, context: Context<State>) => Awaitable<object>
     ): this {
         const number = guarded(() => this.entries.method(extension, method));
-        return this.#enter(Kind.Method, number, { what: `method ${method}`, isTool: false, call: handler, answer: objectAnswer });
+        const entry = { kind: Kind.Method, key: method, what: `method ${method}`, isTool: false, call: handler, answer: objectAnswer };
+        this.#put(number * KINDS + Kind.Method, { entry: { ...entry, failures: this.failures } });
+        return this;
     }
 
     /**
@@ -194,7 +243,7 @@ export abstract class Entries<State> {
      */
     skills(folder: string | URL): this {
         const path = folder instanceof URL ? fileURLToPath(folder) : folder;
-        for (const { manifest, within, files } of skillFolders(path)) guarded(() => this.entries.skill(manifest, within, files));
+        for (const skill of skillFolders(path)) this.#addSkill(skill);
         return this;
     }
 
@@ -203,43 +252,188 @@ export abstract class Entries<State> {
      * runs.
      */
     removeTool(name: string): boolean {
-        return this.#remove(Kind.Tool, () => this.entries.removeTool(name));
+        return this.#remove(Kind.Tool, name);
     }
 
     /** Removes a resource and returns whether it existed. */
     removeResource(uri: string): boolean {
-        return this.#remove(Kind.Resource, () => this.entries.removeResource(uri));
+        return this.#remove(Kind.Resource, uri);
     }
 
     /** Removes a resource template and returns whether it existed. */
     removeResourceTemplate(template: string): boolean {
-        const removed = this.#remove(Kind.Template, () => this.entries.removeTemplate(template));
-        this.#completers.remove('resource', template);
-        return removed;
+        return this.#remove(Kind.Template, template);
     }
 
     /** Removes a prompt and returns whether it existed. */
     removePrompt(name: string): boolean {
-        const removed = this.#remove(Kind.Prompt, () => this.entries.removePrompt(name));
-        this.#completers.remove('prompt', name);
-        return removed;
+        return this.#remove(Kind.Prompt, name);
     }
 
     /** Notifies the clients that subscribed to a resource that it changed. Needs `subscriptions`. */
     resourceUpdated(uri: string | URL): void {
         guarded(() => this.entries.resourceUpdated(String(uri)));
+        for (const { outer, prefix } of this.#mountedIn) if (outer.#options.subscriptions) outer.resourceUpdated(prefix.key(Kind.Resource, String(uri)));
     }
 
-    #enter(kind: Kind, number: number, entry: Entry): this {
-        this.#entries.set(number * KINDS + kind, entry);
+    /**
+     * Adds a middleware: a function around each call, read, prompt, completion and list of this server, and of the
+     * servers that it mounts, whether they are added before or after it. It gets the `Call` and `next`, which carries on
+     * and resolves to the reply: what the method of `Client` returns. It returns that, changed or not, or what a handler
+     * may return, or answers without `next`, or throws as a handler may. It may be a plain function, too.
+     *
+     * The middleware added first is the outermost. Arguments are checked before it, and cleaned by `sanitise`; `approval`
+     * follows it, then the cache and the steps of the tool. The engine answers the handshake, pings, subscriptions,
+     * skills, tasks and requests that it refuses by itself. In a mounted server middleware sees no lists.
+     */
+    use(...middleware: Middleware<State>[]): this {
+        for (const one of middleware)
+            if (typeof one !== 'function') throw new McpError('ERR_MCP_MISUSE', 'use: a middleware is a function: async (call, next) => next()');
+        this.#middleware.push(...middleware);
+        for (const target of this.#offered.keys()) this.#layer(target);
+        this.entries.passLists();
         return this;
     }
 
-    /** Deletes the entries that the engine no longer has; calls in progress already hold theirs. */
-    #remove(kind: Kind, remove: () => boolean): boolean {
-        const removed = guarded(remove);
-        const isGone = (target: number) => target % KINDS === kind && !this.entries.has(target);
-        if (removed) for (const target of this.#entries.keys()) if (isGone(target)) this.#entries.delete(target);
+    /**
+     * Offers all that another server offers, now and later. Tools and prompts get names with the prefix, `PREFIX_NAME`;
+     * resources and templates get the prefix as the first segment of their URI, `memo://PREFIX/path`; a URI without
+     * `://` stays as it is. An empty prefix changes nothing. Skills are within a folder of that name.
+     *
+     * The other server's middleware, hooks, completers, lifespan and `onError` count for what it offers; its settings do
+     * not, such as its instructions and its limits, and neither do its methods of extensions. Throws `ERR_MCP_MISUSE` if
+     * the prefix is not a name, one server is within the other, the other one has a policy, which would not count, or it
+     * has a lifespan and this server runs already; `ERR_MCP_DUPLICATE` if a name or URI is taken.
+     */
+    mount(prefix: string, server: Entries<any>): this {
+        const mount = { outer: this, prefix: new Prefix(prefix), server };
+        const misuse = (why: string) => new McpError('ERR_MCP_MISUSE', `mount: ${why}`);
+        if (server === this || server.inner().includes(this)) throw misuse('one server is within the other already');
+        if (server.#options.policy)
+            throw misuse(`server ${server.#name} has a policy, which would not count here; give it to ${this.#name}, whose clients call the tools`);
+        if (this.#isRunning() && [server, ...server.inner()].some(one => one.#options.lifespan))
+            throw misuse(`server ${server.#name} has a lifespan, and ${this.#name} runs already: mount it before`);
+        for (const { entry } of server.#offered.values()) this.#checkFree(mount, entry);
+        for (const [target, offered] of server.#offered) this.#adopt(mount, target, offered);
+        for (const skill of server.#skills) this.#adoptSkill(mount, skill);
+        this.#mounts.push(mount);
+        server.#mountedIn.push(mount);
+        return this;
+    }
+
+    /** @internal */
+    get lifespan(): ServerOptions<State>['lifespan'] {
+        return this.#options.lifespan;
+    }
+
+    /** @internal The servers within this one, and those within them, each once. */
+    inner(): Entries<any>[] {
+        return [...new Set(this.#mounts.flatMap(({ server }) => [server, ...server.inner()]))];
+    }
+
+    /** @internal Whether clients are served now. */
+    protected get isServing(): boolean {
+        return false;
+    }
+
+    #isRunning(): boolean {
+        return this.isServing || this.#mountedIn.some(({ outer }) => outer.#isRunning());
+    }
+
+    #put(target: number, offered: Offered): void {
+        this.#offered.set(target, offered);
+        this.#layer(target);
+    }
+
+    #layer(target: number): void {
+        this.#served.set(target, layered(this.#offered.get(target)!.entry, this.#hooks, this.#middleware));
+    }
+
+    /** Adds an entry here, and wherever this server is mounted; returns its number. */
+    #offer(offered: Offered): number {
+        const { entry, register, hasOutput, completers } = offered;
+        for (const mount of this.#mountedIn) mount.outer.#checkFree(mount, entry);
+        const number = guarded(() => register!(this.entries, entry.key));
+        const target = number * KINDS + entry.kind;
+        this.#put(target, hasOutput ? { ...offered, entry: { ...entry, checked: number + 1 } } : offered);
+        if (completers && !entry.owner) this.#completers.add(entry.kind === Kind.Prompt ? 'prompt' : 'resource', entry.key, completers);
+        try {
+            for (const mount of this.#mountedIn) mount.outer.#adopt(mount, target, offered);
+        } catch (error) {
+            this.#remove(entry.kind, entry.key);
+            throw error;
+        }
+        return number;
+    }
+
+    /** Adds an entry of a mounted server. */
+    #adopt({ prefix, server }: Mount, target: number, offered: Offered): void {
+        const { entry, register } = offered;
+        if (register === undefined) return;
+        const key = prefix.key(entry.kind, entry.key);
+        const current = server.#served.get(target)!;
+        // A call that begins while the entry is removed is carried out.
+        const call = prefix.enter(entry, () => server.#served.get(target) ?? current);
+        const failures = within(entry.failures, this.failures);
+        this.#offer({ ...offered, entry: { ...entry, key, what: `${WORDS[entry.kind]} ${key}`, call, failures, owner: entry.owner ?? server } });
+    }
+
+    /** Checks that the name of an entry of a mounted server is free here, and wherever this server is mounted. */
+    #checkFree({ prefix, server }: Mount, { kind, key }: Entry): void {
+        const own = prefix.key(kind, key);
+        if (kind > Kind.Prompt) return;
+        for (const { entry } of this.#offered.values())
+            if (entry.kind === kind && entry.key === own)
+                throw new McpError(
+                    'ERR_MCP_DUPLICATE',
+                    `server ${this.#name} would offer the ${WORDS[kind]} ${own} twice: ${entry.owner ? `that of server ${(entry.owner as Entries<any>).#name}` : 'its own'} and ${key} of server ${server.#name}; rename one, or mount under another prefix`
+                );
+        for (const mount of this.#mountedIn) mount.outer.#checkFree(mount, { kind, key: own } as Entry);
+    }
+
+    #addSkill(skill: ReturnType<typeof skillFolders>[number]): void {
+        guarded(() => this.entries.skill(skill.manifest, skill.within, skill.files));
+        this.#skills.push(skill);
+        for (const mount of this.#mountedIn) mount.outer.#adoptSkill(mount, skill);
+    }
+
+    #adoptSkill({ prefix: { prefix } }: Mount, skill: ReturnType<typeof skillFolders>[number]): void {
+        this.#addSkill({ ...skill, within: [prefix, skill.within].filter(Boolean).join('/') });
+    }
+
+    /** The mounted server that completes, and the params as that server has them. */
+    #completing(params: CompletionParams): { server: Entries<any>; params: CompletionParams } | undefined {
+        const { ref } = params;
+        const [kind, member] = ref.type === 'ref/prompt' ? [Kind.Prompt, 'name' as const] : [Kind.Template, 'uri' as const];
+        for (const { prefix, server } of this.#mounts) {
+            const key = prefix.local(kind, ref[member] ?? '');
+            for (const { entry } of server.#offered.values())
+                if (entry.kind === kind && entry.key === key) return { server, params: { ...params, ref: { ...ref, [member]: key } } };
+        }
+        return undefined;
+    }
+
+    #completer(params: CompletionParams): Entries<any> | undefined {
+        const found = this.#completing(params);
+        return found && (found.server.#completer(found.params) ?? found.server);
+    }
+
+    #complete(params: CompletionParams, context: Context<any>): unknown {
+        const found = this.#completing(params);
+        if (found === undefined) return this.#completers.call(params, context);
+        return found.server.#served.get(Kind.Completion)!.call(found.params, context);
+    }
+
+    /** Removes an entry here, and wherever this server is mounted; calls in progress already hold theirs. */
+    #remove(kind: Kind, key: string): boolean {
+        const found = [...this.#offered].find(([, { entry }]) => entry.kind === kind && entry.key === key);
+        if (!found) return false;
+        const [target, { remove, entry }] = found;
+        const removed = guarded(() => remove!(this.entries, key));
+        this.#offered.delete(target);
+        this.#served.delete(target);
+        if (kind === Kind.Prompt || kind === Kind.Template) this.#completers.remove(kind === Kind.Prompt ? 'prompt' : 'resource', entry.key);
+        for (const { outer, prefix } of this.#mountedIn) outer.#remove(kind, prefix.key(kind, key));
         return removed;
     }
 }

@@ -9,6 +9,7 @@ export type { Auth } from './address';
 export type { SamplingOutput } from './answering';
 export type { StartOptions } from './calls';
 export type { Steps } from './attempt';
+export type { Call, CallOf, Middleware, Next, Replies } from './call';
 export { Client } from './client';
 export type { Answers, Asked, ClientOptions, CompletionTarget, ConnectOptions, SpawnOptions } from './client';
 export type { Completer } from './complete';
@@ -20,7 +21,6 @@ export type {
     AuditEvent,
     AuditQueue,
     Clean,
-    ClientInfo,
     Granted,
     Jwt,
     JwtKey,
@@ -45,6 +45,7 @@ export type { Handler } from './handler';
 export { Results } from './resultcache';
 export type { Listening } from './listening';
 export type { ListOptions } from './lists';
+export type { Logger, LogRecord } from './logger';
 export type { Integers } from './numbers';
 export type { Endpoint } from './mount';
 export type { Exit } from './options';
@@ -57,3 +58,4 @@ export { Server } from './server';
 export type { Counts, Serving } from './serving';
 export type { Skill, SkillFile, Skills } from './skills';
 export type { TaskInfo, TaskStatus, ToolTask } from './task';
+export type { Credentials, Principal, Verifier } from './verifier';

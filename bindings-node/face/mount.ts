@@ -1,4 +1,4 @@
-import type { Report } from './carry';
+import type { Failures } from './failures';
 import { refuse, serveNode, type Handler } from './handler';
 import type { Mounted, Names } from './mounted';
 import { serveWeb } from './web';
@@ -11,13 +11,13 @@ interface Made {
 /** A server mounted in an existing HTTP server. */
 export class Endpoint {
     readonly #make: () => Promise<Made>;
-    readonly #report: Report;
+    readonly #failures: Failures;
     #made: Promise<Made> | undefined;
 
     /** @internal Created when the first request arrives. */
-    constructor(make: () => Promise<Made>, report: Report) {
+    constructor(make: () => Promise<Made>, failures: Failures) {
         this.#make = make;
-        this.#report = report;
+        this.#failures = failures;
     }
 
     /**
@@ -34,7 +34,7 @@ export class Endpoint {
         try {
             serveNode((await this.#get()).mounted, request, response, names);
         } catch (error) {
-            this.#report(error, 'the endpoint');
+            this.#failures.report(error, 'the endpoint');
             refuse(response, 500);
         }
     }

@@ -122,6 +122,20 @@ export interface Implementation {
     [more: string]: unknown;
 }
 
+/** A client's description of itself: unverified, for display only. */
+export interface ClientInfo {
+    revision: Revision;
+    /**
+     * The number of its connection, unique within the server: use it as the key of per-client data until `onClosed`.
+     * `undefined` where each request has a connection of its own (2026-07-28 on HTTP).
+     */
+    connection: number | undefined;
+    /** Its name, version and more, if the client sent them. */
+    info: Implementation | undefined;
+    /** The capabilities that the client declared, by name. */
+    capabilities: Record<string, unknown>;
+}
+
 export interface Progress {
     /** The progress so far. */
     progress: number;

@@ -108,17 +108,20 @@ function typed({ type, message, details, actionCode: code, helpUrl: help_url }: 
 }
 
 /** Recognizes a `CallToolResult`, as opposed to structured content, by its blocks. */
-function isResult(value: object): value is CallToolResult {
+/** @internal */
+export function isResult(value: object): value is CallToolResult {
     const { content } = value as { content?: unknown };
     return Array.isArray(content) && content.every(block => typeof block?.type === 'string' || block instanceof Block);
 }
 
-function bytesBlock(data: Uint8Array): Block {
+/** @internal */
+export function bytesBlock(data: Uint8Array): Block {
     const mimeType = 'application/octet-stream';
     return new Block({ type: 'resource', resource: contentsOf(`data:${mimeType}`, data, mimeType) });
 }
 
-function stringify(value: unknown): string {
+/** @internal */
+export function stringify(value: unknown): string {
     const json = writeJson(value);
     if (json === undefined) throw new TypeError('the value is not JSON serializable');
     if (LONE_SURROGATE.test(json)) throw loneSurrogate();

@@ -1,6 +1,6 @@
-import { carryOut, print } from './carry';
+import { carryOut } from './carry';
 import { clientOf, Context, type Introduction } from './context';
-import type { ClientInfo, RunOptions, RunReport, ServerOptions } from './definitions';
+import type { RunOptions, RunReport, ServerOptions } from './definitions';
 import { endpointOf, type EndpointOptions, type ServeOptions } from './endpoint';
 import { guarded, McpError, ProtocolError, revive, type Failure } from './errors';
 import type { Handler } from './handler';
@@ -9,7 +9,9 @@ import { Endpoint } from './mount';
 import { Mounted } from './mounted';
 import { native, type NativeLink, type NativeMount, type NativeEntries } from './native';
 import { Entries } from './entries';
-import { DIRECTIONS, type Trace } from './protocol';
+import { Kind } from './entry';
+import { States } from './states';
+import { DIRECTIONS, type ClientInfo, type Trace } from './protocol';
 import { refuse } from './results';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
 
@@ -113,7 +115,7 @@ export class Server<State = undefined> extends Entries<State> {
             const mounted = new Mounted(mount, isBusy => link.keepAlive(isBusy));
             return { mounted, stop };
         };
-        return new Endpoint(make, this.#options.onError ?? print);
+        return new Endpoint(make, this.failures);
     }
 
     /** Creates a request handler for `node:http`, express and similar frameworks, on an endpoint of its own. */
@@ -142,7 +144,7 @@ export class Server<State = undefined> extends Entries<State> {
         connect: (wake: () => void, signals: boolean, trace: boolean) => NativeLink,
         more: Receiver = {}
     ): Promise<Begun> {
-        const state = await this.#start();
+        const state = await States.start([this, ...this.inner()]);
         let tell!: Told;
         const opened = new Promise<string>(opened => (tell = { opened, ended: () => {} }));
         const report = new Promise<RunReport & { error?: string }>(ended => (tell.ended = ended));
@@ -154,13 +156,13 @@ export class Server<State = undefined> extends Entries<State> {
             link = this.#serve(state, tell, open, trace, more);
         } catch (error) {
             unhear();
-            return this.#giveUp(state, error);
+            return giveUp(state, error);
         }
         const forget = stopOn(signal, stop);
         const ended = report
             .finally(() => (unhear(), forget()))
             .then(async ({ error, ...report }) => {
-                await this.#end(state);
+                await state.end();
                 if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
                 return report;
             });
@@ -174,8 +176,8 @@ export class Server<State = undefined> extends Entries<State> {
 
     /** @internal Connects a client in the same process. */
     async connect(client: Link, join: (entries: NativeEntries, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
-        const state = await this.#start();
-        const link = this.#serve(state, { ended: () => this.#end(state) });
+        const state = await States.start([this, ...this.inner()]);
+        const link = this.#serve(state, { ended: () => state.end() });
         try {
             const [own, theirs] = join(this.entries, link.wake);
             link.attach(own);
@@ -183,52 +185,44 @@ export class Server<State = undefined> extends Entries<State> {
         } catch (error) {
             link.abandon();
             this.#links.delete(link);
-            return this.#giveUp(state, error);
+            return giveUp(state, error);
         }
     }
 
-    async #start(): Promise<State> {
-        return (await this.#options.lifespan?.start()) as State;
-    }
-
-    async #end(state: State): Promise<void> {
-        await this.#options.lifespan?.stop?.(state);
-    }
-
-    /** Ends the lifespan of a link that failed to start, then rejects with the reason. */
-    #giveUp(state: State, why: unknown): Promise<never> {
-        return this.#end(state).then(
-            () => Promise.reject(why),
-            () => Promise.reject(why)
-        );
+    /** @internal */
+    protected override get isServing(): boolean {
+        return this.#links.size > 0;
     }
 
     #left(text: string): void {
         const [reason, client] = JSON.parse(text) as [Failure, Introduction | null];
-        this.#options.onClosed?.(revive(reason), known(client));
+        this.failures.heed('onClosed', () => this.#options.onClosed?.(revive(reason), known(client)));
     }
 
     /** @internal The callbacks that serve this server's clients. */
-    protected attend(link: () => Link, state: State): Attending {
+    protected attend(link: () => Link, states: States): Attending {
+        const state = states.of(this) as State;
         const calls: (Context<State> | undefined)[] = [];
         return {
             call: (number, target, text, wantsProgress) => {
-                const context = new Context(link(), number, wantsProgress, state, text);
-                calls[number] = context;
                 const entry = this.entry(target);
-                if (entry) carryOut(entry, text, context, this.#options.onError);
+                const owner = entry?.kind === Kind.Completion ? entry.ownerOf!(JSON.parse(text)) : entry?.owner;
+                const own = owner === undefined ? state : (states.of(owner) as State);
+                const context = new Context(link(), number, wantsProgress, own, text);
+                calls[number] = context;
+                if (entry) carryOut(entry, text, context);
                 else refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
             },
             cancelled: (reason, number) => calls[number]?.cancel(reason),
-            initialized: text => this.#options.onInitialized?.(clientOf(JSON.parse(text))),
-            rootsChanged: text => this.#options.onRootsChanged?.(known(JSON.parse(text))),
+            initialized: text => this.failures.heed('onInitialized', () => this.#options.onInitialized?.(clientOf(JSON.parse(text)))),
+            rootsChanged: text => this.failures.heed('onRootsChanged', () => this.#options.onRootsChanged?.(known(JSON.parse(text)))),
             left: text => this.#left(text),
             underWay: () => calls.filter(context => context?.isUnderWay).length
         };
     }
 
     #serve(
-        state: State,
+        state: States,
         { opened, ended }: Told,
         connect?: (wake: () => void) => NativeLink,
         trace?: Trace,
@@ -252,6 +246,12 @@ export class Server<State = undefined> extends Entries<State> {
         this.#links.add(link);
         return link;
     }
+}
+
+/** Ends the lifespans of a link that failed to start, then rejects with the reason. */
+function giveUp(states: States, why: unknown): Promise<never> {
+    const reject = () => Promise.reject(why);
+    return states.end().then(reject, reject);
 }
 
 /** Converts a client's introduction, if the client introduced itself. */

@@ -13,7 +13,7 @@
 //!    reads, moves or frees the table while it is written.
 
 use mcpbolt::connection::{Call, Operation};
-use mcpbolt::mcp::Era;
+use mcpbolt::mcp::{Era, Method};
 use mcpbolt::message::{Field, MessageRef};
 use mcpbolt::server::SharedRegistry;
 use napi::bindgen_prelude::Int32ArraySlice;
@@ -23,7 +23,7 @@ use crate::error::{Result, internal};
 use crate::inbox::Row;
 use crate::json::quote;
 use crate::kinds::Inbound;
-use crate::operation::{self, Delegated};
+use crate::operation::{self, Delegated, LISTS};
 use crate::panics::{Panicked, caught};
 use crate::served::Templates;
 use crate::utf16;
@@ -232,6 +232,22 @@ impl<'a> Rows<'a> {
                     quote(out, value);
                 }
                 out.push_str("}]");
+            }),
+            LISTS => self.text(kind, number, target, |out| {
+                let method = message.method().unwrap_or_default();
+                let registry = live.snapshot().registry;
+                let page = Method::parse(&method).and_then(|method| {
+                    let cursor = message.raw(Field::Cursor);
+                    registry.list_page(method, call.reply.revision(), cursor)
+                });
+                out.push('[');
+                quote(out, &method);
+                if let Some(members) = page {
+                    out.push_str(",{");
+                    out.push_str(members);
+                    out.push('}');
+                }
+                out.push(']');
             }),
             _ => {}
         }

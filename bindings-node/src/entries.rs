@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpbolt::connection::Operation;
 use mcpbolt::mcp::Method;
@@ -26,6 +27,7 @@ use crate::json::read;
 use crate::kinds::Outbound;
 use crate::operation;
 use crate::served::{Served, Templates};
+use crate::verifier::Verifier;
 
 /// Passes each audit event to JavaScript, as JSON, through the policy's queue; does not keep the process
 /// alive.
@@ -74,23 +76,31 @@ pub struct Entries {
     /// The tools that have `approval` or `sanitise` hooks, by name.
     hooked: Vec<String>,
     delegate: Option<(DelegateSettings, Arc<Delegate>)>,
+    verifier: Option<Arc<Verifier>>,
+    passes_lists: Arc<AtomicBool>,
     served: Option<Served>,
 }
 
 #[napi]
 impl Entries {
     /// Creates an empty registry from the settings of the server and, if another library serves the calls, of
-    /// that delegate. `hooked` are the names of the tools that have hooks.
+    /// that delegate. `hooked` are the names of the tools that have hooks. `verify` gets the credentials of clients: see
+    /// [`Verifier`].
     #[napi(constructor, catch_unwind)]
     pub fn new(
         settings: String,
         hooked: Vec<String>,
         delegate: Option<String>,
         audit: Option<Function<'_, String, ()>>,
+        verify: Option<Function<'_, String, ()>>,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
         let mut registry = settings.registry().map_err(misuse)?;
+        let verifier = verify.as_ref().map(Verifier::new).transpose()?;
         if let Some(mut policy) = settings.policy().map_err(misuse)? {
+            if let Some(verifier) = &verifier {
+                policy = verifier.of(policy);
+            }
             if let Some(audit) = &audit {
                 policy = audited(policy, audit)?;
             }
@@ -107,6 +117,8 @@ impl Entries {
                 let state = Arc::new(Delegate::new(delegate.opens));
                 (delegate, state)
             }),
+            verifier,
+            passes_lists: Arc::default(),
             served: None,
         })
     }
@@ -119,6 +131,21 @@ impl Entries {
             let policy = policy.ok_or_else(|| misuse("this server has no policy"))?;
             policy.replace_jwt_keys(&keys).map_err(misuse)
         })
+    }
+
+    /// Gives the verdict on credentials: the name and the scopes of the client, or none if they are refused; `failed`
+    /// if the verifier threw.
+    #[napi(catch_unwind)]
+    pub fn verified(&self, number: u32, name: Option<String>, scopes: Vec<String>, failed: bool) {
+        if let Some(verifier) = &self.verifier {
+            verifier.end(number, name, scopes, failed);
+        }
+    }
+
+    /// From now on, passes requests for lists, on all connections.
+    #[napi(catch_unwind)]
+    pub fn pass_lists(&self) {
+        self.passes_lists.store(true, Ordering::Relaxed);
     }
 
     /// Adds a tool, defined in JSON. Returns its number, like the other functions that add.
@@ -338,6 +365,7 @@ impl Entries {
             )),
             config: Arc::new(config),
             signer: self.signer.clone(),
+            passes_lists: self.passes_lists.clone(),
             delegate: self.delegate.as_ref().map(|(_, delegate)| delegate.clone()),
         };
         Ok(self.served.insert(served).clone())

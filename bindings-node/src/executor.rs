@@ -1,6 +1,7 @@
 //! Passes operations to JavaScript's handlers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, IncomingRequest, StreamId};
 use mcpbolt::error::ConnectionError;
@@ -15,6 +16,7 @@ use crate::describe;
 use crate::inbox::{EndReport, Event, Inbox};
 use crate::kinds::Inbound;
 use crate::link::introduction;
+use crate::operation::LISTS;
 use crate::panics::{self, caught};
 use crate::served::{Served, Templates};
 
@@ -25,6 +27,8 @@ pub struct Handlers {
     view: SnapshotCache<Templates>,
     /// Signs the state that clients hold between the rounds of a call.
     signer: Option<StateSigner>,
+    /// Whether JavaScript answers requests for lists.
+    passes_lists: Arc<AtomicBool>,
     /// Another library's server, which answers instead of the registry.
     delegate: Option<Arc<Delegate>>,
     /// The heads of the HTTP requests of streams, if a delegate wants them.
@@ -43,6 +47,16 @@ impl Executor for Handlers {
             // The engine itself answers `subscriptions/listen` (2026-07-28), and sends the notifications.
             Some(delegate) if request.method != Some(Method::Listen) => {
                 Ok(delegate.first(request, answer))
+            }
+            None if self.passes_lists.load(Ordering::Relaxed) => {
+                let registry = &self.view.get().registry;
+                match request
+                    .method
+                    .is_some_and(|method| registry.has_list(method))
+                {
+                    true => Ok(Disposition::Deferred(LISTS)),
+                    false => Err(answer),
+                }
             }
             _ => Err(answer),
         }
@@ -121,6 +135,7 @@ impl Handlers {
             caller,
             view: SnapshotCache::new(&served.live),
             signer: served.signer.clone(),
+            passes_lists: served.passes_lists.clone(),
             delegate: served.delegate.clone(),
             heads: Vec::new(),
             end_report: None,

@@ -56,4 +56,5 @@ mod sockets;
 mod submit;
 mod threads;
 mod utf16;
+mod verifier;
 mod wire;

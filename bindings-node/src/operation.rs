@@ -3,7 +3,10 @@
 use mcpbolt::connection::Operation;
 
 /// As `KINDS` in `face/entries.ts`.
-const KINDS: u32 = 6;
+const KINDS: u32 = 7;
+
+/// A request for a list, if middleware is around the lists. No delegate has a tool with that number.
+pub const LISTS: Operation = Operation::Own(Operation::MAX_NUMBER);
 
 /// The number of an operation on an entry of the registry; `None` for any other.
 pub fn pack(operation: Operation) -> Option<u32> {
@@ -14,6 +17,7 @@ pub fn pack(operation: Operation) -> Option<u32> {
         Operation::GetPrompt(number) => (number, 3),
         Operation::Complete => (0, 4),
         Operation::Extension(number) => (number, 5),
+        LISTS => (0, 6),
         Operation::VerifySender
         | Operation::Listen
         | Operation::AwaitTask
@@ -34,7 +38,8 @@ pub fn unpack(packed: u32) -> Operation {
         2 => Operation::ReadTemplate(number),
         3 => Operation::GetPrompt(number),
         4 => Operation::Complete,
-        _ => Operation::Extension(number),
+        5 => Operation::Extension(number),
+        _ => LISTS,
     }
 }
 
@@ -58,6 +63,7 @@ impl Delegated {
     /// How a request with that operation is passed, if a delegate took it.
     pub fn of(operation: Operation) -> Option<Self> {
         match operation {
+            LISTS => None,
             Operation::Own(0) => Some(Self::Whole),
             Operation::Own(number) => Some(Self::Tool(number - 1)),
             _ => None,

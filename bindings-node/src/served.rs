@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mcpbolt::connection::Config;
 use mcpbolt::server::{SharedRegistry, StateSigner, Template};
@@ -18,6 +19,8 @@ pub struct Served {
     pub live: Arc<SharedRegistry<Templates>>,
     pub config: Arc<Config>,
     pub signer: Option<StateSigner>,
+    /// Whether requests for lists are passed to JavaScript.
+    pub passes_lists: Arc<AtomicBool>,
     /// Answers requests instead of the registry, if present.
     pub delegate: Option<Arc<Delegate>>,
 }

@@ -4,6 +4,7 @@ import { createServer as createServer2 } from 'node:http2';
 import { ActionError, Client, McpError, ProtocolError, Results, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
 import type {
     ActionAnswer,
+    Call,
     CallToolResult,
     CarrierFault,
     Change,
@@ -12,14 +13,18 @@ import type {
     ConnectOptions,
     Context,
     Counts,
+    Credentials,
     Endpoint,
     EndpointOptions,
     ErrorCode,
     FormResult,
     Handler,
+    Logger,
     LogMessage,
+    Middleware,
     PageResult,
     Progress,
+    Resource,
     Root,
     RunReport,
     SamplingResult,
@@ -54,6 +59,59 @@ const server = new Server('typed', '1.0', {
     onClosed: reason => holds<Equal<typeof reason, McpError>>(),
     lifespan: { start: async () => ({ rows: 3 }), stop: state => holds<Equal<typeof state, { rows: number }>>() }
 });
+
+server.use(
+    async (call, next) => {
+        holds<Equal<typeof call, Call<{ rows: number }>>>();
+        holds<Equal<typeof call.context, Context<{ rows: number }>>>();
+        holds<Equal<typeof call.name, string | undefined>>();
+        if (call.method === 'tools/call') {
+            holds<Equal<typeof call.name, string>>();
+            call.arguments = { ...call.arguments, a: 1 };
+            const reply = await next(call);
+            holds<Equal<typeof reply, CallToolResult>>();
+            return reply;
+        }
+        if (call.method === 'resources/list') {
+            holds<Equal<typeof call.name, undefined>>();
+            const reply = await next(call);
+            holds<Equal<typeof reply, Resource[]>>();
+            return reply.slice(1);
+        }
+        // @ts-expect-error: arguments are replaced as a whole
+        call.arguments.a = 1;
+        // @ts-expect-error: the method is as it came
+        call.method = 'tools/call';
+        return next();
+    },
+    (call, next) => (call.principal === undefined ? 'who is there?' : next())
+);
+const watch: Middleware = (call, next) => next(call);
+server.use(watch).mount('other', new Server('other', '1').use(watch));
+// @ts-expect-error: a middleware is a function
+server.use({});
+// @ts-expect-error: a server has no other entries than those of a server
+server.mount('other', {});
+
+const logger: Logger = console;
+new Server('guarded', '1', {
+    logger,
+    policy: {
+        verifier: async (credentials, { signal }) => {
+            holds<Equal<typeof credentials, Credentials>>();
+            holds<Equal<typeof signal, AbortSignal>>();
+            if (credentials.kind !== 'bearer') return undefined;
+            return credentials.secret === 't' ? { name: 'alice', scopes: ['read'] } : 'bob';
+        },
+        verifierTimeout: 1000
+    },
+    onError: (error, what, call) => holds<Equal<typeof call, Call | undefined>>()
+});
+// @ts-expect-error: a verdict is a principal
+new Server('guarded', '1', { policy: { verifier: () => 7 } });
+new Server('logged', '1', { logger: ({ level, message, error }) => console.log(level, message, error) });
+// @ts-expect-error: a logger has `error`
+new Server('logged', '1', { logger: { info: () => {} } });
 
 server
     .tool('typed', { inputSchema: z.object({ a: z.number(), b: z.string().optional() }) }, async (args, ctx) => {

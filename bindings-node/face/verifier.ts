@@ -1,0 +1,70 @@
+import type { Policy } from './definitions';
+import { McpError } from './errors';
+import type { Failures } from './failures';
+import type { NativeEntries } from './native';
+
+/** The credentials of a client, as its request brought them. */
+export type Credentials =
+    | { readonly kind: 'none' }
+    /** `secret` is the token or the key. */
+    | { readonly kind: 'bearer' | 'apiKey'; readonly secret: string }
+    /** A certificate (DER) that the client proved by mutual TLS. */
+    | { readonly kind: 'certificate'; readonly certificate: Uint8Array };
+
+/** A verified client. */
+export interface Principal {
+    /**
+     * Identifies the client: `ctx.principal`. A name that begins like those of other kinds, such as `key:`, gets `name:`
+     * before it.
+     */
+    name: string;
+    /** The scopes granted to it. */
+    scopes?: readonly string[];
+}
+
+type Verdict = Principal | string | null | undefined;
+
+/**
+ * Says who a client is: a `Principal`, its name alone, or nothing to refuse the credentials. `signal` aborts when nobody
+ * waits for the verdict any more: the client has gone or cancelled its request, or the time is over.
+ */
+export type Verifier = (credentials: Credentials, call: { readonly signal: AbortSignal }) => Verdict | Promise<Verdict>;
+
+/** @internal The function that the engine calls: see `src/verifier.rs`. */
+export function verifying(policy: Policy, entries: () => NativeEntries, failures: Failures): ((json: string) => void) | undefined {
+    const { verifier, verifierTimeout, keys, jwt } = policy;
+    const misuse = (why: string) => new McpError('ERR_MCP_MISUSE', `policy: ${why}`);
+    if (verifier === undefined && verifierTimeout !== undefined) throw misuse('verifierTimeout limits a verifier; pass one');
+    if (verifier === undefined) return undefined;
+    if (typeof verifier !== 'function') throw misuse('the verifier is not a function');
+    if (keys || jwt) throw misuse('a verifier takes the place of keys and jwt; pass it alone');
+    const running = new Map<number, AbortController>();
+    const verify = async (number: number, credentials: Credentials) => {
+        const controller = new AbortController();
+        running.set(number, controller);
+        try {
+            const principal = checked(await verifier(credentials, { signal: controller.signal }));
+            entries().verified(number, principal?.name, [...(principal?.scopes ?? [])], false);
+        } catch (error) {
+            entries().verified(number, undefined, [], true);
+            // A verifier that throws because it was aborted is not reported.
+            if (!controller.signal.aborted) failures.report(error, 'the verifier');
+        } finally {
+            running.delete(number);
+        }
+    };
+    return json => {
+        const { number, certificate, ...brought } = JSON.parse(json);
+        if (brought.kind === undefined) return running.get(number)?.abort(new DOMException('nobody waits for the verdict', 'AbortError'));
+        void verify(number, certificate ? { ...brought, certificate: Uint8Array.from(certificate) } : brought);
+    };
+}
+
+function checked(verdict: Verdict): Principal | undefined {
+    if (verdict === undefined || verdict === null) return undefined;
+    const principal = typeof verdict === 'string' ? { name: verdict } : verdict;
+    const { name, scopes = [] } = principal;
+    if (typeof name !== 'string' || name === '') throw new TypeError('the verifier returned no name; return a name, { name, scopes }, or nothing to refuse the credentials');
+    if (!Array.isArray(scopes)) throw new TypeError('the scopes of a principal are an array of names');
+    return principal;
+}
