@@ -140,17 +140,24 @@ async def test_a_client_of_the_first_revision_reads_all_answers_on_one_stream() 
 async def test_a_thousand_calls_are_carried_out_at_once() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
-    counts = Counts()
+    server, counts, together = serving(Counts()), Counts(), asyncio.Event()
+
+    @server.tool
+    async def meet() -> str:
+        counts.active += 1
+        if counts.active == 1000:
+            together.set()
+        await together.wait()
+        return "met"
+
     try:
-        async with serving(counts).listening(ANY) as address:
+        async with server.listening(ANY) as address:
 
             async def one(number: int) -> None:
                 async with await Wire.open(address) as wire:
-                    assert text(await (await wire.stateless(call(number, "wait", seconds=2))).json()) == "waited"
+                    assert text(await (await wire.stateless(call(number, "meet"))).json()) == "met"
 
-            began = time.monotonic()
-            await asyncio.gather(*(one(number) for number in range(1000)))
-            assert counts.peak == 1000 and time.monotonic() - began < 10
+            await asyncio.wait_for(asyncio.gather(*(one(number) for number in range(1000))), 100)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -219,7 +226,8 @@ print(max(took))
         )
         assert text(await (await wire.stateless(call(1, "hold"))).json()) == "held"
         out, _ = await asyncio.to_thread(other.communicate)
-    assert held.is_set() and float(out) < 0.2
+    # A request that waited for the interpreter would take most of the time for which it is held.
+    assert held.is_set() and float(out) < 0.75
 
 
 @coroutine
