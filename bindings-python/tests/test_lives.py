@@ -25,8 +25,7 @@ from test_leaks import resident_kib
 IS_SOAK = "MCPBOLT_LEAK_CALLS" in os.environ
 AT_ONCE = 10
 # The most memory and objects that may remain of all of them together.
-LEFT_KIB = 6000
-LEFT_OBJECTS = 300
+LIMITS = {"kib": 6000, "objects": 300}
 CHILD = """
 from mcpbolt import Context, Server
 server = Server("child")
@@ -213,15 +212,15 @@ def test_what_is_made_and_dropped_leaves_nothing_behind(kind: str, tmp_path: Pat
     async def run() -> None:
         await many(make, few)
         before = await many(make, few, 1_000_000)
-        after = await many(make, times, 2_000_000)
-        kib, objects = after.kib - before.kib, after.objects - before.objects
-        print(f"\n{kind}: {kib:+} KiB resident, {objects:+} objects, after {times} more")
-        assert after.alive == 0
-        assert after.threads <= before.threads
-        assert after.descriptors <= before.descriptors
-        assert after.children <= before.children
-        assert objects < LEFT_OBJECTS
-        assert kib < LEFT_KIB
+        # What leaks remains each time; memory that the allocator keeps for threads remains once.
+        for attempt in (2, 3, 4):
+            after = await many(make, times, attempt * 1_000_000)
+            left = {name: getattr(after, name) - getattr(before, name) for name in State._fields} | {"alive": after.alive}
+            print(f"\n{kind}: {left['kib']:+} KiB resident, {left['objects']:+} objects, after {times} more")
+            if all(left[name] <= LIMITS.get(name, 0) for name in left):
+                return
+            before = after
+        raise AssertionError(left)
 
     asyncio.run(run())
 
