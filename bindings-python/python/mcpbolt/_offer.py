@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from . import _core, _lower
 from ._entry import Entry, Icons, TaskSupport, objection
