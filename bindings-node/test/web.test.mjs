@@ -1,15 +1,16 @@
 // Requests of the web's standards: Request → Response, streamed and given up.
 import assert from 'node:assert/strict';
-import { after, afterEach, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { Server } from 'mcpbolt';
 import { messages, toolCall } from './http.mjs';
 
 // An endpoint keeps a process alive for requests that are under way, not for what is given up.
-const alive = setInterval(() => {}, 1000);
-after(() => clearInterval(alive));
+let alive;
+beforeEach(() => (alive = setInterval(() => {}, 1000)));
 
 const endpoints = [];
 afterEach(() => {
+    clearInterval(alive);
     for (const endpoint of endpoints.splice(0)) endpoint.close();
 });
 

@@ -61,6 +61,21 @@ pub fn installed() -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The names of the package's test files, without `.test.mjs`.
+pub fn tests() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in repo::root().join("bindings-node/test").read_dir()? {
+        let name = entry?.file_name();
+        names.extend(
+            name.to_string_lossy()
+                .strip_suffix(".test.mjs")
+                .map(str::to_owned),
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Installs another release of Node from the registry, for tests. Returns its program.
 pub fn other(version: &str, run: Run<'_>) -> Result<PathBuf> {
     let folder = repo::cache().join("node").join(version);

@@ -115,7 +115,7 @@ pub fn module(name: &str, how: Build) -> PathBuf {
 pub fn module_of_node() -> Result<String> {
     let platform = "`mcpbolt.${process.platform}-${process.arch}.node`";
     let name = repo::output(command("node", ["--print", platform]))
-        .context("node is needed (Node.js 20 or newer)")?;
+        .context("node is needed (Node.js 20.6 or newer)")?;
     Ok(name.trim().to_owned())
 }
 

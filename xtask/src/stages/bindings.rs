@@ -38,30 +38,15 @@ const LEAK_CALLS: &str = "400000";
 const SOAK_TIMES: &str = "100";
 const SOAK_VARIABLE: &str = "MCPBOLT_SOAK";
 
-/// The release of Node that is tested besides the system's, and the tests to run with it: those that
-/// depend on the runtime itself, its event loop, stacks, streams and HTTP, its signals and threads.
-const OTHER_NODE: &str = "22";
-const WITH_OTHER_NODE: [&str; 16] = [
-    "accelerate",
-    "asking",
-    "carriers",
-    "client",
-    "endpoint",
-    "engine",
-    "exec",
-    "http",
-    "module",
-    "numbers",
-    "register",
-    "server",
-    "signals",
-    "tasks",
-    "transports",
-    "web",
-];
+/// The oldest release of Node that the package supports (`engines` in its package.json), the first with `module.register`;
+/// and the newest of the next long-term line, whose `module.registerHooks` works beside hooks on a thread.
+const OTHER_NODES: [&str; 2] = ["20.6.0", "22"];
 
-/// The first releases of Node that have loader hooks, and the tests of those.
-const FIRST_HOOKS: [&str; 2] = ["20.6.0", "22.0.0"];
+/// The tests under runners of tests: in Node 20.6, the hook after a whole file waits for the end of the process.
+const UNDER_RUNNERS: [&str; 1] = ["testing"];
+
+/// The first release of that line, whose hooks run on a thread, and the tests of those.
+const FIRST_HOOKS: &str = "22.0.0";
 const WITH_HOOKS: [&str; 2] = ["exec", "register"];
 
 /// Only the leak tests, with all their calls.
@@ -317,21 +302,40 @@ fn test_node(how: Build, log: &mut Log) -> Result<()> {
     log.run(node::npm(["run", "types"]))
 }
 
-/// Runs the tests that depend on the runtime with other releases of Node.
-pub fn other_node(log: &mut Log) -> Result<()> {
+/// Runs the tests of the package with other releases of Node.
+pub fn node_versions(log: &mut Log) -> Result<()> {
+    log.longest = Duration::from_secs(60 * 60);
     node::package(Build::Checked, &mut |command| log.run(command))?;
-    let hooked = FIRST_HOOKS.map(|version| (version, &WITH_HOOKS[..]));
-    for (version, names) in [(OTHER_NODE, &WITH_OTHER_NODE[..])]
-        .into_iter()
-        .chain(hooked)
-    {
+    let all = node::tests()?;
+    let of_runtime: Vec<_> = all
+        .iter()
+        .filter(|name| !UNDER_RUNNERS.contains(&name.as_str()))
+        .cloned()
+        .collect();
+    let of_hooks = WITH_HOOKS.map(str::to_owned).to_vec();
+    let runs = OTHER_NODES.map(|version| (version, of_runtime.clone()));
+    for (version, names) in runs.into_iter().chain([(FIRST_HOOKS, of_hooks)]) {
         let program = node::other(version, &mut |command| log.run(command))?;
-        let mut test = command(program, ["--test", "--test-concurrency=3"]);
+        // Node 20.6 has no option for the number of files at a time.
+        let mut test = command(program, ["--test"]);
         test.current_dir(repo::root().join("bindings-node"));
         test.args(names.iter().map(|name| format!("test/{name}.test.mjs")));
         log.run(test)?;
     }
     Ok(())
+}
+
+/// Runs what the official SDK tests of tools, schemas and results, on its servers as the engine serves them.
+pub fn translated_node(log: &mut Log) -> Result<()> {
+    node::package(Build::Checked, &mut |command| log.run(command))?;
+    log.run(command("node", ["bindings-node/test/translated/run.mjs"]))
+}
+
+/// Returns that there is no clone of the official SDK, if there is none: no package of npm has its tests.
+pub fn clone_of_sdk() -> Option<String> {
+    let is_set = std::env::var_os("MCPBOLT_TYPESCRIPT_SDK").is_some();
+    let missing = "no MCPBOLT_TYPESCRIPT_SDK, a clone of github.com/modelcontextprotocol/typescript-sdk with its tags";
+    (!is_set).then(|| missing.to_owned())
 }
 
 /// Tests the servers that others have published on npm, each in a folder of its own.

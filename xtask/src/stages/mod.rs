@@ -276,10 +276,16 @@ pub fn deep() -> Vec<Deep> {
             bindings::interpreters,
         ),
         deep(
-            "other-node",
-            "the tests that depend on Node itself, with other releases of it",
+            "node-versions",
+            "the Node package with other releases of Node: 20.6.0 and the newest 22",
             nothing,
-            bindings::other_node,
+            bindings::node_versions,
+        ),
+        deep(
+            "translated-node",
+            "the official SDK's tests of tools, schemas and results, on its servers as the engine serves them",
+            bindings::clone_of_sdk,
+            bindings::translated_node,
         ),
         deep(
             "pages",

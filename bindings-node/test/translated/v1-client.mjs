@@ -1,0 +1,2 @@
+export * from '@modelcontextprotocol/sdk/client/index.js';
+export { Client } from './v1-server.mjs';

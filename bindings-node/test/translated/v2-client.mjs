@@ -1,0 +1,2 @@
+export * from '@modelcontextprotocol/client';
+export { Client } from './v2-server.mjs';
