@@ -1021,8 +1021,8 @@ export interface StreamableHTTPClientTransportOptions {
 }
 export interface StreamableHTTPServerTransportOptions {
     sessionIdGenerator?: (() => string) | undefined;
-    onsessioninitialized?: (sessionId: string) => void;
-    onsessionclosed?: (sessionId: string) => void;
+    onsessioninitialized?: (sessionId: string) => void | Promise<void>;
+    onsessionclosed?: (sessionId: string) => void | Promise<void>;
     enableDnsRebindingProtection?: boolean;
     allowedHosts?: string[];
     allowedOrigins?: string[];

@@ -26,7 +26,9 @@ export function serveNode(mounted: Mounted, request: Incoming, response: Respons
     const uri = request.originalUrl ?? request.url ?? '/';
     const take = (exchange: Exchange) => new Writer(exchange, request, response as Writable);
     const peer = request.socket?.remoteAddress;
-    const exchange = mounted.begin(request.method ?? 'GET', uri, headers, take, names, peer);
+    // What a framework has read, it has bounded.
+    const adapted = read && names ? { ...names, maxBody: Infinity } : names;
+    const exchange = mounted.begin(request.method ?? 'GET', uri, headers, take, adapted, peer);
     if (exchange === undefined) {
         forget();
         return refuse(response, 503);

@@ -7,7 +7,7 @@ import type { Progress } from './protocol';
 const CALLBACKS = [
     ...(['call', 'callWithProgress', 'cancelled', 'initialized', 'opened', 'answer', 'failure', 'progress'] as const),
     ...(['notification', 'line', 'closed', 'ended', 'traced', 'listening', 'asked', 'withdrawn', 'rootsChanged', 'left'] as const),
-    ...(['head', 'piece', 'request', 'invoke', 'invokeAlone', 'frame', 'bad', 'room', 'position', 'session', 'done', 'partial'] as const)
+    ...(['head', 'piece', 'request', 'invoke', 'invokeAlone', 'frame', 'bad', 'room', 'position', 'session', 'done', 'partial', 'inputEnded'] as const)
 ];
 
 /** The kinds of rows that a link handles itself. */

@@ -8,10 +8,21 @@ export interface Taker {
     room(): void;
 }
 
-/** @internal Renames sessions in headers, which are names and values in turn: `in` for requests, `out` for answers. */
+/** @internal A whole answer. */
+export interface Answer {
+    status: number;
+    headers: string[];
+    text: string;
+}
+
+/** @internal Adapts requests and answers, whose headers are names and values in turn. */
 export interface Names {
     in(headers: string[]): void;
-    out(headers: string[]): void;
+    /** The answer to a request of that method waits for what this returns, which may be another answer in its place. */
+    out(headers: string[], status: number, method: string): Promise<Answer | undefined> | undefined;
+    /** Maximum size of a body that is still to be read, in bytes, and the answer to a longer one. */
+    maxBody: number;
+    tooLong(): Answer;
 }
 
 /** @internal The HTTP requests in progress at an endpoint. */
@@ -33,13 +44,18 @@ export class Mounted {
         names?: Names,
         peer?: string
     ): Exchange | undefined {
+        const max = names?.maxBody ?? Infinity;
         names?.in(headers);
         const number = this.native.begin(method, uri, headers, peer);
         if (number === null) return undefined;
-        const exchange = new Exchange(this.native, number, () => this.#end(number));
+        const room = new Room(max, lengthOf(headers), () => {
+            this.#end(number);
+            give(taker, names!.tooLong());
+        });
+        const exchange = new Exchange(this.native, number, () => this.#end(number), room);
         if (this.#takers.size === 0) this.#busy(true);
         const taker = take(exchange);
-        this.#takers.set(number, names ? renaming(taker, names) : taker);
+        this.#takers.set(number, names ? adapting(taker, exchange, names, method) : taker);
         return exchange;
     }
 
@@ -64,12 +80,47 @@ export class Mounted {
     }
 }
 
-function renaming(taker: Taker, names: Names): Taker {
+function give(taker: Taker, { status, headers, text }: Answer): void {
+    taker.head(status, headers);
+    taker.piece(text, true);
+}
+
+function adapting(taker: Taker, exchange: Exchange, names: Names, method: string): Taker {
+    /** Resolves once the answer may begin, to the one that is given in its place. */
+    let told: Promise<Answer | undefined> | undefined;
+    const soon = (act: () => void) => (told ? void told.then(other => other ?? act()) : act());
     return {
-        head: (status, headers) => (names.out(headers), taker.head(status, headers)),
-        piece: (text, isLast) => taker.piece(text, isLast),
+        head: (status, headers) => {
+            told = names.out(headers, status, method);
+            void told?.then(other => other && (exchange.end(), give(taker, other)));
+            soon(() => taker.head(status, headers));
+        },
+        piece: (text, isLast) => soon(() => taker.piece(text, isLast)),
         room: () => taker.room()
     };
+}
+
+/** The length that a request claims for its body. */
+function lengthOf(headers: string[]): number {
+    const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length');
+    return at < 0 ? 0 : Number(headers[at + 1]);
+}
+
+/** Bounds a body; the first piece that exceeds the bound, or that begins a body which claims to, is refused. */
+class Room {
+    #bytes = 0;
+    #isOver = false;
+
+    constructor(private readonly max: number, private readonly claimed: number, private readonly refuse: () => void) {}
+
+    /** Whether a piece is taken. */
+    takes(piece: Uint8Array): boolean {
+        this.#bytes += piece.length;
+        if (Math.max(this.#bytes, this.claimed) <= this.max) return true;
+        if (!this.#isOver) this.refuse();
+        this.#isOver = true;
+        return false;
+    }
 }
 
 /** @internal One request and its answer. */
@@ -77,7 +128,7 @@ export class Exchange {
     /** Call it when the answer is complete, or no longer wanted. */
     readonly end: () => void;
 
-    constructor(private readonly native: NativeMount, private readonly number: number, end: () => void) {
+    constructor(private readonly native: NativeMount, private readonly number: number, end: () => void, private readonly room: Room) {
         this.end = end;
     }
 
@@ -86,7 +137,7 @@ export class Exchange {
      * once there is, unless no more of the body is taken.
      */
     body(piece: Uint8Array): boolean {
-        return this.native.body(this.number, piece);
+        return this.room.takes(piece) && this.native.body(this.number, piece);
     }
 
     /** Marks the end of the request's body. */

@@ -34,7 +34,7 @@ interface Told {
 
 /** @internal The callbacks for a server's clients, and the hooks for when they have gone. */
 export interface Attending
-    extends Pick<Receiver, 'call' | 'request' | 'invoke' | 'cancelled' | 'initialized' | 'rootsChanged' | 'left' | 'notification'> {
+    extends Pick<Receiver, 'call' | 'request' | 'invoke' | 'cancelled' | 'initialized' | 'rootsChanged' | 'left' | 'notification' | 'inputEnded'> {
     /** Called when the last client has gone. */
     end?(): void;
     /** How many calls have not ended. */
@@ -133,8 +133,11 @@ export class Server<State = undefined> extends Entries<State> {
         return (await this.serveStdio(options.grace, options)).ended;
     }
 
-    /** @internal Serves stdin and stdout, without ending the process. */
-    serveStdio(grace = 5000, options: RunOptions = { signals: false }): Promise<Begun> {
+    /**
+     * @internal Serves stdin and stdout, without ending the process. With `null` as the grace period, calls in flight
+     * may take as long as the process lives.
+     */
+    serveStdio(grace: number | null = 5000, options: RunOptions = { signals: false }): Promise<Begun> {
         return this.#begin(options, (wake, signals, trace) => native.serveStdio(this.entries, wake, grace, signals, trace));
     }
 

@@ -2,6 +2,8 @@
 
 use napi_derive::napi;
 
+use crate::error::{self, Result};
+
 /// The subcommands that JavaScript runs itself.
 const OWN: [(&str, &str); 3] = [
     (
@@ -22,4 +24,33 @@ const OWN: [(&str, &str); 3] = [
 #[napi(catch_unwind)]
 pub fn command(arguments: Vec<String>) -> u8 {
     mcpbolt_cli::run(arguments.into_iter().map(Into::into), &OWN)
+}
+
+/// Replaces this process by another program, which keeps its id, its descriptors and its environment. Returns only
+/// when that fails.
+#[cfg(unix)]
+#[napi(catch_unwind)]
+pub fn become_program(program: String, arguments: Vec<String>) -> Result<()> {
+    use std::io::{stderr, stdin, stdout};
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::os::unix::process::CommandExt;
+    // Node has the system close its own descriptors, but not copies of them.
+    let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(error::io);
+    let copies: [OwnedFd; 3] = [
+        copy(stdin().as_fd())?,
+        copy(stdout().as_fd())?,
+        copy(stderr().as_fd())?,
+    ];
+    let [input, output, errors] = copies;
+    let mut command = std::process::Command::new(program);
+    command.args(arguments);
+    command.stdin(input).stdout(output).stderr(errors);
+    Err(error::io(command.exec()))
+}
+
+/// Other systems cannot replace a process.
+#[cfg(not(unix))]
+#[napi(catch_unwind)]
+pub fn become_program(_program: String, _arguments: Vec<String>) -> Result<()> {
+    Err(error::misuse("this system cannot replace a process"))
 }

@@ -56,6 +56,8 @@ pub enum Inbound {
     Done,
     /// A part of an answer.
     Partial,
+    /// Stdin has ended; requests in flight may still be answered.
+    InputEnded,
 }
 
 /// Kinds of the rows of a submission.

@@ -1,12 +1,13 @@
 //! JavaScript's end of one connection of a client, or of all connections of a server.
 
 use std::collections::HashMap;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock};
 
 use mcpbolt::client::Client;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::Relay;
-use mcpbolt::io::{Counts, WireHandle};
+use mcpbolt::io::{Counts, Stop, WireHandle};
 use mcpbolt::server::SharedRegistry;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
@@ -40,6 +41,8 @@ pub struct Link {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) side: Side,
     stop: Box<dyn Fn()>,
+    /// Ends what the link is connected to at once: on stdin and stdout only.
+    finish: Option<Finish>,
     /// The counters of a server at an address.
     counts: Option<Box<dyn Fn() -> Counts>>,
     pub(crate) calls: Calls,
@@ -68,6 +71,13 @@ pub enum Side {
     Relay(Arc<Relay>),
 }
 
+/// How stdin and stdout are ended at once.
+pub struct Finish {
+    pub stop: Stop,
+    /// Disconnected when the engine's thread has ended.
+    pub ended: Receiver<()>,
+}
+
 /// A client's requests to the server, and the server's requests to the client.
 pub struct Asker {
     /// Set once the connection is open, before JavaScript is told.
@@ -82,6 +92,7 @@ impl Link {
             inbox,
             side,
             stop: Box::new(stop),
+            finish: None,
             counts: None,
             calls: Calls::default(),
             requests: Requests::default(),
@@ -98,6 +109,12 @@ impl Link {
     /// Sets the id of the child process.
     pub fn of_process(mut self, pid: u32) -> Self {
         self.pid = Some(pid);
+        self
+    }
+
+    /// Sets what ends it at once.
+    pub fn finished_by(mut self, finish: Finish) -> Self {
+        self.finish = Some(finish);
         self
     }
 
@@ -308,6 +325,20 @@ impl Link {
             })
             .to_string(),
         )
+    }
+
+    /// Ends stdin and stdout without waiting for handlers; with `waits`, returns when what was submitted has been
+    /// written, or its reader has taken nothing for seconds.
+    #[napi(catch_unwind)]
+    pub fn finish(&self, waits: bool) {
+        let Some(finish) = &self.finish else {
+            return;
+        };
+        finish.stop.finish();
+        if waits {
+            // Fails once the engine's thread has ended, which bounds the wait itself.
+            let _ = finish.ended.recv();
+        }
     }
 
     /// Ends a server gracefully, or a client with its child.

@@ -9,17 +9,17 @@
 use std::io;
 use std::sync::Arc;
 
-use mcpbolt::io::{Stdio, StdioOptions, Wire, WireEvent, WireHandle};
+use mcpbolt::io::{Wire, WireEvent, WireHandle};
 use mcpbolt::limits::Limits;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
 use crate::child::{exit_json, start};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::inbox::{EndReport, Event, Inbox};
 use crate::kinds::Inbound;
 use crate::link::{Link, Side};
-use crate::serve::report_json;
+use crate::serve::{report_json, take};
 use crate::threads::spawn;
 
 /// The wire of `handle`, which passes what it receives to JavaScript.
@@ -36,19 +36,17 @@ fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<WireEvent>
     })
 }
 
-/// Carries messages on this process's stdin and stdout, on a thread of the engine.
+/// Carries messages on this process's stdin and stdout, on a thread of the engine. Without a grace period, the program
+/// decides how long requests may take.
 #[napi(catch_unwind)]
-pub fn wire_stdio(wake: Function<'_, (), ()>, signals: bool) -> Result<Link> {
+pub fn wire_stdio(wake: Function<'_, (), ()>, grace_ms: Option<f64>) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
-    let options = StdioOptions {
-        signals,
-        ..StdioOptions::default()
-    };
-    let stdio = Stdio::take(options).map_err(error::io)?;
+    let (stdio, finish, over) = take(grace_ms, false, &inbox)?;
     let wire = WireHandle::new(Limits::STDIO, stdio.wake());
     let (stop, side) = (stdio.stop(), Side::Wire(wire.clone()));
-    let link = Link::new(inbox.clone(), side, move || stop.stop());
+    let link = Link::new(inbox.clone(), side, move || stop.stop()).finished_by(finish);
     spawn("mcpbolt-wire", move || {
+        let _over = over;
         let mut report = EndReport::new(&inbox);
         report.set(report_json(&Err(io::Error::other("the engine failed"))));
         let outcome = stdio.run(&mut lines(&wire, &inbox));

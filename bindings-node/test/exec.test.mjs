@@ -60,7 +60,7 @@ test('serveStdio without a handshake, and what its factory may do', async () => 
     const fails = `${serves(true)} let count = 0; serveStdio(() => { if (count++ < 2) throw new Error('not yet'); return make(); }, { onerror: error => console.error('heard', error.message) });`;
     // A transport that is given is taken, too, unless it is not as it was made.
     for (const [change, reason] of [['', /the engine serves 'program'/], ['transport.onmessage = () => {};', /: the program reads the messages itself$/]]) {
-        const text = `${SERVES.mjs.replace('serveStdio(make)', `const transport = new StdioServerTransport(); ${change} serveStdio(make, { transport, maxSubscriptions: 3 })`)} import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';`;
+        const text = `${SERVES.mjs.replace('serveStdio(make)', `const transport = new StdioServerTransport(); ${change} serveStdio(make, { transport })`)} import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';`;
         const done = await executed([write('given.mjs', text)]);
         assert.match(done.told[0], reason);
         assert.equal(done.answers[2].result.content[0].text, '3');

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import * as imported from 'mcpbolt';
 import { folder } from './wire.mjs';
@@ -28,6 +32,24 @@ test('a process that is done ends, whatever it opened', () => {
         console.log('done');
     `;
     assert.equal(run('--input-type=module', '-e', source), 'y\ndone\n');
+});
+
+test('mcpbolt run finds what a program uses beside its file', t => {
+    const there = realpathSync(mkdtempSync(join(tmpdir(), 'mcpbolt-beside-')));
+    t.after(() => rmSync(there, { recursive: true }));
+    const converter = join(there, 'node_modules/@valibot/to-json-schema');
+    mkdirSync(converter, { recursive: true });
+    const theirs = createRequire(import.meta.url).resolve('@valibot/to-json-schema');
+    writeFileSync(join(converter, 'index.js'), `const { toJsonSchema } = require(${JSON.stringify(theirs)}); exports.toJsonSchema = (...args) => (console.error('its own converter'), toJsonSchema(...args));`);
+    const valibot = createRequire(import.meta.url).resolve('valibot');
+    const ours = new URL('index.mjs', folder).href;
+    writeFileSync(join(there, 'server.mjs'), `
+        import { createRequire } from 'node:module'; import { Server } from ${JSON.stringify(ours)};
+        const v = createRequire(import.meta.url)(${JSON.stringify(valibot)});
+        export default new Server('beside', '1').tool('x', { inputSchema: v.object({ a: v.string() }) }, ({ a }) => a + process.argv[1].endsWith('server.mjs'));`);
+    const command = fileURLToPath(new URL('bin/mcpbolt.mjs', folder));
+    const { status, stderr } = spawnSync(process.execPath, [command, 'run', join(there, 'server.mjs')], { cwd: tmpdir(), encoding: 'utf8', input: '', timeout: 20_000 });
+    assert.deepEqual([status, stderr], [0, 'its own converter\n']);
 });
 
 test('each worker has an engine of its own, and may be ended at any time', async () => {

@@ -48,6 +48,19 @@ const OF_SERVERS = {
     instructionsOf: ({ protocol }) => assert.equal(inside.instructionsOf(protocol), 'Try everything.'),
     capabilitiesOf: ({ protocol }) => assert.deepEqual(inside.capabilitiesOf(protocol).logging, {}),
     handlerOf: ({ protocol }) => assert.deepEqual(['tools/call', 'com.example/none'].map(name => typeof inside.handlerOf(protocol, name)), ['function', 'undefined']),
+    limitsVersions: async ({ protocol, generation }) => {
+        assert.equal(inside.limitsVersions(protocol), false);
+        const { McpServer } = await import(generation === 1 ? '@modelcontextprotocol/sdk/server/mcp.js' : '@modelcontextprotocol/server');
+        const { server } = new McpServer({ name: 'a', version: '1' }, { supportedProtocolVersions: ['2025-06-18'] });
+        assert.equal(inside.limitsVersions(server), true);
+    },
+    boundsBuffer: async ({ generation }) => {
+        const { StdioServerTransport } = await import(generation === 1 ? '@modelcontextprotocol/sdk/server/stdio.js' : '@modelcontextprotocol/server/stdio');
+        const made = maxBufferSize => new StdioServerTransport(new PassThrough(), new PassThrough(), { maxBufferSize });
+        assert.equal(inside.boundsBuffer(made(undefined)), false);
+        // Releases before this option have no bound.
+        if (made(undefined)._readBuffer._maxBufferSize !== undefined) assert.equal(inside.boundsBuffer(made(1000)), true);
+    },
     methodsOf: ({ protocol }) => assert.ok(['ping', 'initialize', 'tools/list', 'com.example/add'].every(name => inside.methodsOf(protocol).includes(name))),
     generationOf: ({ protocol, generation }) => assert.equal(inside.generationOf(protocol), generation),
     taskStoreFor: async ({ protocol, generation }) => {
@@ -80,6 +93,11 @@ const OF_SERVERS = {
         assert.equal(inside.httpOptionsOf(transport).challenges, 'setScopeChallengeResolver' in transport);
         const { sessionIdGenerator, isJson, eventStore, checksHosts } = inside.httpOptionsOf(new Transport({ sessionIdGenerator: undefined }));
         assert.deepEqual([sessionIdGenerator, isJson, eventStore, checksHosts], [undefined, false, undefined, false]);
+    },
+    webOf: async ({ generation }) => {
+        const web = new (await httpTransport(generation))({ sessionIdGenerator: () => 'id' });
+        assert.equal(typeof inside.webOf(web).handleRequest, 'function');
+        assert.equal(inside.webOf(inside.webOf(web)), inside.webOf(web));
     },
     setSessionId: async ({ generation }) => {
         const transport = new (await httpTransport(generation))({ sessionIdGenerator: () => 'id' });

@@ -1,11 +1,11 @@
 // `mcpbolt/register` with loaders, releases and runtimes, and how `mcpbolt exec` finds its program.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { executed, here, LINES, program, ran, REGISTER, write } from './programs.mjs';
+import { COMMAND, executed, here, LINES, program, ran, REGISTER, write } from './programs.mjs';
 import { place } from './place.mjs';
 import { folder } from './wire.mjs';
 
@@ -197,6 +197,34 @@ test('a program is found as npx finds it, and sees its own arguments', async () 
     // Through PATH, as for what is installed globally.
     const PATH = `${dirname(link)}${delimiter}${process.env.PATH}`;
     assert.equal((await executed(['one-program'], { env: { PATH }, lines: [], last: null })).exit, 7);
+});
+
+test("options for node in a program's first line are its process's", async () => {
+    const shows = 'console.log(JSON.stringify([process.argv.slice(2), process.execArgv, typeof gc, process.env.MCPBOLT_REPLACED ?? null, process.argv[1]])); process.exitCode = 7;';
+    const path = join(programs, 'node_modules/.bin/flagged');
+    writeFileSync(path, `#!/usr/bin/env -S node --expose-gc --no-warnings\n${shows}\n`, { mode: 0o755 });
+    const done = await executed(['flagged', '--a', 'b'], { cwd: programs, lines: [], last: null });
+    const own = spawnSync(path, ['--a', 'b'], { encoding: 'utf8' });
+    assert.deepEqual([done.exit, JSON.parse(done.out)], [own.status, JSON.parse(own.stdout)], done.err);
+    assert.deepEqual(JSON.parse(done.out).slice(0, 4), [['--a', 'b'], ['--expose-gc', '--no-warnings'], 'function', null]);
+    writeFileSync(path, `#!/usr/bin/env -S node --no-such-option\n${shows}\n`);
+    assert.equal((await executed(['flagged'], { cwd: programs, lines: [], last: null })).exit, spawnSync(path, []).status);
+});
+
+test('a server under such a program keeps its client', async () => {
+    const file = join(here, 'flagged.mjs');
+    writeFileSync(file, `#!/usr/bin/env -S node --expose-gc\n${program(1)}`);
+    const done = await executed([file], { lines: LINES });
+    assert.deepEqual([done.exit, done.told.at(-1), done.answers[2].result.content[0].text], [0, 'tool add: native', '3'], done.err);
+});
+
+test('no shell reads the name of a package', async () => {
+    const windows = `data:text/javascript,Object.defineProperty(process, 'platform', { value: 'win32' });`;
+    const at = join(here, 'made-by-a-shell');
+    const env = { npm_execpath: '' };
+    const done = await ran(['--import', windows, COMMAND, 'exec', '--yes', `a&echo>${at}`], { lines: [], last: null, env });
+    assert.deepEqual([done.exit, existsSync(at)], [2, false], done.err);
+    assert.match(done.err, /^mcpbolt exec: error: there is no npm beside node \(.*npm-cli\.js\); install the package yourself/);
 });
 
 test('what is no program says why', async () => {

@@ -49,7 +49,9 @@ const isServer = (value: any): value is Server | SdkServer => isOwn(value) || ty
 
 /** The server that the arguments name. */
 async function found({ file, name }: Arguments): Promise<Server | SdkServer> {
-    const module = await import(pathToFileURL(resolve(file)).href).catch(error => {
+    // As node itself would name the program: what the program uses is found from there.
+    const path = (process.argv[1] = resolve(file));
+    const module = await import(pathToFileURL(path).href).catch(error => {
         if (error?.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
         throw new Wrong(`Node ${process.versions.node} cannot run ${file}; TypeScript needs Node 22.18, or a loader: NODE_OPTIONS="--import tsx"`);
     });

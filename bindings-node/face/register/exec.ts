@@ -1,7 +1,7 @@
 /** `mcpbolt exec`: runs a program unchanged, with the servers that it starts on the engine. */
 import Module from 'node:module';
 import { install, isOff } from './install';
-import { NoProgram, program } from './program';
+import { NoProgram, optionsOf, program } from './program';
 import { requireNode } from './runtime';
 
 const USAGE = `usage: mcpbolt exec [--yes] PROGRAM [ARGUMENT...]
@@ -29,7 +29,9 @@ export function main(args: readonly string[]): void {
     }
     try {
         if (name.startsWith('-')) throw new NoProgram(`there is no option ${name}`);
-        process.argv.splice(1, process.argv.length, program(name, mayFetch), ...rest);
+        const file = program(name, mayFetch);
+        withOptions(optionsOf(file), file, args);
+        process.argv.splice(1, process.argv.length, file, ...rest);
     } catch (error) {
         if (!(error instanceof NoProgram)) throw error;
         process.stderr.write(`mcpbolt exec: error: ${error.message}\n`);
@@ -39,4 +41,22 @@ export function main(args: readonly string[]): void {
     install();
     // Its exceptions are uncaught ones.
     process.nextTick(() => Module.runMain());
+}
+
+/** In the environment of a process that was replaced by one with the options of its program. */
+const REPLACED = 'MCPBOLT_REPLACED';
+
+/** Replaces this process by one with the options for Node that the program's first line has, unless it has them. */
+function withOptions(options: readonly string[], file: string, args: readonly string[]): void {
+    const isReplaced = process.env[REPLACED] !== undefined;
+    delete process.env[REPLACED];
+    if (isReplaced || options.every(option => process.execArgv.includes(option))) return;
+    process.env[REPLACED] = '1';
+    try {
+        const { native } = require('../native') as typeof import('../native');
+        native.becomeProgram(process.execPath, [...process.execArgv, ...options, process.argv[1]!, 'exec', ...args]);
+    } catch (error) {
+        const command = ['node', ...options, '--import', 'mcpbolt/register', file].join(' ');
+        throw new NoProgram(`${file} needs options of node (${(error as Error).message}); run it as ${command}`);
+    }
 }

@@ -1,17 +1,18 @@
 /** The SDKs' transports over Streamable HTTP, on the engine. */
 import { known, type Package } from '../sdk/gate';
 import type { StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport } from '../sdk/http';
-import { generationOf, httpOptionsOf, infoOf, promptsOf, resourcesOf, setSessionId, templatesOf, toolsOf } from '../sdk/private';
+import { generationOf, httpOptionsOf, infoOf, limitsVersions, promptsOf, resourcesOf, setSessionId, templatesOf, toolsOf, webOf } from '../sdk/private';
 import { Noted } from '../sdk/proof';
 import { reportOf } from '../sdk/report';
 import { mcpServerOf, protocolOf, type SdkMcpServer } from '../sdk/shapes';
 import * as say from './say';
-import { replace, whenSeen, whyCarried, type Connected, type Method, type Transport } from './taken';
+import { replace, VERSIONS, whenSeen, whyCarried, type Connected, type Method, type Transport } from './taken';
 
 type Own = typeof StreamableHTTPServerTransport | typeof WebStandardStreamableHTTPServerTransport;
 type Carrier = InstanceType<Own> & { handleRequest: Method };
 
 const carriers = new WeakMap<object, Carrier>();
+const kept = new WeakSet<object>();
 
 /** @internal Has the engine do the work of a class of transports, by the class of this package that has the same methods. */
 export function joinHttp(prototype: Transport, release: Package, own: Own, connectionOf: (transport: object) => Connected | undefined): void {
@@ -37,7 +38,9 @@ export function joinHttp(prototype: Transport, release: Package, own: Own, conne
         const connected = connectionOf(this);
         const reason = known(release) === 'carried' ? `release ${release.version} is carried on stdin and stdout only` : obstacle(this, connected);
         if (reason !== undefined) {
-            say.kept('http', reason);
+            // The transport within this one is started by it, and says nothing more.
+            if (!kept.has(this)) say.kept('http', reason);
+            kept.add(webOf(this));
             return start.call(this);
         }
         const why = whyCarried(this, release, connected, send);
@@ -74,7 +77,8 @@ function obstacle(transport: Transport, connected: Connected | undefined): strin
     const mcp = connected && mcpServerOf(connected.server);
     if (challenges && (mcp === undefined || wantsScopes(mcp))) return SCOPES;
     if (connected === undefined) return 'the program reads the messages itself';
-    return undefined;
+    const protocol = protocolOf(connected.server);
+    return protocol && limitsVersions(protocol) ? VERSIONS : undefined;
 }
 
 function options(transport: Transport): StreamableHTTPServerTransportOptions {
@@ -85,18 +89,13 @@ function options(transport: Transport): StreamableHTTPServerTransportOptions {
         allowedOrigins: ['*'],
         onsessioninitialized: id => {
             setSessionId(transport, id);
-            return heeded(transport, onsessioninitialized?.(id));
+            return onsessioninitialized?.(id);
         },
-        ...(onsessionclosed && { onsessionclosed: (id: string) => heeded(transport, onsessionclosed(id)) }),
+        ...(onsessionclosed && { onsessionclosed }),
         ...(retryInterval !== undefined && { retryInterval }),
-        ...(keepAliveMs && { keepAliveMs }),
-        ...(maxRequestBodySize && Number.isSafeInteger(maxRequestBodySize) && { maxRequestBodySize })
+        ...(keepAliveMs !== undefined && { keepAliveMs }),
+        ...(maxRequestBodySize !== undefined && { maxRequestBodySize })
     };
-}
-
-/** Has a callback that takes time report its failure. The answer does not wait for it, as it does in the SDK. */
-function heeded(transport: Transport, told: unknown): void {
-    if (told instanceof Promise) told.catch(error => transport.onerror?.(error));
 }
 
 /** Has one transport do what another one is asked to. */

@@ -86,25 +86,47 @@ function beginning(path: string): string {
     }
 }
 
+function firstLine(path: string): string {
+    return beginning(path).split('\n', 1)[0]!.trim();
+}
+
+/** @internal The options for Node in the first line of a program, such as `#!/usr/bin/env -S node --expose-gc`. */
+export function optionsOf(path: string): string[] {
+    const line = firstLine(path);
+    const words = line.startsWith('#!') ? line.slice(2).trim().split(/\s+/) : [];
+    const node = words.findIndex(word => /^node(\.exe)?$/.test(basename(word)));
+    return node < 0 ? [] : words.slice(node + 1);
+}
+
 /** A file, if it is a program for Node. */
 function checked(path: string): string {
     if (!isFile(path)) throw new NoProgram(`there is no file ${path}`);
-    const [line = ''] = beginning(path).split('\n', 1);
+    const line = firstLine(path);
     if (ENDING.test(realpathSync(path)) || (line.startsWith('#!') && /\bnode\b/.test(line))) return path;
     throw new NoProgram(`${path} is not a program for Node`);
 }
 
 /** The program of a package that npx installs, unless it has before. */
 function fetched(spec: string): string {
-    // pnpm and yarn name themselves here.
-    const { npm_execpath: npm } = process.env;
+    const npm = npmFile();
     const words = ['exec', '--yes', `--package=${spec}`, '--', 'node', '-p', 'process.env.PATH'];
-    const [command, ...args] = npm && basename(npm) === 'npm-cli.js' ? [process.execPath, npm, ...words] : ['npm', ...words];
-    const { status, stdout, error } = spawnSync(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', shell: process.platform === 'win32' && command === 'npm' });
+    const [command, ...args] = npm ? [process.execPath, npm, ...words] : ['npm', ...words];
+    const { status, stdout, error } = spawnSync(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
     if (status !== 0) throw new NoProgram(`npx cannot install ${spec}${error ? `: ${error.message}` : ''}`);
     for (const folder of stdout.trim().split(delimiter)) {
         const found = folder.endsWith('.bin') ? ofPackage(dirname(folder), parts(spec)[0]) : undefined;
         if (found !== undefined) return found;
     }
     throw new NoProgram(`npx has installed ${spec}, which has no package by the name of ${parts(spec)[0]}`);
+}
+
+/** The file of npm that Node is to run; without one, `npm` is a program. On Windows that would need a shell. */
+function npmFile(): string | undefined {
+    // pnpm and yarn name themselves here.
+    const { npm_execpath: npm } = process.env;
+    if (npm && basename(npm) === 'npm-cli.js') return npm;
+    if (process.platform !== 'win32') return undefined;
+    const beside = join(dirname(process.execPath), 'node_modules/npm/bin/npm-cli.js');
+    if (isFile(beside)) return beside;
+    throw new NoProgram(`there is no npm beside node (${beside}); install the package yourself, or run this by npx`);
 }

@@ -69,6 +69,11 @@ export function kept(where: string, reason: string): void {
     if (isWanted()) show(`${where}: the program serves by itself (${releases()}): ${reason}`);
 }
 
+/** @internal Tells of methods that the program has replaced and that see no messages. */
+export function bypassed(names: string[]): void {
+    if (isWanted()) for (const name of names) show(`stdio: ${name}, which the program replaced, sees no messages`);
+}
+
 /** @internal Tells, when the program ends, if nothing was served through an SDK that can be seen. */
 export function atEnd(): void {
     if (isServed || told.size > 0 || !isWanted()) return;

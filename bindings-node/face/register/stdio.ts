@@ -1,9 +1,10 @@
 /** The SDKs' transport on stdin and stdout, on the engine. */
 import { isMainThread } from 'node:worker_threads';
+import { native, type NativeLink } from '../native';
 import { Bridge } from '../sdk/bridge';
 import { Delegated } from '../sdk/delegated';
 import type { Package } from '../sdk/gate';
-import { infoOf, streamsOf, stopReading } from '../sdk/private';
+import { boundsBuffer, infoOf, streamsOf } from '../sdk/private';
 import { Noted } from '../sdk/proof';
 import { reportOf } from '../sdk/report';
 import { introductionOf } from '../sdk/said';
@@ -11,7 +12,7 @@ import { servedBy } from '../sdk/served';
 import { mcpServerOf, type Message, type SdkMcpServer, type SendOptions } from '../sdk/shapes';
 import { StdioServerTransport as Pipes } from '../sdk/stdio';
 import * as say from './say';
-import { begin, endStdin, whyNotStdio } from './stdin';
+import { Held, untilGivenBack, whyNotStdio, type Engine } from './stdin';
 import { replace, whenSeen, whyCarried, type Connected, type Transport } from './taken';
 
 /** The part of the engine that does the work of a transport. */
@@ -20,26 +21,25 @@ interface Carrier {
     close(): Promise<void>;
 }
 
+const taken = new WeakSet<object>();
 const carriers = new WeakMap<object, Carrier>();
 const over = new WeakSet<object>();
 
 /** @internal Has the engine do the work of a class of transports. */
 export function joinStdio(prototype: Transport, release: Package, connectionOf: (transport: object) => Connected | undefined): void {
     const { start, send, close } = prototype;
-    const taken = new WeakSet<object>();
     replace(prototype, 'start', async function (this: Transport) {
         // The SDK's own words.
         if (taken.has(this)) throw new Error('StdioServerTransport already started! If using Server class, note that connect() calls start() automatically.');
+        await untilGivenBack();
         const reason = obstacle(this);
         if (reason !== undefined) {
             say.kept('stdio', reason);
             return start.call(this);
         }
-        taken.add(this);
         const connected = connectionOf(this);
         const why = whyCarried(this, release, connected, sent);
-        carriers.set(this, await (why === undefined ? accelerated(this, connected!) : carried(this, release)));
-        stopReading(process.stdin);
+        take(this, await (why === undefined ? accelerated(this, connected!) : carried(this, release)));
         if (why !== undefined) say.carried('stdio', why);
     });
     function sent(this: Transport, message: Message, options?: SendOptions): Promise<void> {
@@ -55,30 +55,55 @@ export function joinStdio(prototype: Transport, release: Package, connectionOf: 
 /** The method by which each class sends. */
 const sends = new WeakMap<object, unknown>();
 
+/** @internal Has a carrier do what a transport is asked to. */
+export function take(transport: Transport, carrier: Carrier): void {
+    taken.add(transport);
+    carriers.set(transport, carrier);
+}
+
 /** @internal Whether a transport is one of these classes on stdin and stdout, and nobody has touched it. */
 export function isUntouched(transport: Transport): boolean {
     const isOwn = sends.get(Object.getPrototypeOf(transport)) === transport.send && transport.onmessage === undefined;
-    return isOwn && !carriers.has(transport) && obstacle(transport) === undefined;
+    return isOwn && !taken.has(transport) && obstacle(transport) === undefined;
 }
 
 /** Why the engine cannot serve stdin and stdout; `undefined` if it can. */
 function obstacle(transport: Transport): string | undefined {
     const [stdin, stdout] = streamsOf(transport);
     if (isMainThread && (stdin !== process.stdin || stdout !== process.stdout)) return 'the program has streams of its own';
+    if (boundsBuffer(transport)) return 'it bounds its buffer itself';
     return whyNotStdio();
 }
 
 /** The engine reads, checks and writes the messages of a transport. */
-async function carried(transport: Transport, release: Package): Promise<Carrier> {
-    const pipes = new Pipes();
-    let isClosing = false;
+class Carrying extends Pipes {
+    held: Held | undefined;
+
+    protected override open(wake: () => void): NativeLink {
+        return native.wireStdio(wake);
+    }
+
+    protected override inputEnded(): void {
+        this.held!.inputEnded();
+    }
+
+    /** Ends at once. */
+    finish(waits: boolean): void {
+        this.native?.finish(waits);
+    }
+}
+
+async function carried(transport: Transport, { version }: Package): Promise<Carrier> {
+    const pipes = new Carrying();
     pipes.onmessage = message => transport.onmessage?.(message);
     pipes.onerror = error => transport.onerror?.(error);
-    pipes.onclose = () => ended(transport, isClosing || release.version.startsWith('2.'));
+    const closed = new Promise<void>(resolve => (pipes.onclose = resolve));
     await pipes.start();
+    const held = (pipes.held = new Held(pipes, closed, version.startsWith('2.') ? 2 : 1));
+    void held.closed.then(() => ended(transport, held));
     return {
         send: message => pipes.send(message),
-        close: () => ((isClosing = true), pipes.close())
+        close: () => held.close()
     };
 }
 
@@ -87,10 +112,8 @@ async function accelerated(transport: Transport, { server }: Connected): Promise
     const mcp = mcpServerOf(server) as SdkMcpServer;
     const protocol = mcp.server;
     const bridge = new Bridge({ protocol });
-    let isClosing = false;
     bridge.onmessage = (message, extra) => transport.onmessage?.(message, extra);
     bridge.onerror = error => transport.onerror?.(error);
-    bridge.onclose = () => ended(transport, isClosing || bridge.generation === 2);
     const proof = new Noted(mcp);
     const served = servedBy(bridge, mcp, proof);
     const delegated = new Delegated(introductionOf(protocol), { handshake: served });
@@ -98,25 +121,30 @@ async function accelerated(transport: Transport, { server }: Connected): Promise
         proof.isSeen = true;
         delegated.forgetLists();
     });
-    const { link, closed } = await begin(delegated, error => transport.onerror?.(error));
+    const held = await hold(delegated, bridge.generation, error => transport.onerror?.(error));
+    void held.closed.then(() => ended(transport, held));
     say.served('stdio', infoOf(protocol).name ?? '', reportOf(served));
     return {
         send: (message, options) => bridge.send(message, options),
-        close: async () => {
-            isClosing = true;
-            delegated.close();
-            // A handler may close its own server, and is not waited for.
-            if (bridge.isIdle) return void (await closed);
-            link.keepAlive(false);
-            bridge.end();
-        }
+        close: () => held.close()
     };
 }
 
-/** Ends a transport. The first generation does not tell of the end of stdin. */
-function ended(transport: Transport, isTold: boolean): void {
+/** @internal Has the engine serve stdin and stdout. */
+export async function hold(delegated: Delegated, generation: 1 | 2, onerror: (error: Error) => void): Promise<Held> {
+    let held!: Held;
+    delegated.inputEnded = () => held.inputEnded();
+    const { link, ended } = await delegated.serveStdio(null);
+    const engine: Engine = {
+        finish: waits => (link.flush(), link.native.finish(waits)),
+        keepAlive: isKept => link.keepAlive(isKept)
+    };
+    return (held = new Held(engine, ended.catch(onerror), generation));
+}
+
+/** Ends a transport. */
+function ended(transport: Transport, { isTold }: Held): void {
     if (over.has(transport)) return;
     over.add(transport);
-    endStdin();
     if (isTold) transport.onclose?.();
 }

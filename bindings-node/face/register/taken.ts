@@ -1,5 +1,6 @@
 /** Shared parts of the transports that the engine takes over. */
 import { known, type Package } from '../sdk/gate';
+import { limitsVersions } from '../sdk/private';
 import { ownOpening } from '../sdk/proof';
 import { mcpServerOf, type SdkServer, type SdkTransport } from '../sdk/shapes';
 
@@ -22,6 +23,9 @@ export function replace<Name extends string>(prototype: { [name in Name]: Method
     Object.defineProperty(prototype, name, { value: method, writable: true, configurable: true, enumerable: false });
 }
 
+/** @internal Why a server with revisions of its own choice is not the engine's. */
+export const VERSIONS = 'it chooses its protocol versions itself';
+
 /** @internal Why the SDK's sessions answer the messages; `undefined` if the engine can. `send` is the class's own method. */
 export function whyCarried(transport: Transport, release: Package, connected: Connected | undefined, send: unknown): string | undefined {
     if (known(release) !== 'accelerated') return `${release.name} ${release.version} is not accelerated`;
@@ -29,6 +33,7 @@ export function whyCarried(transport: Transport, release: Package, connected: Co
     const server = mcpServerOf(connected.server);
     if (server === undefined) return 'it is not an McpServer, whose tools can be seen';
     if (connected.isHeard || transport.send !== send) return 'the program sees each message';
+    if (limitsVersions(server.server)) return VERSIONS;
     const method = ownOpening(server.server);
     return method && `${method} has a handler of the program's own`;
 }

@@ -39,6 +39,8 @@ export interface Sides {
 export class Delegated extends Server {
     readonly #sides: Sides;
     readonly #all: Served[];
+    /** Called when stdin has ended; calls in flight may still be answered. */
+    inputEnded: () => void = () => {};
 
     constructor({ serverInfo, capabilities, instructions }: Said, sides: Sides) {
         const { handshake, alone } = sides;
@@ -148,6 +150,7 @@ export class Delegated extends Server {
                 if (said?.connection !== undefined) bridge.leave(said.connection);
                 left?.();
             },
+            inputEnded: () => this.inputEnded(),
             end: () => this.#all.forEach(({ bridge }) => bridge.end()),
             underWay: () => calls.filter(call => call && !call.isOver).length
         };

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Taker } from '../mounted';
+import type { Answer, Taker } from '../mounted';
 import { Streamer } from '../web';
 import type { Id, Message, SendOptions } from './shapes';
 
@@ -78,8 +78,15 @@ export class StatelessExchange {
     }
 }
 
+/** @internal The answer to a request that is refused. */
+export function refusal(status: number, code: number, message: string, data?: unknown): Answer {
+    const headers = ['content-type', 'application/json', ...(status === 405 ? ['allow', 'POST'] : [])];
+    return { status, headers, text: JSON.stringify({ jsonrpc: '2.0', error: { code, message, data }, id: null }) };
+}
+
 /** @internal */
 export function refuse(answering: Taker, status: number, code: number, message: string): void {
-    answering.head(status, ['content-type', 'application/json', ...(status === 405 ? ['allow', 'POST'] : [])]);
-    answering.piece(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }), true);
+    const { headers, text } = refusal(status, code, message);
+    answering.head(status, headers);
+    answering.piece(text, true);
 }

@@ -4,11 +4,11 @@ import { guarded, McpError } from '../errors';
 import { headersOf } from '../handler';
 import { native } from '../native';
 import { settingsJson } from '../numbers';
-import type { Names, Taker } from '../mounted';
+import type { Answer, Names, Taker } from '../mounted';
 import type { Endpoint } from '../mount';
 import { Bridge } from './bridge';
 import { Delegated, type Served } from './delegated';
-import { refuse, StatelessExchange, toNode, toWeb } from './exchange';
+import { refuse, refusal, StatelessExchange, toNode, toWeb } from './exchange';
 import { webHeadersOf } from '../web';
 import { Noted } from './proof';
 import { introductionOf, UNSAID } from './said';
@@ -19,10 +19,10 @@ import { isLeftOut, refuseOptions, type Id, type Message, type SdkMcpServer, typ
 export interface StreamableHTTPServerTransportOptions {
     /** Creates the session's id. Without it there is no session, and each POST is answered separately. */
     sessionIdGenerator?: (() => string) | undefined;
-    /** Called before the client is told the id of its session. */
-    onsessioninitialized?: (sessionId: string) => void;
-    /** Called when the client has ended its session. */
-    onsessionclosed?: (sessionId: string) => void;
+    /** Called before the client is told the id of its session, which waits for it. */
+    onsessioninitialized?: (sessionId: string) => void | Promise<void>;
+    /** Called when the client has ended its session; the answer waits for it. */
+    onsessionclosed?: (sessionId: string) => void | Promise<void>;
     /** Whether the `Host` header must be one of `allowedHosts`. */
     enableDnsRebindingProtection?: boolean;
     allowedHosts?: string[];
@@ -32,9 +32,9 @@ export interface StreamableHTTPServerTransportOptions {
      * origin.
      */
     allowedOrigins?: string[];
-    /** Silence on a stream after which a comment keeps it open, in ms; 15 s by default. */
+    /** Silence on a stream after which a comment keeps it open, in ms; 15 s by default, never below 1. */
     keepAliveMs?: number;
-    /** Maximum size of one message in bytes; 4 MiB by default. */
+    /** Maximum size of a body in bytes, unless it is passed as parsed; 4 MiB by default. */
     maxRequestBodySize?: number;
     /** How soon a client should reconnect after its stream was closed, in ms; 1000 by default. */
     retryInterval?: number;
@@ -49,6 +49,8 @@ const REFUSED = { eventStore: 'the engine itself keeps what a client missed, for
 
 const HEADER = 'mcp-session-id';
 const MAX_BODY = 4 << 20;
+/** Maximum size of a body that is passed as parsed, in bytes. */
+const LONGEST = 512 << 20;
 
 /** The common part of both classes: one session of one client, or requests without a session. */
 abstract class HttpServerTransport implements SdkTransport {
@@ -67,6 +69,7 @@ abstract class HttpServerTransport implements SdkTransport {
     /** The exchanges of clients without a session, by request id. */
     readonly #exchanges = new Map<Id, StatelessExchange>();
     #isClosed = false;
+    #left: Promise<void> | undefined;
     /** The server that the engine calls itself. */
     #mcp: SdkMcpServer | undefined;
     #served: Served | undefined;
@@ -74,6 +77,7 @@ abstract class HttpServerTransport implements SdkTransport {
     constructor(options: StreamableHTTPServerTransportOptions = {}) {
         refuseOptions(options, REFUSED);
         this.#options = options;
+        this.names.maxBody = this.maxBody;
     }
 
     /** @internal Has the engine answer for a server, except where only the SDK can. Called before `start`. */
@@ -100,18 +104,19 @@ abstract class HttpServerTransport implements SdkTransport {
         bridge.onerror = error => this.onerror?.(error);
         bridge.onclose = () => this.#ended();
         if (this.#options.sessionIdGenerator === undefined) return;
-        const { keepAliveMs, maxRequestBodySize = MAX_BODY } = this.#options;
+        const { keepAliveMs } = this.#options;
         const endpoint: EndpointOptions = {
             ...this.#sources(),
-            maxMessageBytes: maxRequestBodySize,
+            // Bodies that are read here are bounded by `names`.
+            maxMessageBytes: Math.max(LONGEST, this.maxBody),
             sse: false,
             maxSessions: 1,
             // The program decides when the session ends.
             sessionTtl: FOREVER,
-            ...(keepAliveMs && { commentInterval: keepAliveMs })
+            ...(keepAliveMs !== undefined && { commentInterval: keepAliveMs >= 1 ? Math.min(keepAliveMs, FOREVER) : FOREVER })
         };
         const served: Served = (this.#served = mcp ? servedBy(bridge, mcp, new Noted(mcp)) : { bridge });
-        served.left = () => void this.#left();
+        served.left = () => void this.#leave().catch(error => this.onerror?.(error));
         this.#server = new Delegated(mcp ? introductionOf(mcp.server) : UNSAID, { handshake: served });
         this.#endpoint = this.#server.endpoint(endpoint);
     }
@@ -163,10 +168,36 @@ abstract class HttpServerTransport implements SdkTransport {
         this.onclose?.();
     }
 
-    /** Handles the end of the session by the client. */
-    #left(): void {
-        if (this.sessionId !== undefined) this.#options.onsessionclosed?.(this.sessionId);
-        void this.close();
+    /** Handles the end of the session by the client, once. */
+    #leave(): Promise<void> {
+        return (this.#left ??= (async () => {
+            try {
+                if (this.sessionId !== undefined) await this.#options.onsessionclosed?.(this.sessionId);
+            } finally {
+                await this.close();
+            }
+        })());
+    }
+
+    /** Opens the session under an id of the program's. */
+    async #opened(id: string): Promise<Answer | undefined> {
+        try {
+            await this.#options.onsessioninitialized?.(id);
+            return undefined;
+        } catch (error) {
+            this.onerror?.(error as Error);
+            // In the SDK's words.
+            return refusal(400, -32700, 'Parse error', String(error));
+        }
+    }
+
+    async #closed(): Promise<Answer | undefined> {
+        try {
+            await this.#leave();
+            return undefined;
+        } catch {
+            return { status: 500, headers: [], text: '' };
+        }
     }
 
     /** @internal The endpoint of the session; `undefined` without a session. */
@@ -177,23 +208,30 @@ abstract class HttpServerTransport implements SdkTransport {
 
     /** @internal Translates between the program's session id and the engine's. */
     protected readonly names: Names = {
+        maxBody: MAX_BODY,
+        tooLong: () => refusal(413, -32000, `Payload Too Large: Request body must not exceed ${this.maxBody} bytes`),
         in: headers => {
             for (let i = 0; i < headers.length; i += 2)
                 if (headers[i]!.toLowerCase() === HEADER && headers[i + 1] === this.sessionId) headers[i + 1] = this.#name ?? '';
         },
-        out: headers => {
+        out: (headers, status, method) => {
+            let told: Promise<Answer | undefined> | undefined;
             for (let i = 0; i < headers.length; i += 2) {
                 if (headers[i] !== HEADER) continue;
                 this.#name = headers[i + 1]!;
                 if (this.sessionId === undefined) {
                     this.sessionId = this.#options.sessionIdGenerator!();
                     if (this.#mcp) this.#bridge!.sessionId = this.sessionId;
-                    this.#options.onsessioninitialized?.(this.sessionId);
+                    told = this.#options.onsessioninitialized && this.#opened(this.sessionId);
                 }
                 headers[i + 1] = this.sessionId;
             }
+            return method === 'DELETE' && status < 300 ? this.#closed() : told;
         }
     };
+
+    /** @internal The same for a body that is passed as parsed, which its parser has bounded. */
+    protected readonly namesOfParsed: Names = { ...this.names, maxBody: Infinity };
 
     /** @internal Serves one POST without a session. */
     protected alone(answering: Taker, method: string, body: unknown, extra: (generation: 1 | 2) => object): void {
@@ -258,7 +296,7 @@ export class WebStandardStreamableHTTPServerTransport extends HttpServerTranspor
         const { endpoint } = this;
         const { authInfo, parsedBody } = options;
         const whole = parsedBody === undefined ? request : withBody(request, parsedBody);
-        if (endpoint) return endpoint.serveWeb(whole, authInfo, this.names);
+        if (endpoint) return endpoint.serveWeb(whole, authInfo, parsedBody === undefined ? this.names : this.namesOfParsed);
         const { answering, response } = toWeb(() => this.gone());
         if (this.isRefused(answering, request.method, webHeadersOf(request))) return response;
         // The unread rest of a body stays with its creator: cancelling it could close the connection.

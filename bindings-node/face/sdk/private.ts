@@ -32,6 +32,7 @@ interface ProtocolInside {
     _instructions?: string;
     _capabilities?: object;
     _requestHandlers?: Map<string, unknown>;
+    _options?: { supportedProtocolVersions?: string[] };
     /** v1. */
     _taskStore?: object;
     requestTaskStore?(request: object, sessionId: string | undefined): object;
@@ -102,6 +103,11 @@ export function capabilitiesOf(protocol: SdkProtocol): object {
     return protocol.getCapabilities?.() ?? within(protocol)._capabilities ?? {};
 }
 
+/** @internal Whether a server chooses the revisions that it supports, which only v2 lets it do. */
+export function limitsVersions(protocol: SdkProtocol): boolean {
+    return within(protocol)._options?.supportedProtocolVersions !== undefined;
+}
+
 /** @internal The handler of a method. */
 export function handlerOf(protocol: SdkProtocol, method: string): unknown {
     return within(protocol)._requestHandlers?.get(method);
@@ -146,17 +152,27 @@ export function streamsOf(transport: object): [stdin: unknown, stdout: unknown] 
     return [_stdin, _stdout];
 }
 
+/** The SDKs' bound of what they have read of a message, in bytes. */
+const BUFFER_BYTES = 10 * 1024 * 1024;
+
+/** @internal Whether a transport on stdin and stdout has a bound of its own for what it has read of a message. */
+export function boundsBuffer(transport: object): boolean {
+    const { _readBuffer } = transport as { _readBuffer?: { _maxBufferSize?: number } };
+    return (_readBuffer?._maxBufferSize ?? BUFFER_BYTES) !== BUFFER_BYTES;
+}
+
 // The transports over Streamable HTTP.
 
-interface HttpInside {
+/** @internal */
+export interface HttpInside {
     /** The transport for web-standard requests, which those for `node:http` contain from 1.25 on. */
     _webStandardTransport?: HttpInside;
     sessionId?: string | undefined;
     sessionIdGenerator?: () => string;
     _enableJsonResponse?: boolean;
     _eventStore?: object;
-    _onsessioninitialized?: (id: string) => unknown;
-    _onsessionclosed?: (id: string) => unknown;
+    _onsessioninitialized?: (id: string) => void | Promise<void>;
+    _onsessionclosed?: (id: string) => void | Promise<void>;
     _enableDnsRebindingProtection?: boolean;
     _retryInterval?: number;
     _keepAliveMs?: number;
@@ -164,15 +180,16 @@ interface HttpInside {
     _scopeChallengeResolver?: unknown;
 }
 
-const webOf = (transport: object): HttpInside => (transport as HttpInside)._webStandardTransport ?? (transport as HttpInside);
+/** @internal The transport for web-standard requests within one for `node:http`, or that transport itself. */
+export const webOf = (transport: object): HttpInside => (transport as HttpInside)._webStandardTransport ?? (transport as HttpInside);
 
 /** @internal The options of a transport over HTTP, and what it does that no option says. */
 export function httpOptionsOf(transport: object): {
     sessionIdGenerator: (() => string) | undefined;
     isJson: boolean;
     eventStore: object | undefined;
-    onsessioninitialized: ((id: string) => unknown) | undefined;
-    onsessionclosed: ((id: string) => unknown) | undefined;
+    onsessioninitialized: ((id: string) => void | Promise<void>) | undefined;
+    onsessionclosed: ((id: string) => void | Promise<void>) | undefined;
     checksHosts: boolean;
     retryInterval: number | undefined;
     keepAliveMs: number | undefined;
@@ -219,9 +236,27 @@ export function parserOf(schema: any): ((value: unknown) => { value: unknown; is
 
 // Node.
 
-/** @internal Has a stream read nothing more from its descriptor, which the engine reads. */
-export function stopReading(stream: { _read(size: number): void }): void {
-    stream._read = () => {};
+interface ReadableInside {
+    _read?(size: number): void;
+    _readableState: { reading: boolean };
+}
+
+/**
+ * @internal Has a stream read nothing from its descriptor, which the engine reads, until the returned function is
+ * called.
+ */
+export function stopReading(stream: NodeJS.ReadableStream): () => void {
+    const inside = stream as unknown as ReadableInside & { readableFlowing: boolean | null };
+    const before = Object.getOwnPropertyDescriptor(inside, '_read');
+    let isAsked = false;
+    inside._read = () => void (isAsked = true);
+    return () => {
+        delete inside._read;
+        if (before) Object.defineProperty(inside, '_read', before);
+        if (!isAsked) return;
+        inside._readableState.reading = false;
+        if (inside.readableFlowing) stream.read(0 as number);
+    };
 }
 
 type Compile = (this: { exports: unknown }, content: string, filename: string, ...more: unknown[]) => unknown;

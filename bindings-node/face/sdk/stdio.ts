@@ -4,6 +4,9 @@ import { Link } from '../link';
 import { native, type NativeLink } from '../native';
 import type { Id, Message, SdkTransport } from './shapes';
 
+/** How long requests in flight may take when stdin has ended, in ms. */
+const GRACE = 5000;
+
 /** A transport of the SDKs over a pair of pipes. */
 abstract class Pipes implements SdkTransport {
     onclose?: () => void;
@@ -21,6 +24,8 @@ abstract class Pipes implements SdkTransport {
     protected abstract open(wake: () => void): NativeLink;
     /** @internal Called with each line of a child's stderr. */
     protected line(_: string): void {}
+    /** @internal Called when stdin has ended; requests in flight may still be answered. */
+    protected inputEnded(): void {}
 
     /** Starts to carry messages; called by `connect()`. */
     async start(): Promise<void> {
@@ -32,6 +37,7 @@ abstract class Pipes implements SdkTransport {
             bad: (why: string) => this.onerror?.(new SyntaxError(why)),
             line: (line: string) => this.line(line),
             room: () => this.#resume(),
+            inputEnded: () => this.inputEnded(),
             ended: () => {
                 this.#isOver = true;
                 this.#resume();
@@ -40,6 +46,11 @@ abstract class Pipes implements SdkTransport {
             }
         };
         this.#link = new Link(receiver, wake => guarded(() => this.open(wake)));
+    }
+
+    /** @internal Sets whether it keeps the process alive. */
+    keepAlive(isKept: boolean): void {
+        this.#link?.keepAlive(isKept);
     }
 
     /** @internal */
@@ -95,7 +106,7 @@ export class StdioServerTransport extends Pipes {
 
     /** @internal */
     protected override open(wake: () => void): NativeLink {
-        return native.wireStdio(wake, false);
+        return native.wireStdio(wake, GRACE);
     }
 }
 

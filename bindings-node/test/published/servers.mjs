@@ -74,7 +74,4 @@ export const SERVERS = [
     { package: '@kimtaeyoon83/mcp-server-youtube-transcript@0.1.1', how: BUNDLED, isListedOnly: true }
 ];
 
-/** Those of an ordinary run. */
-export const FEW = ['@modelcontextprotocol/server-filesystem', '@modelcontextprotocol/server-memory'];
-
 export const nameOf = ({ package: spec }) => spec.slice(0, spec.lastIndexOf('@'));

@@ -15,7 +15,7 @@
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Registry, Token};
@@ -44,7 +44,7 @@ pub struct Driver {
     poll: Poll,
     events: Events,
     wake: Arc<LoopWake>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<AtomicU8>,
     read: Option<ReadEnd>,
     /// The descriptor may have bytes to read, or its end.
     readable: bool,
@@ -59,17 +59,32 @@ pub struct Driver {
     ready: u8,
 }
 
+/// The values of [`Stop`]'s flag, besides 0: the later one includes the earlier one.
+const STOP: u8 = 1;
+const FINISH: u8 = 2;
+
 /// Stops a loop, from any thread.
 #[derive(Clone, Debug)]
 pub struct Stop {
-    flag: Arc<AtomicBool>,
+    flag: Arc<AtomicU8>,
     wake: Arc<LoopWake>,
 }
 
 impl Stop {
     /// Ends the loop gracefully: requests in flight are answered within the grace period.
     pub fn stop(&self) {
-        self.flag.store(true, Ordering::Release);
+        self.ask(STOP);
+    }
+
+    /// Ends a server on stdin and stdout without waiting for handlers: everything submitted so far is
+    /// written, for as long as its reader takes some of it every five seconds. Any other loop ends as by
+    /// [`stop`](Self::stop).
+    pub fn finish(&self) {
+        self.ask(FINISH);
+    }
+
+    fn ask(&self, how: u8) {
+        self.flag.fetch_max(how, Ordering::Release);
         self.wake.wake();
     }
 }
@@ -112,7 +127,13 @@ impl Driver {
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
+        self.stop.load(Ordering::Acquire) >= STOP
+    }
+
+    /// Whether the loop is to end without waiting for handlers. What was submitted before is seen by the
+    /// turns that begin afterwards.
+    pub(super) fn is_finishing(&self) -> bool {
+        self.stop.load(Ordering::Acquire) == FINISH
     }
 
     pub(super) fn registry(&self) -> &Registry {

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | stdin ends, first signal, [`Stop`], `once` answered | finishes calls in the grace period, no new ones |
 //! | the parent's death, the second signal | sends available output for at most half a second |
+//! | [`Stop::finish`] | sends available output as long as its reader takes some |
 //! | a broken pipe | ends at once |
 //!
 //! The loop waits no longer than that for a handler, so a handler that hangs cannot hold the process.
 //! [`StdioOptions::exit_when_stuck`] deals with a handler that blocks the loop's own thread.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +27,9 @@ use crate::limits::later;
 
 /// How long an abrupt end may take.
 const ABRUPT: Duration = Duration::from_millis(500);
+
+/// How long the last output may wait for its reader to take some of it.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
 /// Options of a server on stdin and stdout.
 #[derive(Clone, Debug)]
@@ -94,6 +99,19 @@ pub struct Stdio {
     driver: Driver,
     options: StdioOptions,
     redirect: Redirect,
+    end_of_input: EndOfInput,
+}
+
+/// Called once stdin has ended.
+#[derive(Default)]
+struct EndOfInput(Option<Box<dyn FnOnce() + Send>>);
+
+impl fmt::Debug for EndOfInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EndOfInput")
+            .field(&self.0.is_some())
+            .finish()
+    }
 }
 
 impl Stdio {
@@ -107,7 +125,14 @@ impl Stdio {
             driver: Driver::new()?,
             options,
             redirect: Redirect::new()?,
+            end_of_input: EndOfInput::default(),
         })
+    }
+
+    /// Calls `tell` on the loop's thread once stdin has ended, before the requests in flight are answered.
+    pub fn on_end_of_input(mut self, tell: impl FnOnce() + Send + 'static) -> Self {
+        self.end_of_input = EndOfInput(Some(Box::new(tell)));
+        self
     }
 
     /// Wakes the loop.
@@ -166,6 +191,7 @@ impl Stdio {
             mut driver,
             options,
             redirect,
+            end_of_input,
         } = self;
         let (read, write) = redirect.wire(driver.wake())?;
         driver.attach(read, write)?;
@@ -178,6 +204,7 @@ impl Stdio {
             driver,
             options,
             causes,
+            end_of_input,
             ended: false,
             ending: None,
         };
@@ -190,6 +217,7 @@ struct StdioLoop {
     driver: Driver,
     options: StdioOptions,
     causes: Causes,
+    end_of_input: EndOfInput,
     /// The machine was told that the peer has ended.
     ended: bool,
     ending: Option<Ending>,
@@ -199,6 +227,8 @@ struct StdioLoop {
 struct Ending {
     reason: Ended,
     until: Instant,
+    /// Bytes that the last turn left to write.
+    unsent: usize,
 }
 
 impl StdioLoop {
@@ -233,27 +263,54 @@ impl StdioLoop {
     /// The report, when the wire has ended.
     fn turn(&mut self, machine: &mut impl Machine) -> Result<(Option<Instant>, bool), Report> {
         let now = Instant::now();
+        // Before the turn, which then handles all that was submitted before the loop was asked to finish.
+        let is_finishing = self.driver.is_finishing();
         let mut more = self.driver.turn(machine, now);
         if !self.driver.is_reading() && !self.ended {
             self.ended = true;
             machine.receive_end(now);
+            if let Some(tell) = self.end_of_input.0.take() {
+                tell();
+            }
             more = true;
         }
-        if let Some((reason, allowed)) = self.cause(machine, now) {
+        let cause = match is_finishing {
+            true => Some((Ended::Stopped, LAST_OUTPUT)),
+            false => self.cause(machine, now),
+        };
+        if let Some((reason, allowed)) = cause {
             let until = later(now, allowed);
             match &mut self.ending {
                 Some(ending) => ending.until = ending.until.min(until),
                 None => {
                     // This loop enforces the deadline itself, and counts the requests left.
-                    machine.drain(now, allowed.saturating_add(ABRUPT), error_of(&reason));
-                    self.ending = Some(Ending { reason, until });
+                    let patience = match is_finishing {
+                        true => Duration::MAX,
+                        false => allowed.saturating_add(ABRUPT),
+                    };
+                    machine.drain(now, patience, error_of(&reason));
+                    self.ending = Some(Ending {
+                        reason,
+                        until,
+                        unsent: 0,
+                    });
                     more = true;
                 }
             }
         }
-        if let Some(Ending { reason, until }) = &self.ending {
-            let done =
-                machine.in_flight() == 0 && machine.output().is_empty() && self.driver.is_flushed();
+        if let Some(Ending {
+            reason,
+            until,
+            unsent,
+        }) = &mut self.ending
+        {
+            let left = machine.output().len();
+            if is_finishing && left != std::mem::replace(unsent, left) {
+                *until = later(now, LAST_OUTPUT);
+            }
+            let has_answered = is_finishing || machine.in_flight() == 0;
+            let done = self.driver.failure().is_some()
+                || has_answered && left == 0 && self.driver.is_flushed();
             if done || now >= *until {
                 let unanswered = machine.in_flight();
                 machine.close(error_of(reason));

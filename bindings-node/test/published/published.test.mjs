@@ -1,6 +1,6 @@
 // Servers that others have published, by themselves and under `mcpbolt exec`: every answer is compared.
 //
-// A run takes those in `FEW`; `MCPBOLT_PUBLISHED=all` takes all, `MCPBOLT_PUBLISHED=NAME,NAME` these. Each is installed into a
+// The stage `published-node` takes all of them; `MCPBOLT_PUBLISHED=NAME,NAME` takes these. Each is installed from npm into a
 // folder of its own, once.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,13 +10,14 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { COMMAND } from './programs.mjs';
-import { FEW, nameOf, SERVERS } from './published/servers.mjs';
-import { conversation, masked, shape, STATELESS, Talk } from './published/talk.mjs';
-import { folder } from './wire.mjs';
+import { COMMAND } from '../programs.mjs';
+import { nameOf, SERVERS } from './servers.mjs';
+import { conversation, masked, shape, STATELESS, Talk } from './talk.mjs';
+import { folder } from '../wire.mjs';
 
-const { MCPBOLT_PUBLISHED: wish = '' } = process.env;
-const CHOSEN = SERVERS.filter(server => wish === 'all' || (wish ? wish.split(',') : FEW).includes(nameOf(server)));
+const { MCPBOLT_PUBLISHED: wish = 'all' } = process.env;
+const CHOSEN = SERVERS.filter(server => wish === 'all' || wish.split(',').includes(nameOf(server)));
+assert.ok(CHOSEN.length > 0, `no server is named ${wish}`);
 const CACHE = fileURLToPath(new URL('../.cache/node/published/', folder));
 const place = realpathSync(mkdtempSync(join(tmpdir(), 'mcpbolt-published-')));
 after(() => rmSync(place, { recursive: true, force: true }));
