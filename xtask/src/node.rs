@@ -94,7 +94,21 @@ pub fn beside(first: &str, second: &str, run: Run<'_>) -> Result<PathBuf> {
     let package = repo::root().join("bindings-node");
     let folder = repo::cache().join(format!("node/beside/{first}-{second}"));
     std::fs::create_dir_all(&folder)?;
-    if !folder.join("node_modules").exists() {
+    let packages = [
+        format!("@modelcontextprotocol/sdk@{first}"),
+        format!("@modelcontextprotocol/server@{second}"),
+        // Its class for `node:http`; later releases need a later server.
+        "@modelcontextprotocol/node@2.0.0".to_owned(),
+        "zod@4.1.13".to_owned(),
+        "express@5.3.0".to_owned(),
+        "hono@4.13.19".to_owned(),
+        "@hono/node-server@1.19.19".to_owned(),
+    ];
+    let stamp = Stamp::new(
+        &format!("node-beside-{first}-{second}"),
+        packages.join("\n"),
+    );
+    if !stamp.is_current() || !folder.join("node_modules").exists() {
         let mut install = npm([
             "install",
             "--no-audit",
@@ -102,12 +116,9 @@ pub fn beside(first: &str, second: &str, run: Run<'_>) -> Result<PathBuf> {
             "--no-save",
             "--prefix",
         ]);
-        install.arg(&folder).args([
-            format!("@modelcontextprotocol/sdk@{first}"),
-            format!("@modelcontextprotocol/server@{second}"),
-            "zod@4.1.13".to_owned(),
-        ]);
+        install.arg(&folder).args(packages);
         run(install)?;
+        stamp.write()?;
     }
     // The tests are copied, since they import what lies beside them; the package itself is linked.
     let tests = folder.join("test");
