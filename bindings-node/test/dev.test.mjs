@@ -61,6 +61,21 @@ test('a client stays connected, and is told that the lists have changed', async 
     assert.match(said.join('\n'), /mcpbolt dev: \S*server\.mjs changed; restarting/);
 });
 
+for (const options of ['', `, { listChanges: true }`])
+    test(`in 2026-07-28, a client that listens goes on listening${options && ' to a server that offers it'}`, async () => {
+        const text = version => SERVER(version).replace(`'${version}')`, `'${version}'${options})`);
+        const { file, write } = server(text('one'));
+        const { client } = await opened(file, [], { revision: '2026-07-28' });
+        assert.equal(textOf(await client.callTool('version')), 'one');
+        const changes = await client.listen({ tools: true });
+        for (const version of ['two', 'three']) {
+            write(text(version));
+            assert.deepEqual((await within('a change', changes.next())).value, { type: 'toolsChanged' });
+            assert.equal(textOf(await client.callTool('version')), version);
+        }
+        await changes.return();
+    });
+
 test('requests in flight are answered, and so are those of a server that does not start', async () => {
     const { file, write } = server();
     const { client } = await opened(file, ['--grace', '3']);

@@ -19,7 +19,8 @@ Run a server as mcpbolt run does, and restart it when its files change.
 
 The JavaScript, TypeScript and JSON files of the server's folder, and of each --watch folder, are watched. On stdin and
 stdout, requests in flight at a restart may finish within --grace; later ones get an error. The client is told that the
-lists may have changed, but subscriptions, tasks and the state of the old server are gone.
+lists may have changed, and goes on listening to changes (subscriptions/listen); subscriptions of revisions before 2026-07-28,
+tasks and the state of the old server are gone.
 
   --watch FOLDER             a further folder whose files are watched
 ${SHARED}

@@ -4,8 +4,9 @@
  *     client ─▶ stdin  ─▶ Relay ─▶ server, then its successor
  *     client ◀─ stdout ◀─ Relay ◀─
  *
- * A successor gets the client's handshake again, whose answer the client does not see. Every other request is answered
- * by the process that got it, or else with an error.
+ * A successor gets the client's handshake again, whose answer the client does not see, and what the client listens to
+ * (`subscriptions/listen`, from 2026-07-28 on). Every other request is answered by the process that got it, or else
+ * with an error.
  */
 import type { Readable, Writable } from 'node:stream';
 import { readJson, writeJson } from '../numbers';
@@ -19,12 +20,26 @@ export interface Piped {
 const RESTARTED = 'the server was restarted before it answered; call again';
 const DOWN = 'the server is not running: it says why on stderr, and starts again when a file changes';
 const INTERNAL = -32603;
+const NO_METHOD = -32601;
 const NEWLINE = 10;
 /** Bytes of a line that are kept to read it. A longer one is passed on unread: no restart answers it, if it is a request. */
 const MAX_LINE = 32 << 20;
+/** Requests to listen that outlive a restart; further ones get an error then. */
+const MAX_LISTENING = 1000;
 const LISTS = ['tools', 'resources', 'prompts'];
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+const STREAM = 'io.modelcontextprotocol/subscriptionId';
 
 type Message = Record<string, any>;
+
+/** A request of the client to listen to changes. */
+interface Listening {
+    line: Buffer;
+    /** The lists whose changes it asks for. */
+    wanted: string[];
+    /** The process that has acknowledged it. */
+    server?: Piped;
+}
 
 /** @internal */
 export class Relay {
@@ -38,6 +53,10 @@ export class Relay {
     /** The process whose answer to the handshake the client does not see. */
     #replayed: Piped | undefined;
     #offers: string[] = [];
+    /** What the client listens to, by the ids of the requests in JSON. */
+    readonly #listening = new Map<string, Listening>();
+    /** The ids, in JSON, of requests for what the server offers. */
+    readonly #discovering = new Set<string>();
     /** The ids, in JSON, of the client's requests in flight. */
     readonly #asked = new Set<string>();
     #isHeld = false;
@@ -74,6 +93,7 @@ export class Relay {
             server.stdin.write(this.#hello);
             if (this.#ready) server.stdin.write(this.#ready);
         }
+        for (const { line } of this.#listening.values()) server.stdin.write(line);
         this.#isHeld = false;
         this.#resume();
     }
@@ -106,8 +126,13 @@ export class Relay {
         const key = keyOf(id);
         if (method === 'initialize') [this.#hello, this.#helloId, this.#isGreeted] = [line, key, false];
         else if (method === 'notifications/initialized') this.#ready = line;
-        else if (method === 'notifications/cancelled') this.#asked.delete(keyOf(params?.requestId) ?? '');
-        if (method !== undefined && key !== undefined) this.#asked.add(key);
+        else if (method === 'notifications/cancelled') this.#forget(keyOf(params?.requestId) ?? '');
+        if (method !== undefined && key !== undefined) {
+            this.#asked.add(key);
+            if (method === 'server/discover') this.#discovering.add(key);
+            if (method === 'subscriptions/listen' && this.#listening.size < MAX_LISTENING)
+                this.#listening.set(key, { line, wanted: LISTS.filter(name => params?.notifications?.[`${name}ListChanged`]) });
+        }
         if (this.#server === undefined) return this.#refuseAll(DOWN);
         if (!this.#server.stdin.write(line)) this.client.stdin.pause();
     }
@@ -115,16 +140,40 @@ export class Relay {
     /** A line of a process. */
     #said(server: Piped, line: Buffer, isWhole: boolean): void {
         const message = isWhole ? parsed(line) : {};
+        if (message.method === ACKNOWLEDGED) return this.#acknowledged(server, line, message);
         const key = 'method' in message ? undefined : keyOf(message.id);
         if (key === undefined) return this.#say(line);
         if (key === this.#helloId && server === this.#replayed) {
             this.#replayed = undefined;
-            return this.#announce();
+            return this.#announce(this.#offers);
         }
-        this.#asked.delete(key);
-        if (key !== this.#helloId || !message.result) return this.#say(line);
-        this.#isGreeted = true;
+        if (this.#listening.has(key)) {
+            // A process that is left ends what it listens to; its successor goes on.
+            if (server !== this.#server) return;
+            // A server whose lists do not change.
+            if (message.error?.code === NO_METHOD) return this.#acknowledged(server, line, acknowledgement(message.id));
+        }
+        const isOffer = (key === this.#helloId || this.#discovering.has(key)) && message.result;
+        this.#forget(key);
+        if (!isOffer) return this.#say(line);
+        if (key === this.#helloId) this.#isGreeted = true;
         this.#say(this.#withChanges(message));
+    }
+
+    #forget(key: string): void {
+        for (const known of [this.#asked, this.#discovering, this.#listening]) known.delete(key);
+    }
+
+    /** A process listens for the client. One that does so again has other lists, perhaps. */
+    #acknowledged(server: Piped, line: Buffer, { params, ...message }: Message): void {
+        const stream = params?._meta?.[STREAM];
+        const listening = this.#listening.get(keyOf(stream) ?? '');
+        if (listening === undefined) return this.#say(line);
+        const isAgain = listening.server !== undefined && listening.server !== server;
+        listening.server = server;
+        if (isAgain) return this.#announce(listening.wanted, { _meta: { [STREAM]: stream } });
+        const notifications = { ...params.notifications, ...Object.fromEntries(listening.wanted.map(name => [`${name}ListChanged`, true])) };
+        this.#say(`${writeJson({ ...message, params: { ...params, notifications } })}\n`);
     }
 
     /** The answer to the handshake, which tells the client that lists may change, as this process does. */
@@ -135,17 +184,17 @@ export class Relay {
         return `${writeJson(answer)}\n`;
     }
 
-    #announce(): void {
-        for (const name of this.#offers) this.#say(`{"jsonrpc":"2.0","method":"notifications/${name}/list_changed"}\n`);
+    #announce(lists: readonly string[], params?: object): void {
+        for (const name of lists) this.#say(`${writeJson({ jsonrpc: '2.0', method: `notifications/${name}/list_changed`, params })}\n`);
     }
 
-    /** Answers all requests in flight with an error, except the handshake, which the next process answers. */
+    /** Answers all requests in flight with an error, except the handshake and what listens, which the next process answers. */
     #refuseAll(why: string): void {
         if (this.#isMidLine) this.#say('\n');
         const awaited = this.#isGreeted ? undefined : this.#helloId;
         for (const key of this.#asked) {
-            if (key === awaited) continue;
-            this.#asked.delete(key);
+            if (key === awaited || this.#listening.has(key)) continue;
+            this.#forget(key);
             this.#say(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code: INTERNAL, message: why })}}\n`);
         }
     }
@@ -154,6 +203,11 @@ export class Relay {
         this.#isMidLine = line.at(-1) !== NEWLINE && line.at(-1) !== '\n';
         this.client.stdout.write(line);
     }
+}
+
+/** The message with which a server agrees to listen, to nothing so far. */
+function acknowledgement(id: unknown): Message {
+    return { jsonrpc: '2.0', method: ACKNOWLEDGED, params: { notifications: {}, _meta: { [STREAM]: id } } };
 }
 
 /** A message; empty for anything else, which is passed on as it is. */
