@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
 import { Client } from 'mcpbolt';
 import { COMMAND, write } from './programs.mjs';
 import { until } from './until.mjs';
 
 /** Earlier releases of v2 do not ask for scopes. */
-const asksForScopes = 'setScopeChallengeResolver' in WebStandardStreamableHTTPServerTransport.prototype;
+const asksForScopes = 'setScopeChallengeResolver' in NodeStreamableHTTPServerTransport.prototype;
 
 const HEAD = `
     import { randomUUID } from 'node:crypto';
