@@ -58,6 +58,8 @@ export declare abstract class Connection extends EventEmitter<ClientEvents> impl
     notify(method: string, params?: object | Json): void;
     request<Result = any>(method: string, params?: object | Json, options?: RequestOptions): Promise<Result>;
     requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string>;
+    unref(): this;
+    ref(): this;
     close(): Promise<Exit>;
     [Symbol.asyncDispose](): Promise<void>;
 }
@@ -296,6 +298,8 @@ export declare class Serving implements AsyncDisposable {
     readonly ended: Promise<RunReport>;
     get counts(): Counts;
     close(): Promise<RunReport>;
+    unref(): this;
+    ref(): this;
     [Symbol.asyncDispose](): Promise<void>;
 }
 export declare class Skills {
@@ -445,7 +449,8 @@ export interface AnswersOf<Client> {
     onElicitation?: (request: FormRequest, asked: AskedOf<Client>) => Awaitable<FormResult>;
     onElicitationUrl?: (request: PageRequest, asked: AskedOf<Client>) => Awaitable<PageResult>;
     roots?: readonly (Root | string)[];
-    onError?: (error: unknown, what: string) => void;
+    logger?: Logger;
+    onError?: (error: unknown, what: string) => unknown;
 }
 export interface AskOptions {
     name?: string;

@@ -1,5 +1,7 @@
 import { McpError } from './errors';
+import { Failures } from './failures';
 import type { Link } from './link';
+import type { Logger } from './logger';
 import { readJson, writeJson } from './numbers';
 import type {
     FormRequest,
@@ -51,8 +53,13 @@ export interface AnswersOf<Client> {
     onElicitationUrl?: (request: PageRequest, asked: AskedOf<Client>) => Awaitable<PageResult>;
     /** Folders and files that servers should keep to, as `file://` URIs; `setRoots` replaces them later. */
     roots?: readonly (Root | string)[];
-    /** Called with each exception of these handlers. By default they are printed to stderr, except `McpError`. */
-    onError?: (error: unknown, what: string) => void;
+    /**
+     * Where exceptions of these handlers are logged, except `McpError`: see `ServerOptions.logger`. By default they are
+     * printed to stderr, unless there is an `onError`.
+     */
+    logger?: Logger;
+    /** Called with each exception of these handlers, and its name. */
+    onError?: (error: unknown, what: string) => unknown;
 }
 
 /** In the order of the numbers in `src/questions.rs`. */
@@ -66,10 +73,12 @@ export function rootsOf(roots: readonly (Root | string)[]): Root[] {
 /** @internal Requests of the server that are not yet answered. */
 export class Answering {
     readonly #link: () => Link;
+    readonly #failures: Failures;
     readonly #under = new Map<number, AbortController>();
 
     constructor(private readonly answers: AnswersOf<any>, private readonly client: unknown, link: () => Link) {
         this.#link = link;
+        this.#failures = new Failures(answers.onError, answers.logger);
     }
 
     async asked(number: number, topic: number, text: string): Promise<void> {
@@ -97,8 +106,8 @@ export class Answering {
     #fail(number: number, error: unknown, what: string): void {
         const isMeant = error instanceof McpError;
         this.#link().native.answer(number, false, isMeant ? error.message : 'the handler failed unexpectedly');
-        if (this.answers.onError) this.answers.onError(error, what);
-        else if (!isMeant) console.error(`mcpbolt: ${what} failed:`, error);
+        if (isMeant) this.#failures.tell(error, what);
+        else this.#failures.report(error, what);
     }
 }
 

@@ -61,7 +61,8 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
                 ended: text => this.#end(text ? JSON.parse(text) : {}),
                 ...(onLine && { line: onLine })
             },
-            connect
+            connect,
+            `client ${options.name ?? 'mcpbolt'}`
         );
         this.link.integers = options.integers ?? 'number';
         holdWhileHeard(this as EventEmitter, this.link);
@@ -131,6 +132,21 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
      */
     requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string> {
         return this.requests.send(method, params, options, true);
+    }
+
+    /**
+     * Lets the process end while this connection is open, as `unref` of a socket does; a pending request is then not
+     * waited for.
+     */
+    unref(): this {
+        this.link.keepAlive(false);
+        return this;
+    }
+
+    /** Keeps the process alive while this connection is open, which is the default. */
+    ref(): this {
+        this.link.keepAlive(true);
+        return this;
     }
 
     /** Closes the connection. If it started a program, also ends that program and returns its exit status. */

@@ -322,6 +322,11 @@ export abstract class Entries<State> {
     }
 
     /** @internal */
+    protected get title(): string {
+        return this.#name;
+    }
+
+    /** @internal */
     get lifespan(): ServerOptions<State>['lifespan'] {
         return this.#options.lifespan;
     }

@@ -1,6 +1,7 @@
 import { McpError, revive, type Failure } from './errors';
 import type { NativeLink } from './native';
 import { readJson, type Integers } from './numbers';
+import { noteOpen } from './open';
 import type { Progress } from './protocol';
 
 /** The callbacks for the rows of `drain`, in the order of `Inbound` in `src/kinds.rs`. */
@@ -79,7 +80,7 @@ const FOREVER = 2 ** 31 - 1;
 /** Strong references to links that something waits for and that nothing else may refer to. */
 const held = new Set<Link>();
 /** Stops the timers of collected links, which would keep the process alive. */
-const timers = new FinalizationRegistry<NodeJS.Timeout>(timer => clearInterval(timer));
+const collected = new FinalizationRegistry<() => void>(forget => forget());
 const alive = () => setInterval(nothing, FOREVER);
 
 function nothing(): void {}
@@ -97,6 +98,10 @@ export class Link {
     /** How integers beyond 2^53 appear in values that are passed to the user. */
     integers: Integers = 'number';
     readonly #alive = alive();
+    /** Forgets that the link is open. */
+    readonly #forget: () => void;
+    /** The server's link of a pair, which keeps the process alive as long as this one does. */
+    twin: Link | undefined;
     /** The number of reasons to hold the link. */
     #reasons = 0;
     #isOver = false;
@@ -111,10 +116,12 @@ export class Link {
     /** Called by the engine when its queue stops being empty. */
     readonly wake = Link.#waker(new WeakRef(this));
 
-    /** `connect` gets the function that wakes this link. */
-    constructor(receiver: Receiver, connect?: (wake: () => void) => NativeLink) {
+    /** `connect` gets the function that wakes this link; `what` says what it is. */
+    constructor(receiver: Receiver, connect?: (wake: () => void) => NativeLink, what = 'connection of an SDK') {
         this.#receiver = receiver;
-        timers.register(this, this.#alive);
+        const [timer, closed] = [this.#alive, noteOpen(what)];
+        this.#forget = () => (clearInterval(timer), closed());
+        collected.register(this, this.#forget);
         this.hold();
         if (connect === undefined) return;
         try {
@@ -129,7 +136,7 @@ export class Link {
     abandon(): void {
         this.#isOver = true;
         held.delete(this);
-        clearInterval(this.#alive);
+        this.#forget();
     }
 
     /**
@@ -155,6 +162,7 @@ export class Link {
     keepAlive(isKept: boolean): void {
         if (isKept) this.#alive.ref();
         else this.#alive.unref();
+        this.twin?.keepAlive(isKept);
     }
 
     get native(): NativeLink {

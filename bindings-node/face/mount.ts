@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { Failures } from './failures';
 import { refuse, serveNode, type Handler } from './handler';
 import type { Mounted, Names } from './mounted';
@@ -16,7 +17,8 @@ export class Endpoint {
 
     /** @internal Created when the first request arrives. */
     constructor(make: () => Promise<Made>, failures: Failures) {
-        this.#make = make;
+        // In the async context of the endpoint, not in that of its first request.
+        this.#make = AsyncResource.bind(make);
         this.#failures = failures;
     }
 

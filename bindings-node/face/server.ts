@@ -110,8 +110,9 @@ export class Server<State = undefined> extends Entries<State> {
                 piece: (text, number, isLast) => mounted.piece(number, text, isLast === 1),
                 room: (_, number) => mounted.room(number)
             };
-            const { link, stop } = await this.#begin({ signals: false, ...(trace && { trace }) }, connect, receiver);
+            const { link, stop, ended } = await this.#begin({ signals: false, ...(trace && { trace }) }, connect, receiver);
             link.keepAlive(false);
+            ended.catch(error => this.failures.report(error, 'the endpoint'));
             const mounted = new Mounted(mount, isBusy => link.keepAlive(isBusy));
             return { mounted, stop };
         };
@@ -180,11 +181,13 @@ export class Server<State = undefined> extends Entries<State> {
     /** @internal Connects a client in the same process. */
     async connect(client: Link, join: (entries: NativeEntries, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
         const state = await States.start([this, ...this.inner()]);
-        const link = this.#serve(state, { ended: () => state.end() });
+        const ended = () => state.end().catch(error => this.failures.report(error, 'lifespan.stop'));
+        const link = this.#serve(state, { ended });
         try {
             const [own, theirs] = join(this.entries, link.wake);
             link.attach(own);
             client.attach(theirs);
+            client.twin = link;
         } catch (error) {
             link.abandon();
             this.#links.delete(link);
@@ -244,7 +247,7 @@ export class Server<State = undefined> extends Entries<State> {
                 ended({ unanswered, ...JSON.parse(report || '{}') });
             }
         };
-        const link: Link = new Link(receiver, connect);
+        const link: Link = new Link(receiver, connect, `server ${this.title}`);
         link.integers = this.#options.integers ?? 'number';
         this.#links.add(link);
         return link;

@@ -43,6 +43,18 @@ export class Serving implements AsyncDisposable {
         return this.ended;
     }
 
+    /** Lets the process end while the server listens, as `unref` of a `node:net` server does. */
+    unref(): this {
+        this.#link.keepAlive(false);
+        return this;
+    }
+
+    /** Keeps the process alive while the server listens, which is the default. */
+    ref(): this {
+        this.#link.keepAlive(true);
+        return this;
+    }
+
     async [Symbol.asyncDispose](): Promise<void> {
         await this.close();
     }

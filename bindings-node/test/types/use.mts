@@ -110,6 +110,7 @@ new Server('guarded', '1', {
 // @ts-expect-error: a verdict is a principal
 new Server('guarded', '1', { policy: { verifier: () => 7 } });
 new Server('logged', '1', { logger: ({ level, message, error }) => console.log(level, message, error) });
+void (async () => (await Client.connect(server, { logger: console, onError: (error, what) => console.log(error, what.length) })).unref().ref());
 // @ts-expect-error: a logger has `error`
 new Server('logged', '1', { logger: { info: () => {} } });
 
