@@ -26,7 +26,7 @@ pub fn command(arguments: Vec<String>) -> u8 {
     mcpbolt_cli::run(arguments.into_iter().map(Into::into), &OWN)
 }
 
-/// Replaces this process by another program, which keeps its id, its descriptors and its environment. Returns only
+/// Replaces this process by another program, which keeps its id, its environment, and stdin, stdout and stderr. Returns only
 /// when that fails.
 #[cfg(unix)]
 #[napi(catch_unwind)]

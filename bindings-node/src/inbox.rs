@@ -112,6 +112,8 @@ struct State {
     events: VecDeque<Event>,
     /// Calls in order.
     calls: VecDeque<Arrived>,
+    /// The end of the input.
+    end: Option<Event>,
     /// Cancellations since cancelled calls were last removed from the queue.
     cancelled: usize,
     /// Whether JavaScript has been woken.
@@ -177,6 +179,14 @@ impl Inbox {
         self.tell(state);
     }
 
+    /// Adds the end of the input. It is taken by itself once everything before it has been taken, so that JavaScript has
+    /// begun with every call by then.
+    pub fn push_end(&self, end: Event) {
+        let mut state = self.lock();
+        state.end = Some(end);
+        self.tell(state);
+    }
+
     /// Adds the calls of one turn.
     pub fn push_calls(&self, calls: impl Iterator<Item = Arrived>) {
         let mut state = self.lock();
@@ -216,7 +226,10 @@ impl Inbox {
                 None => break,
             }
         }
-        state.told = !state.events.is_empty() || !state.calls.is_empty();
+        if events.is_empty() && calls.is_empty() {
+            events.extend(state.end.take());
+        }
+        state.told = !state.events.is_empty() || !state.calls.is_empty() || state.end.is_some();
         if !state.told {
             self.drained.notify_all();
         }

@@ -2,7 +2,7 @@
 
 use mcpbolt::connection::Operation;
 
-/// As `KINDS` in `face/entries.ts`.
+/// As `KINDS` in `face/entry.ts`.
 const KINDS: u32 = 7;
 
 /// A request for a list, if middleware is around the lists. No delegate has a tool with that number.

@@ -81,7 +81,7 @@ pub fn take(
     let stdio = Stdio::take(options).map_err(error::io)?;
     let end = Event::text(Inbound::InputEnded, String::new());
     let inbox = inbox.clone();
-    let stdio = stdio.on_end_of_input(move || inbox.push(end));
+    let stdio = stdio.on_end_of_input(move || inbox.push_end(end));
     let (over, ended) = channel();
     let finish = Finish {
         stop: stdio.stop(),

@@ -3,7 +3,8 @@
 //!
 //! JavaScript's strings are read into memory that is reused:
 //!
-//! 1. Node-API writes at most the number of bytes it is given, with the zero that ends them, and that many are reserved.
+//! 1. Node-API writes at most the number of bytes it is given, with the zero that ends them, and that many are reserved;
+//!    without memory it writes nothing.
 //! 2. It returns how many it wrote, without that zero.
 
 use encoding_rs::mem::{convert_str_to_utf16, encode_latin1_lossy, is_str_latin1};
@@ -11,6 +12,9 @@ use napi::{Env, Error, JsString, JsValue, Result, check_status, sys};
 
 /// So many bytes have at most as many units, which fits into a byte.
 const COUNTED_BYTES: usize = 192;
+
+/// The bytes of longer texts are counted before memory is reserved for them.
+const MEASURED_UNITS: usize = 1 << 20;
 
 /// How many units a text has.
 pub fn len(text: &str) -> usize {
@@ -37,16 +41,23 @@ pub fn string<'env>(env: &'env Env, text: &str, units: usize) -> Result<JsString
 /// Node-API failed.
 #[allow(unsafe_code)]
 pub fn read<'a>(text: &JsString<'_>, units: usize, memory: &'a mut Vec<u8>) -> Result<&'a str> {
+    let value = text.value();
+    let mut written = 0;
+    let mut get = |to: *mut u8, bytes| -> Result<usize> {
+        // SAFETY: 1
+        check_status!(unsafe {
+            sys::napi_get_value_string_utf8(value.env, value.value, to.cast(), bytes, &mut written)
+        })?;
+        Ok(written)
+    };
     // A unit has at most three bytes, and a zero ends the text.
-    let bytes = 3 * units + 1;
+    let bytes = match units {
+        ..=MEASURED_UNITS => 3 * units + 1,
+        _ => get(std::ptr::null_mut(), 0)? + 1,
+    };
     memory.clear();
     memory.reserve(bytes);
-    let (mut written, to) = (0, memory.as_mut_ptr().cast());
-    let value = text.value();
-    // SAFETY: 1
-    check_status!(unsafe {
-        sys::napi_get_value_string_utf8(value.env, value.value, to, bytes, &mut written)
-    })?;
+    let written = get(memory.as_mut_ptr(), bytes)?;
     // SAFETY: 2
     unsafe { memory.set_len(written) };
     str::from_utf8(memory).map_err(|error| Error::from_reason(error.to_string()))

@@ -18,9 +18,9 @@ use crate::error::{Result, misuse};
 type Verdict = std::result::Result<Principal, String>;
 type Tell = ThreadsafeFunction<String, (), String, Status, false, true, 0>;
 
-/// Why credentials are refused that no verdict came about.
+/// The reason when the verifier gave no verdict.
 const FAILED: &str = "the verification of the credentials failed";
-/// Why credentials are refused that the program does not accept.
+/// The reason when the verifier does not accept the credentials.
 const REFUSED: &str = "the credentials are not accepted";
 
 /// Passes credentials to JavaScript as JSON, `{number, kind, secret, certificate}`, which gives its verdict by

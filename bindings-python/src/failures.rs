@@ -56,7 +56,7 @@ fn failed_of(work: &Work) -> &Py<PyAny> {
     failed.unwrap_or(&work.session.hub.served.failed)
 }
 
-/// What failed, for the log: `Error calling tool 'add'`; and the name of it.
+/// Describes the failed call for the log, `Error calling tool 'add'`, and names its tool, prompt or resource.
 fn said(work: &Work) -> (String, String) {
     let message = work.call.message.as_ref();
     let method = message.method().unwrap_or_default();
@@ -64,7 +64,7 @@ fn said(work: &Work) -> (String, String) {
         Operation::CallTool(_) => "calling tool",
         Operation::ReadResource(_) | Operation::ReadTemplate(_) => "reading resource",
         Operation::GetPrompt(_) => "rendering prompt",
-        _ => &method,
+        _ => &format!("in {method}"),
     };
     match message.name().or_else(|| message.uri()) {
         Some(name) => (

@@ -204,6 +204,8 @@ async def test_an_interpreter_that_is_held_delays_nothing_that_needs_none() -> N
     code = """
 import http.client, json, sys, time
 address, session = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
 took = []
 for number in range(40):
     client = http.client.HTTPConnection(address, timeout=5)
@@ -220,10 +222,16 @@ print(max(took))
 """
     async with server.listening(ANY) as address, await Wire.open(address) as wire:
         session = (await wire.begin("2025-11-25"))["mcp_session_id"]
-        # It starts before the interpreter is held, and is quick enough to end before that ends.
         other = subprocess.Popen(
-            [sys.executable, "-c", code, address.split("/")[2], session], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", code, address.split("/")[2], session],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
+        assert other.stdin and other.stdout
+        assert await asyncio.to_thread(other.stdout.readline) == "ready\n"
+        other.stdin.write("go\n")
+        other.stdin.flush()
         assert text(await (await wire.stateless(call(1, "hold"))).json()) == "held"
         out, _ = await asyncio.to_thread(other.communicate)
     # A request that waited for the interpreter would take most of the time for which it is held.

@@ -80,6 +80,7 @@ export class Held {
      * lives by itself.
      */
     inputEnded(): void {
+        if (this.#isEnded) return;
         this.#end();
         if (this.#generation === 1) this.#engine.keepAlive(false);
         else this.#timer = setTimeout(() => this.#engine.finish(false), GRACE);

@@ -21,18 +21,29 @@ def description(function: Any) -> str | None:
 
 def without_parameters(text: str) -> str | None:
     """A docstring without its sections of parameters."""
-    lines, kept, style = text.splitlines(), [], ""
+    lines, kept, style, before = text.splitlines(), [], "", ""
     for line, following in zip(lines, [*lines[1:], ""]):
         is_underlined = following.startswith("---")
         if line.startswith((*_FIELDS, ":type")):
             style = "sphinx"
-        elif line.strip().lower() in _TITLES:
+        elif line.lower() in _TITLES:
             style = "numpy" if is_underlined else "google"
-        elif is_underlined if style == "numpy" else line.strip() and not line[0].isspace():
+        elif _ends(style, before, line, following):
             style = ""
+        before = line
         if not style:
             kept.append(line)
     return "\n".join(kept).strip() or None
+
+
+def _ends(style: str, before: str, line: str, following: str) -> bool:
+    """Whether a section of parameters ends before a line."""
+    if not line.strip() or line[0].isspace():
+        return False
+    if style != "numpy":
+        return True
+    is_entry = " : " in line or following[:1].isspace()
+    return following.startswith("---") or not (before.strip() or is_entry)
 
 
 def of_parameters(function: Any) -> dict[str, str]:

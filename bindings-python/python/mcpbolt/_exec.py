@@ -34,18 +34,18 @@ def main(arguments: Sequence[str]) -> None:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else 2)
-    from ._install import install
+    from ._install import hook
 
     try:
         if arguments[0] == "-m":
             check_module(arguments[1:])
-            install()
+            hook(exempts=True)
             return run_module(arguments[1], list(arguments[2:]))
         path = program(arguments[0])
     except NoProgram as error:
         print(f"mcpbolt exec: error: {error}", file=sys.stderr)
         sys.exit(2)
-    install()
+    hook(exempts=True)
     if path is None:
         run_entry(arguments[0], list(arguments[1:]))
     else:

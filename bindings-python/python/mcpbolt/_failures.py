@@ -47,8 +47,8 @@ class Failures:
         getLogger(self.logger).warning(why)
 
     def __call__(self, error: BaseException, what: str, pending: Pending | None) -> str | None:
-        """Logs an unexpected exception and calls the hooks. Returns the text for the client; `None` for one that says
-        nothing."""
+        """Logs an unexpected exception and calls the hooks. Returns the text for the client; `None` if it gets the
+        general one."""
         logged(self.logger, what, error)
         self.tell(error, pending)
         return self.shown(error, what)
@@ -58,7 +58,7 @@ class Failures:
 
     def expected(self, error: ToolError, what: str, name: str) -> None:
         """Logs an exception that the client is told about, without its traceback, in programs that have configured
-        `logging`. The line has nothing that the client sent."""
+        `logging`. Of what the client sent, the line has only the name of the tool or prompt, or the URI of the resource."""
         if (logging := modules.get("logging")) is None:
             return
         logger = logging.getLogger(self.logger)

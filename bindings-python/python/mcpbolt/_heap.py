@@ -13,8 +13,8 @@ def uncollected(*, kept: bool = False) -> Iterator[None]:
     and to go through it takes longer than the block itself.
 
     Args:
-        kept: Exempts all that exists after the block from later collections. For an import, which happens once: what is
-            exempt is freed by its references alone.
+        kept: Exempts all that exists after the block from later collections. For an import at the start of a
+            program: what is exempt is freed by its references alone.
     """
     if not gc.isenabled():
         yield
@@ -22,7 +22,7 @@ def uncollected(*, kept: bool = False) -> Iterator[None]:
     gc.disable()
     try:
         yield
-    finally:
         if kept:
             gc.freeze()
+    finally:
         gc.enable()

@@ -43,12 +43,18 @@ def install() -> None:
     time, and with `MCPBOLT=off` in the environment. `MCPBOLT_REPORT=1` prints what runs where, and why, to stderr.
     Under an unknown release of a package the program runs as it would without mcpbolt, and one line on stderr says so.
     """
+    hook(exempts=False)
+
+
+def hook(*, exempts: bool) -> None:
+    """Does what `install` does. With `exempts`, what the import of a large module leaves is exempt from garbage collection:
+    for when the program has made nothing yet."""
     if is_off() or any(isinstance(one, Hook) for one in sys.meta_path):
         return
     for name in SEAMS:
         if (module := sys.modules.get(name)) is not None:
             joined(module)
-    sys.meta_path.insert(0, Hook())
+    sys.meta_path.insert(0, Hook(exempts))
 
 
 def joined(module: ModuleType) -> None:
@@ -61,6 +67,9 @@ def joined(module: ModuleType) -> None:
 class Hook:
     """Finds the modules of `SEAMS` and `LARGE` as the other finders do, to have them loaded by `Joining`."""
 
+    def __init__(self, exempts: bool) -> None:
+        self._exempts = exempts
+
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         if name not in SEAMS and name not in LARGE:
             return None
@@ -68,7 +77,7 @@ class Hook:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = Joining(spec.loader)  # type: ignore[assignment]
+                    spec.loader = Joining(spec.loader, self._exempts)  # type: ignore[assignment]
                 return spec
         return None
 
@@ -77,8 +86,9 @@ class Joining:
     """The loader of such a module. A large one is loaded while the garbage collector waits; in one of `SEAMS` the transport is
     replaced then."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, exempts: bool) -> None:
         self._loader = loader
+        self._exempts = exempts
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         made: ModuleType | None = self._loader.create_module(spec)
@@ -88,7 +98,7 @@ class Joining:
         assert module.__spec__ is not None
         # The attributes of the module are the same as without this package.
         module.__spec__.loader = module.__loader__ = self._loader
-        with uncollected(kept=True) if module.__name__ in LARGE else nullcontext():
+        with uncollected(kept=self._exempts) if module.__name__ in LARGE else nullcontext():
             self._loader.exec_module(module)
         if module.__name__ in SEAMS:
             joined(module)

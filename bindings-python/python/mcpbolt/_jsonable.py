@@ -26,7 +26,14 @@ def text(value: Any) -> str:
     """A value as JSON text in which `str` stands for what is not JSON serializable."""
     from pydantic_core import to_json
 
-    return to_json(value, by_alias=True, fallback=str).decode()
+    return to_json(value, by_alias=True, fallback=_or_text, inf_nan_mode="null").decode()
+
+
+def _or_text(value: Any) -> Any:
+    try:
+        return _other(value)
+    except TypeError:
+        return str(value)
 
 
 def _other(value: Any) -> Any:

@@ -140,7 +140,7 @@ class Sessions:
         try:
             await session.close()
         except Exception as error:
-            self._failed(error, "the end of a session", None)
+            self._failed(error, "the end of a session failed", None)
         finally:
             del self._closing[session]
 

@@ -140,7 +140,7 @@ class Offer:
                 is_strict = self._strict if strict is None else strict
                 arguments = signature.arguments(told, is_strict, self._json_strings)
                 definition["inputSchema"] = arguments.schema
-                if arguments.texts and description is None:
+                if arguments.are_told and description is None:
                     entry.shorten()
                 entry.prepare, entry.is_plain = arguments.prepare, arguments.is_plain
             else:
@@ -248,7 +248,7 @@ class Offer:
             entry = Entry("prompt", signature, name=name, text=description)
             definition = entry.define(title=title, icons=icons, meta=meta)
             arguments = signature.arguments(f'prompt "{entry.name}"')
-            if arguments.texts and description is None:
+            if arguments.are_told and description is None:
                 entry.shorten()
             definition["arguments"] = [
                 options(name=name, title=title, description=text, required=required)

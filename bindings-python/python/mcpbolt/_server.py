@@ -85,7 +85,7 @@ class Server(Offer):
             By default they are converted where that loses nothing: `"3"` to `3` for an `int`.
         json_strings: Whether a string for a parameter of a tool is read as JSON first, unless the hint of the parameter is
             `str` or `str | None`: `"[1, 2]"` for a `list[int]`. Some models write lists and objects in this way.
-        serialize_by_alias: Whether results of tools name the fields of a model by their aliases. `None`: as the configuration
+        serialize_by_alias: Whether results of tools whose return hints give a schema name the fields of a model by their aliases. `None`: as the configuration
             of each model has it, where pydantic's default is not to.
         mask_error_details: Whether the texts of unexpected exceptions are kept from clients. `False` sends them, in failed
             results, whatever they contain.

@@ -77,7 +77,7 @@ class Arguments:
     """The schema of a function's arguments, and their conversion to what the function is called with.
 
     Attributes:
-        texts: The descriptions that the docstring has of parameters.
+        are_told: Whether the docstring describes parameters, and all of these are in the schema or supplied by the server.
         is_plain: Whether all parameters have plain types, which need pydantic only for arguments of other types.
     """
 
@@ -85,7 +85,6 @@ class Arguments:
         self, signature: Signature, title: str, texts: dict[str, str], strict: bool, json_strings: bool
     ) -> None:
         self._signature = signature
-        self.texts = texts
         self._title = title
         self._strict = strict
         # The parameters that take more than text.
@@ -103,6 +102,8 @@ class Arguments:
             except UNSUPPORTED as error:
                 raise TypeError(f"{name_of(signature.function)}: {getattr(error, 'message', error)}") from error
         self.schema = schema
+        supplied = {signature.context, *signature.dependencies}
+        self.are_told = bool(texts) and texts.keys() <= {*schema["properties"], *supplied}
         # As members of the schema, not as fields of pydantic, which keeps the description of a recursive class for others.
         for name, shown in schema["properties"].items():
             for note in bare(signature.hints.get(name))[1]:

@@ -135,12 +135,17 @@ impl ThreadWriter {
         Err(refused.into())
     }
 
+    /// Chunks that are accepted but not written yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.state.waiting.load(Ordering::Acquire)
+    }
+
     /// Whether all accepted bytes have been written to the descriptor.
     ///
     /// # Errors
     /// The failure that ended the thread.
     pub(super) fn is_flushed(&self) -> io::Result<bool> {
-        let waiting = self.state.waiting.load(Ordering::Acquire);
+        let waiting = self.waiting();
         match *lock(&self.state.failed) {
             Some(kind) => Err(kind.into()),
             None => Ok(waiting == 0),

@@ -164,6 +164,11 @@ impl Driver {
         self.failure
     }
 
+    /// Pieces of output that a thread of this process still has to write.
+    pub(super) fn waiting(&self) -> usize {
+        self.write.as_ref().map_or(0, WriteEnd::waiting)
+    }
+
     /// Whether all written bytes have left the process, or never will.
     pub(super) fn is_flushed(&mut self) -> bool {
         let flushed = self.write.as_ref().map_or(Ok(true), WriteEnd::is_flushed);

@@ -142,6 +142,14 @@ impl WriteEnd {
         }
     }
 
+    /// Pieces of output that are accepted and have not left this process yet.
+    pub(super) fn waiting(&self) -> usize {
+        match &self.0 {
+            Way::Polled(_) => 0,
+            Way::Thread(writer) => writer.waiting(),
+        }
+    }
+
     /// Whether all accepted bytes have left this process.
     ///
     /// # Errors

@@ -129,7 +129,8 @@ impl Stdio {
         })
     }
 
-    /// Calls `tell` on the loop's thread once stdin has ended, before the requests in flight are answered.
+    /// Calls `tell` on the loop's thread once stdin has ended or failed, and its last message has been received. Requests
+    /// in flight may be answered later.
     pub fn on_end_of_input(mut self, tell: impl FnOnce() + Send + 'static) -> Self {
         self.end_of_input = EndOfInput(Some(Box::new(tell)));
         self
@@ -227,8 +228,10 @@ struct StdioLoop {
 struct Ending {
     reason: Ended,
     until: Instant,
-    /// Bytes that the last turn left to write.
-    unsent: usize,
+    /// Whether its time is not extended by progress.
+    is_abrupt: bool,
+    /// What the last turn left to write: bytes, and pieces that a thread has.
+    unsent: (usize, usize),
 }
 
 impl StdioLoop {
@@ -275,13 +278,16 @@ impl StdioLoop {
             more = true;
         }
         let cause = match is_finishing {
-            true => Some((Ended::Stopped, LAST_OUTPUT)),
+            true => self.abrupt(now).or(Some((Ended::Stopped, LAST_OUTPUT))),
             false => self.cause(machine, now),
         };
         if let Some((reason, allowed)) = cause {
-            let until = later(now, allowed);
+            let (until, is_abrupt) = (later(now, allowed), allowed <= ABRUPT);
             match &mut self.ending {
-                Some(ending) => ending.until = ending.until.min(until),
+                Some(ending) => {
+                    ending.until = ending.until.min(until);
+                    ending.is_abrupt |= is_abrupt;
+                }
                 None => {
                     // This loop enforces the deadline itself, and counts the requests left.
                     let patience = match is_finishing {
@@ -292,7 +298,8 @@ impl StdioLoop {
                     self.ending = Some(Ending {
                         reason,
                         until,
-                        unsent: 0,
+                        is_abrupt,
+                        unsent: (0, 0),
                     });
                     more = true;
                 }
@@ -301,16 +308,17 @@ impl StdioLoop {
         if let Some(Ending {
             reason,
             until,
+            is_abrupt,
             unsent,
         }) = &mut self.ending
         {
-            let left = machine.output().len();
-            if is_finishing && left != std::mem::replace(unsent, left) {
+            let left = (machine.output().len(), self.driver.waiting());
+            if is_finishing && !*is_abrupt && left != std::mem::replace(unsent, left) {
                 *until = later(now, LAST_OUTPUT);
             }
             let has_answered = is_finishing || machine.in_flight() == 0;
             let done = self.driver.failure().is_some()
-                || has_answered && left == 0 && self.driver.is_flushed();
+                || has_answered && left.0 == 0 && self.driver.is_flushed();
             if done || now >= *until {
                 let unanswered = machine.in_flight();
                 machine.close(error_of(reason));
@@ -327,6 +335,15 @@ impl StdioLoop {
     }
 
     /// A reason to end that holds now, and how long the end may take.
+    /// What ends a loop that is to write its last output, before that is done.
+    fn abrupt(&mut self, now: Instant) -> Option<(Ended, Duration)> {
+        if let Some(kind) = self.driver.failure() {
+            return Some((Ended::BrokenPipe(kind), Duration::ZERO));
+        }
+        let (cause, is_abrupt) = self.causes.take(&mut self.driver, now)?;
+        is_abrupt.then_some((cause, ABRUPT))
+    }
+
     fn cause(&mut self, machine: &impl Machine, now: Instant) -> Option<(Ended, Duration)> {
         if let Some(kind) = self.driver.failure() {
             return Some((Ended::BrokenPipe(kind), Duration::ZERO));

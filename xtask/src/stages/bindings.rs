@@ -331,7 +331,7 @@ pub fn translated_node(log: &mut Log) -> Result<()> {
     log.run(command("node", ["bindings-node/test/translated/run.mjs"]))
 }
 
-/// Returns that there is no clone of the official SDK, if there is none: no package of npm has its tests.
+/// Returns why the tests of the official SDK cannot run: no package of npm has them, so they need a clone.
 pub fn clone_of_sdk() -> Option<String> {
     let is_set = std::env::var_os("MCPBOLT_TYPESCRIPT_SDK").is_some();
     let missing = "no MCPBOLT_TYPESCRIPT_SDK, a clone of github.com/modelcontextprotocol/typescript-sdk with its tags";
