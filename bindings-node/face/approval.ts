@@ -27,19 +27,21 @@ export function cleaning(tool: string, { sanitise }: Hooks, rest: Called, misfit
 export function approving(tool: string, { approval }: Hooks, rest: Called): Called {
     const approve = of(tool, approval);
     if (approve === undefined) return rest;
-    return async (args, context) => {
+    return async (_, context) => {
+        if (!context.isLive) throw cancelled();
         // A copy of its own, so that its changes in place affect nothing else.
         const own = readJson(context.argumentsJson, context.integers);
         const isApproved = await approve(tool, own, context);
         if (typeof isApproved !== 'boolean') throw new TypeError(`approval of ${tool}: return true or false, not ${typeof isApproved}`);
         if (!isApproved) throw new ToolError('the call was not approved');
         if (!context.isLive) throw cancelled();
-        return rest(args, context);
+        // What was approved, even if the arguments were changed in place.
+        return rest(readJson(context.argumentsJson, context.integers), context);
     };
 }
 
-/** The call was cancelled meanwhile: this error is not reported. */
-const cancelled = () => new ToolError('the call was cancelled');
+/** @internal The call was cancelled meanwhile: this error is not reported. */
+export const cancelled = () => new ToolError('the call was cancelled');
 
 function of<Hook>(tool: string, hooks: Readonly<Record<string, Hook>> = {}): Hook | undefined {
     return Object.hasOwn(hooks, tool) ? hooks[tool] : hooks['*'];

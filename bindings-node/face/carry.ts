@@ -4,6 +4,7 @@ import type { Entry } from './entry';
 import { readJson } from './numbers';
 import { Passing } from './passing';
 import { refuse } from './results';
+import { isThenable } from './thenable';
 
 /** @internal Runs an operation, from its handler to its answer. */
 export function carryOut(entry: Entry, text: string, context: Context<any>): void {
@@ -29,8 +30,7 @@ export function carryOut(entry: Entry, text: string, context: Context<any>): voi
             }
         };
         const made = entry.call(args, context);
-        const isPromise = typeof (made as Promise<unknown> | undefined)?.then === 'function';
-        if (isPromise) (made as Promise<unknown>).then(settle, fail);
+        if (isThenable(made)) made.then(settle, fail);
         else settle(made);
     } catch (error) {
         fail(error);

@@ -25,6 +25,7 @@ import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswe
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Described } from './schema';
 import { skillFolders } from './skillfolders';
+import { after } from './thenable';
 import { verifying } from './verifier';
 
 type Awaitable<T> = T | Promise<T>;
@@ -270,10 +271,11 @@ export abstract class Entries<State> {
         return this.#remove(Kind.Prompt, name);
     }
 
-    /** Notifies the clients that subscribed to a resource that it changed. Needs `subscriptions`. */
+    /** Notifies the clients that subscribed to a resource that it changed. Needs `subscriptions`, of the server that mounts this one if one does. */
     resourceUpdated(uri: string | URL): void {
-        guarded(() => this.entries.resourceUpdated(String(uri)));
-        for (const { outer, prefix } of this.#mountedIn) if (outer.#options.subscriptions) outer.resourceUpdated(prefix.key(Kind.Resource, String(uri)));
+        if (this.#options.subscriptions || this.#mountedIn.length === 0) guarded(() => this.entries.resourceUpdated(String(uri)));
+        for (const { outer, prefix } of this.#mountedIn)
+            if (outer.#options.subscriptions || outer.#mountedIn.length > 0) outer.resourceUpdated(prefix.key(Kind.Resource, String(uri)));
     }
 
     /**
@@ -314,8 +316,14 @@ export abstract class Entries<State> {
         if (this.#isRunning() && [server, ...server.inner()].some(one => one.#options.lifespan))
             throw misuse(`server ${server.#name} has a lifespan, and ${this.#name} runs already: mount it before`);
         for (const { entry } of server.#offered.values()) this.#checkFree(mount, entry);
-        for (const [target, offered] of server.#offered) this.#adopt(mount, target, offered);
-        for (const skill of server.#skills) this.#adoptSkill(mount, skill);
+        this.#checkSkills(mount, server.#skills);
+        try {
+            for (const [target, offered] of server.#offered) this.#adopt(mount, target, offered);
+            for (const skill of server.#skills) this.#adoptSkill(mount, skill);
+        } catch (error) {
+            for (const { entry } of server.#offered.values()) this.#remove(entry.kind, mount.prefix.key(entry.kind, entry.key), entry.owner ?? server);
+            throw error;
+        }
         this.#mounts.push(mount);
         server.#mountedIn.push(mount);
         return this;
@@ -334,6 +342,15 @@ export abstract class Entries<State> {
     /** @internal The servers within this one, and those within them, each once. */
     inner(): Entries<any>[] {
         return [...new Set(this.#mounts.flatMap(({ server }) => [server, ...server.inner()]))];
+    }
+
+    /** @internal Checks that each tool that has a hook exists, unless tools may be added later; the engine does so for the server that serves. */
+    checkHooks(): void {
+        const { approval, sanitise, listChanges } = this.#options;
+        if (listChanges) return;
+        const tools = new Set([...this.#offered.values()].filter(({ entry }) => entry.kind === Kind.Tool).map(({ entry }) => entry.key));
+        const unknown = [approval, sanitise].flatMap(hooks => Object.keys(hooks ?? {})).find(name => name !== '*' && !tools.has(name));
+        if (unknown !== undefined) throw new McpError('ERR_MCP_MISUSE', `server ${this.#name} has a hook for a tool, but no tool is called ${JSON.stringify(unknown)}`);
     }
 
     /** @internal Whether clients are served now. */
@@ -402,8 +419,17 @@ export abstract class Entries<State> {
         for (const mount of this.#mountedIn) mount.outer.#adoptSkill(mount, skill);
     }
 
-    #adoptSkill({ prefix: { prefix } }: Mount, skill: ReturnType<typeof skillFolders>[number]): void {
-        this.#addSkill({ ...skill, within: [prefix, skill.within].filter(Boolean).join('/') });
+    #adoptSkill(mount: Mount, skill: ReturnType<typeof skillFolders>[number]): void {
+        this.#addSkill(adopted(mount, skill));
+    }
+
+    /** Checks that skills of a mounted server can be added here, and wherever this server is mounted. */
+    #checkSkills(mount: Mount, skills: ReturnType<typeof skillFolders>): void {
+        if (skills.length === 0) return;
+        const own = skills.map(skill => adopted(mount, skill));
+        const trial = new native.Entries(settingsJson({ name: this.#name, version: '' }), [], undefined, undefined, undefined);
+        for (const { manifest, within } of [...this.#skills, ...own]) guarded(() => trial.skill(manifest, within, []));
+        for (const outer of this.#mountedIn) outer.outer.#checkSkills(outer, own);
     }
 
     /** The mounted server that completes, and the params as that server has them. */
@@ -430,15 +456,17 @@ export abstract class Entries<State> {
     }
 
     /** Removes an entry here, and wherever this server is mounted; calls in progress already hold theirs. */
-    #remove(kind: Kind, key: string): boolean {
-        const found = [...this.#offered].find(([, { entry }]) => entry.kind === kind && entry.key === key);
+    #remove(kind: Kind, key: string, owner?: object): boolean {
+        const isIt = ({ entry }: Offered) => entry.kind === kind && entry.key === key && (owner === undefined || entry.owner === owner);
+        const found = [...this.#offered].find(([, offered]) => isIt(offered));
         if (!found) return false;
         const [target, { remove, entry }] = found;
+        // One that refuses leaves this one as it was.
+        for (const { outer, prefix } of this.#mountedIn) outer.#remove(kind, prefix.key(kind, key), entry.owner ?? this);
         const removed = guarded(() => remove!(this.entries, key));
         this.#offered.delete(target);
         this.#served.delete(target);
         if (kind === Kind.Prompt || kind === Kind.Template) this.#completers.remove(kind === Kind.Prompt ? 'prompt' : 'resource', entry.key);
-        for (const { outer, prefix } of this.#mountedIn) outer.#remove(kind, prefix.key(kind, key));
         return removed;
     }
 }
@@ -446,11 +474,14 @@ export abstract class Entries<State> {
 /** Runs the schema library's own validation before the handler. */
 function checked(handler: Handler, check: Check): Handler {
     return (args, context, steps) => {
-        const outcome = check(args);
-        const go = (result: Awaited<typeof outcome>) => {
+        return after(check(args), (result: Awaited<ReturnType<Check>>) => {
             if (result.issues) throw new ToolError(`invalid arguments: ${describe(result.issues)}`);
             return handler(result.value, context, steps);
-        };
-        return outcome instanceof Promise ? outcome.then(go) : go(outcome);
+        });
     };
+}
+
+/** A skill of a mounted server, as the outer one has it. */
+function adopted({ prefix: { prefix } }: Mount, skill: ReturnType<typeof skillFolders>[number]): typeof skill {
+    return { ...skill, within: [prefix, skill.within].filter(Boolean).join('/') };
 }

@@ -1,8 +1,9 @@
-import { approving, cleaning, type Hooks } from './approval';
+import { approving, cancelled, cleaning, type Hooks } from './approval';
 import type { Call, Middleware, Next } from './call';
 import type { Called, Entry } from './entry';
 import { Passing } from './passing';
 import { standsFor } from './replies';
+import { after } from './thenable';
 
 /**
  * @internal The entry with the layers of a server around it: first the hook that cleans arguments, then middleware, then
@@ -26,16 +27,17 @@ function around(entry: Entry, reply: NonNullable<Entry['reply']>, middleware: Mi
             value = made;
             return (given = reply(made, passing.taken, context));
         };
+        const carryOn = async () => {
+            if (!context.isLive) throw cancelled();
+            return settle(await rest(passing.taken, context));
+        };
         const next = () => {
-            try {
-                const made = rest(passing.taken, context);
-                return made instanceof Promise ? made.then(settle) : Promise.resolve(settle(made));
-            } catch (error) {
-                return Promise.reject(error);
-            }
+            const result = carryOn();
+            // A middleware that does not await it must not end the process.
+            result.catch(() => {});
+            return result;
         };
         const finish = (returned: unknown) => (returned === given && standsFor(given, value) ? value : returned);
-        const made = middleware(passing as Call, next as Next);
-        return made instanceof Promise ? made.then(finish) : finish(made);
+        return after(middleware(passing as Call, next as Next), finish);
     };
 }

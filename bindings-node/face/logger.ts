@@ -16,7 +16,7 @@ export type Logger = { error(...args: any[]): unknown } | ((record: LogRecord) =
 /** @internal */
 export function logTo(logger: Logger): (error: unknown, what: string) => unknown {
     const message = (what: string) => `mcpbolt: ${what} failed`;
-    if (typeof logger === 'function') return (error, what) => logger({ level: 'error', message: message(what), error });
+    if (!('error' in logger)) return (error, what) => logger({ level: 'error', message: message(what), error });
     const { bindings, fields } = logger as { bindings?: unknown; fields?: unknown };
     const isObjectFirst = typeof bindings === 'function' || typeof fields === 'object';
     return (err, what) => (isObjectFirst ? logger.error({ err }, message(what)) : logger.error(message(what), err));

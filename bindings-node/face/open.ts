@@ -20,6 +20,6 @@ function tell(): void {
 /** The first place of the program in the stack. */
 function place(): string {
     const lines = (new Error().stack ?? '').split('\n').slice(1);
-    const line = lines.find(line => !line.includes(dirname(__filename)) && !line.includes('node:') && !line.includes('<anonymous>'));
+    const line = lines.find(line => !line.includes(dirname(__filename)) && !line.includes('node:') && !line.includes('(<anonymous>)'));
     return line === undefined ? '' : `, opened ${line.trim()}`;
 }

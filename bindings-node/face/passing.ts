@@ -26,7 +26,7 @@ export class Passing {
     }
 
     get arguments(): Readonly<Record<string, any>> {
-        return (this.#shown ??= Object.freeze({ ...FORMS[this.#entry.kind].arguments(this.#args) }));
+        return (this.#shown ??= frozen(FORMS[this.#entry.kind].arguments(this.#args)) as Record<string, any>);
     }
 
     set arguments(given: Readonly<Record<string, any>>) {
@@ -65,4 +65,11 @@ export class Passing {
     #misuse(why: string): McpError {
         return new McpError('ERR_MCP_MISUSE', `${this.method} of ${JSON.stringify(this.name)}: ${why}`);
     }
+}
+
+/** A frozen copy of JSON: what is shown was checked, so the handler's own must not be changed through it. */
+function frozen(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return Object.freeze(value.map(frozen));
+    return Object.freeze(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, frozen(one)])));
 }

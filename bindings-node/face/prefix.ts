@@ -1,5 +1,6 @@
 import { Kind, type Entry } from './entry';
 import { McpError } from './errors';
+import { after } from './thenable';
 
 /** @internal The names of a mounted server, as the outer one has them: those of tools and prompts get it before them. */
 export class Prefix {
@@ -30,8 +31,7 @@ export class Prefix {
             const uri: string = kind === Kind.Resource ? args : args[0];
             const local = this.local(kind, uri) ?? uri;
             const made = current().call(kind === Kind.Resource ? local : [local, args[1]], context);
-            const outer = (value: unknown) => named(value, local, uri);
-            return made instanceof Promise ? made.then(outer) : outer(made);
+            return after(made, value => named(value, local, uri));
         };
     }
 }

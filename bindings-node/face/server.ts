@@ -45,6 +45,8 @@ export interface Attending
 export class Server<State = undefined> extends Entries<State> {
     readonly #options: ServerOptions<State>;
     readonly #links = new Set<Link>();
+    /** Links whose lifespans begin. */
+    #starts = 0;
     #own: Endpoint | undefined;
 
     constructor(name: string, version: string, options: ServerOptions<State> = {}) {
@@ -148,7 +150,8 @@ export class Server<State = undefined> extends Entries<State> {
         connect: (wake: () => void, signals: boolean, trace: boolean) => NativeLink,
         more: Receiver = {}
     ): Promise<Begun> {
-        const state = await States.start([this, ...this.inner()]);
+        const state = await this.#start();
+        this.#starts--;
         let tell!: Told;
         const opened = new Promise<string>(opened => (tell = { opened, ended: () => {} }));
         const report = new Promise<RunReport & { error?: string }>(ended => (tell.ended = ended));
@@ -180,7 +183,8 @@ export class Server<State = undefined> extends Entries<State> {
 
     /** @internal Connects a client in the same process. */
     async connect(client: Link, join: (entries: NativeEntries, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
-        const state = await States.start([this, ...this.inner()]);
+        const state = await this.#start();
+        this.#starts--;
         const ended = () => state.end().catch(error => this.failures.report(error, 'lifespan.stop'));
         const link = this.#serve(state, { ended });
         try {
@@ -197,7 +201,20 @@ export class Server<State = undefined> extends Entries<State> {
 
     /** @internal */
     protected override get isServing(): boolean {
-        return this.#links.size > 0;
+        return this.#links.size + this.#starts > 0;
+    }
+
+    /** Begins the lifespans; the caller counts down `#starts` as it serves. */
+    async #start(): Promise<States> {
+        this.#starts++;
+        try {
+            const inner = this.inner();
+            for (const server of inner) server.checkHooks();
+            return await States.start([this, ...inner]);
+        } catch (error) {
+            this.#starts--;
+            throw error;
+        }
     }
 
     #left(text: string): void {
@@ -217,7 +234,10 @@ export class Server<State = undefined> extends Entries<State> {
                 const context = new Context(link(), number, wantsProgress, own, text);
                 calls[number] = context;
                 if (entry) carryOut(entry, text, context);
-                else refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
+                else {
+                    context.settle();
+                    refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
+                }
             },
             cancelled: (reason, number) => calls[number]?.cancel(reason),
             initialized: text => this.failures.heed('onInitialized', () => this.#options.onInitialized?.(clientOf(JSON.parse(text)))),

@@ -55,7 +55,11 @@ export function verifying(policy: Policy, entries: () => NativeEntries, failures
     };
     return json => {
         const { number, certificate, ...brought } = JSON.parse(json);
-        if (brought.kind === undefined) return running.get(number)?.abort(new DOMException('nobody waits for the verdict', 'AbortError'));
+        if (brought.kind === undefined) {
+            running.get(number)?.abort(new DOMException('nobody waits for the verdict', 'AbortError'));
+            running.delete(number);
+            return;
+        }
         void verify(number, certificate ? { ...brought, certificate: Uint8Array.from(certificate) } : brought);
     };
 }

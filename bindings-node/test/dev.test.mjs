@@ -114,13 +114,13 @@ test('ids that are no safe integers are answered as they came', async () => {
 });
 
 test('a server that reads nothing is replaced', async () => {
-    const { file, write } = server('setInterval(() => {}, 1000); await new Promise(() => {});');
+    const { file, write } = server('console.error("up"); setInterval(() => {}, 1000); await new Promise(() => {});');
     const wire = new Wire([COMMAND, 'dev', file, '--grace', '0']);
     for (const line of LINES.slice(0, 2)) wire.send(line);
     const filler = { jsonrpc: '2.0', method: 'notifications/filler', params: { text: 'x'.repeat(10_000) } };
     // Beyond what the pipes hold.
     for (let i = 0; i < 400; i++) wire.send(filler);
-    await pause(1000);
+    await until(() => /^up$/m.test(wire.stderr));
     write(SERVER('two'));
     await until(() => /restarting/.test(wire.stderr));
     wire.call(10, 'version', {});

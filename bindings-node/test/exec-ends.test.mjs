@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { call, COMMAND, executed, LINES, program, ran, write } from './programs.mjs';
+import { until } from './until.mjs';
 import { Wire } from './wire.mjs';
 
 const CONNECT = 'server.connect(new StdioServerTransport())';
@@ -10,7 +11,7 @@ const OPEN = LINES.slice(0, 2);
 /** What `mcpbolt exec` and node alone make of the same run. */
 const both = async (file, options) => Promise.all([executed([file], options), ran([file], options)]);
 
-test('a closed server leaves stdin to the next one', async () => {
+test('a closed server leaves stdin to the next one', async t => {
     for (const generation of [1, 2]) {
         const text = program(generation, true, `
             let count = 1;
@@ -29,8 +30,9 @@ test('a closed server leaves stdin to the next one', async () => {
         const said = [];
         for (const how of [[COMMAND, 'exec'], []]) {
             const wire = await Wire.open([...how, write(`again${generation}.mjs`, text)]);
+            t.after(() => wire.child.kill());
             const ready = async count => {
-                while (!wire.stderr.includes(`ready ${count}`)) await new Promise(done => setTimeout(done, 20));
+                await until(() => wire.stderr.includes(`ready ${count}`));
             };
             for (const count of [2, 3]) {
                 wire.call(count, 'again', {});
@@ -49,7 +51,7 @@ test('a closed server leaves stdin to the next one', async () => {
     }
 });
 
-test('a program reads stdin itself once its server is closed', async () => {
+test('a program reads stdin itself once its server is closed', async t => {
     const file = write('reads-later.mjs', program(1, true, `
         await ${CONNECT};
         server.registerTool('mine', {}, async () => {
@@ -59,10 +61,11 @@ test('a program reads stdin itself once its server is closed', async () => {
         });`));
     for (const how of [[COMMAND, 'exec'], []]) {
         const wire = await Wire.open([...how, file]);
+        t.after(() => wire.child.kill());
         wire.call(2, 'mine', {});
-        while (!wire.stderr.includes('ready')) await new Promise(done => setTimeout(done, 20));
+        await until(() => wire.stderr.includes('ready'));
         wire.send('hello');
-        while (!wire.stderr.includes('heard')) await new Promise(done => setTimeout(done, 20));
+        await until(() => wire.stderr.includes('heard'));
         assert.deepEqual([(await wire.end()).code, wire.stderr], [0, 'ready\nheard hello\n']);
     }
 });
@@ -88,8 +91,9 @@ test('a call outlives the end of stdin for as long as the program lives', { time
 });
 
 /** Runs a program whose stdout is read slowly; gives its exit and what it wrote. */
-async function readSlowly(how, file, lines, { signal, bytes = 256 << 10 } = {}) {
+async function readSlowly(t, how, file, lines, { signal, bytes = 256 << 10 } = {}) {
     const child = spawn(process.execPath, [...how, file]);
+    t.after(() => child.kill('SIGKILL'));
     child.stdin.on('error', () => {});
     const last = lines.at(-1);
     child.stdin.write(lines.slice(0, -1).map(line => `${line}\n`).join(''));
@@ -102,7 +106,7 @@ async function readSlowly(how, file, lines, { signal, bytes = 256 << 10 } = {}) 
     child.stdout.setEncoding('utf8');
     const closed = new Promise(resolve => child.on('close', (code, by) => resolve(by ?? code)));
     // Nothing is read before the process has begun to exit.
-    while (!err.includes('exiting')) await new Promise(done => setTimeout(done, 20));
+    await until(() => err.includes('exiting'));
     let taken = 0;
     for await (const text of child.stdout) {
         out += text;
@@ -112,7 +116,7 @@ async function readSlowly(how, file, lines, { signal, bytes = 256 << 10 } = {}) 
     return { exit: await closed, ids: out.split('\n').filter(Boolean).map(line => JSON.parse(line).id), bytes: out.length };
 }
 
-test('what is answered before an exit reaches a slow reader', { timeout: 60_000 }, async () => {
+test('what is answered before an exit reaches a slow reader', { timeout: 60_000 }, async t => {
     const large = `server.registerTool('large', {}, async () => (made(), { content: [{ type: 'text', text: 'x'.repeat(1 << 20) }] }));
         let count = 0; const made = () => ++count === 3 && setImmediate(() => console.error('made'));`;
     const exits = `server.registerTool('exit', {}, async () => { console.error('exiting'); process.exit(7); });`;
@@ -130,7 +134,7 @@ test('what is answered before an exit reaches a slow reader', { timeout: 60_000 
         ['cleans', program(1, true, `${large} ${cleans} server.registerTool('ready', {}, async () => { setTimeout(() => console.error('ready'), 50); return { content: [] }; }); await ${CONNECT};`), [...calls, call(5, {}, 'ready')], 'SIGTERM']
     ]) {
         const file = write(`slowly-${name}.mjs`, text);
-        const done = await readSlowly([COMMAND, 'exec'], file, lines, { signal });
+        const done = await readSlowly(t, [COMMAND, 'exec'], file, lines, { signal });
         assert.deepEqual([done.exit, done.ids.sort()], [signal ? 3 : 7, signal ? [1, 2, 3, 4, 5] : [1, 2, 3, 4]], name);
         assert.ok(done.bytes > 3 << 20);
     }
@@ -139,14 +143,15 @@ test('what is answered before an exit reaches a slow reader', { timeout: 60_000 
 const SERVES = `${program(2, true, '').replace('const server', 'const make = () => { const server')}return server; };
     import { serveStdio } from '@modelcontextprotocol/server/stdio';`;
 
-test('a transport that serveStdio is given is that of its server', async () => {
+test('a transport that serveStdio is given is that of its server', async t => {
     const file = write('given-closes.mjs', `${SERVES}
         const transport = new StdioServerTransport();
         const handle = serveStdio(() => { const server = make(); server.server.onclose = () => console.error('server closed'); server.registerTool('quit', {}, async () => { await transport.close(); await handle.close(); console.error('after'); return { content: [] }; }); return server; }, { transport });
         setTimeout(() => transport.start().catch(error => console.error('again', error.message)), 200);`);
     for (const how of [[COMMAND, 'exec'], []]) {
         const wire = await Wire.open([...how, file]);
-        while (!wire.stderr.includes('again')) await new Promise(done => setTimeout(done, 20));
+        t.after(() => wire.child.kill());
+        await until(() => wire.stderr.includes('again'));
         wire.call(2, 'quit', {});
         // Stdin stays open: the process ends since its transport is closed.
         const exit = await wire.exit;

@@ -253,3 +253,34 @@ test('what als.run of a middleware stores reaches the handler, and no other call
 test('a middleware that is no function is refused', () => {
     assert.throws(() => new Server('s', '1').use({}), failsWith('ERR_MCP_MISUSE'));
 });
+
+test('what middleware sees is frozen throughout', async () => {
+    const client = await talk(
+        server => server.tool('sum', {}, ({ list }) => (list.push(3), `${list}`)),
+        (call, next) => {
+            assert.throws(() => call.arguments.list.push(9), TypeError);
+            return next();
+        }
+    );
+    assert.equal((await client.callTool('sum', { list: [1, 2] })).content[0].text, '1,2,3');
+});
+
+test('what is approved is what runs, also where arguments were changed in place', async () => {
+    const approved = [];
+    const server = new Server('s', '1', { ...quiet, approval: { '*': (_, { list }) => approved.push(`${list}`) > 0 } });
+    server.tool('sum', {}, ({ list }) => (list.push(3), `${list}`));
+    server.use(async (_, next) => (await next(), next()));
+    assert.equal((await (await connect(server)).callTool('sum', { list: [1, 2] })).content[0].text, '1,2,3');
+    assert.deepEqual(approved, ['1,2', '1,2']);
+});
+
+test('a rejection of next that is not awaited, and a thenable that is no promise', async () => {
+    const client = await talk(
+        server => server.tool('fails', {}, () => { throw new ToolError('no'); }),
+        (_, next) => {
+            void next();
+            return { then: resolve => resolve('instead') };
+        }
+    );
+    assert.equal((await client.callTool('fails')).content[0].text, 'instead');
+});

@@ -176,3 +176,54 @@ test('names that clash, circles, policies and wrong prefixes are refused, and no
     assert.deepEqual(names(await client.listTools()), ['own']);
     assert.deepEqual(names(await (await connect(free)).listTools()), []);
 });
+
+test('a hook of a mounted server for a tool that does not exist is refused', async () => {
+    const inner = offer(new Server('inner', '1', { ...quiet, approval: { nwo: () => true } }));
+    const outer = new Server('outer', '1', quiet).mount('in', inner);
+    await assert.rejects(connect(outer), error => failsWith('ERR_MCP_MISUSE')(error) && /no tool is called "nwo"/.test(error.message));
+});
+
+test('a tool of the outer server outlives the removal of one of that name in a mounted server', async () => {
+    const inner = new Server('inner', '1', quiet).tool('a', {}, () => 'inner');
+    const outer = new Server('outer', '1', quiet).mount('in', inner);
+    outer.removeTool('in_a');
+    outer.tool('in_a', {}, () => 'outer');
+    assert.equal(inner.removeTool('a'), true);
+    assert.equal(said(await (await connect(outer)).callTool('in_a')), 'outer');
+});
+
+test('a removal that the outer server refuses leaves both as they were', async () => {
+    const inner = new Server('inner', '1', quiet).tool('a', {}, () => 'a');
+    const outer = new Server('outer', '1', quiet).mount('in', inner);
+    const client = await connect(outer);
+    assert.throws(() => inner.removeTool('a'));
+    assert.equal(said(await client.callTool('in_a')), 'a');
+    assert.deepEqual(names(await (await connect(inner)).listTools()), ['a']);
+});
+
+test('while a server starts, no server with a lifespan is mounted', async () => {
+    let go;
+    const outer = new Server('outer', '1', { ...quiet, lifespan: { start: () => new Promise(resolve => (go = resolve)) } });
+    const started = connect(outer);
+    await until(() => go);
+    assert.throws(() => outer.mount('in', new Server('inner', '1', { lifespan: { start: () => 1 } })), failsWith('ERR_MCP_MISUSE'));
+    go();
+    await started;
+});
+
+test('a mounted server reports updates without subscriptions of its own', async () => {
+    const inner = offer(new Server('inner', '1', quiet));
+    new Server('outer', '1', { ...quiet, subscriptions: true }).mount('in', inner);
+    inner.resourceUpdated('map://world');
+});
+
+test('a mount that fails for a skill adds nothing', async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'mcpbolt-skill-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, 'brew'));
+    writeFileSync(join(folder, 'brew/SKILL.md'), '---\nname: brew\ndescription: Brews.\n---\nBrew.');
+    const inner = offer(new Server('inner', '1', quiet)).skills(folder);
+    const outer = new Server('outer', '1', quiet).skills(folder).tool('own', {}, () => 'own');
+    assert.throws(() => outer.mount('', inner), /there is a skill of that name/);
+    assert.deepEqual(names(await (await connect(outer)).listTools()), ['own']);
+});

@@ -31,10 +31,12 @@ export function joinStdio(prototype: Transport, release: Package, connectionOf: 
     replace(prototype, 'start', async function (this: Transport) {
         // The SDK's own words.
         if (taken.has(this)) throw new Error('StdioServerTransport already started! If using Server class, note that connect() calls start() automatically.');
+        taken.add(this);
         await untilGivenBack();
         const reason = obstacle(this);
         if (reason !== undefined) {
             say.kept('stdio', reason);
+            taken.delete(this);
             return start.call(this);
         }
         const connected = connectionOf(this);

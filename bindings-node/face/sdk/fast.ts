@@ -1,4 +1,5 @@
 import { Outbound } from '../link';
+import { isThenable } from '../thenable';
 import type { SdkCall } from './call';
 import { Couriers, type Kind } from './courier';
 import { isPlainResult, readerOf, textOf, type Reader } from './plain';
@@ -254,8 +255,4 @@ function isSettled(result: Record<string, any>): boolean {
 
 function areStrings(args: unknown): boolean {
     return args === undefined || (isObject(args) && Object.values(args).every(value => typeof value === 'string'));
-}
-
-function isThenable(value: any): value is PromiseLike<any> {
-    return typeof value?.then === 'function';
 }

@@ -185,7 +185,11 @@ abstract class HttpServerTransport implements SdkTransport {
             await this.#options.onsessioninitialized?.(id);
             return undefined;
         } catch (error) {
-            this.onerror?.(error as Error);
+            try {
+                this.onerror?.(error as Error);
+            } catch {
+                // The client is answered all the same.
+            }
             // In the SDK's words.
             return refusal(400, -32700, 'Parse error', String(error));
         }
