@@ -233,3 +233,14 @@ test('messages that are no JSON and calls that are wrong are answered', async ()
         assert.deepEqual([ours.answers[2], ours.answers[3]], [own.answers[2], own.answers[3]]);
     }
 });
+
+test('a program hears of the end of stdin once it has begun with every call before it', async () => {
+    for (const generation of [1, 2]) {
+        const file = write(`exits${generation}.mjs`, program(generation, true, `
+            process.stdin.on('end', () => process.exit());
+            await server.connect(new StdioServerTransport());`));
+        const ids = Array.from({ length: 600 }, (_, number) => number + 2);
+        const done = await executed([file], { lines: [...LINES.slice(0, 2), ...ids.map(id => call(id))], last: null });
+        assert.deepEqual(ids.filter(id => !done.answers[id]), [], done.stderr);
+    }
+});
