@@ -124,8 +124,10 @@ fn is_at(own: &str, text: &str) -> bool {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_digit()),
         None => port.is_empty(),
     };
+    // Nearly every client writes the name as it is listed, which takes no comparison of each byte.
+    let is_own = |name: &str| own == name || own.eq_ignore_ascii_case(name);
     let split = text.split_at_checked(own.len());
-    split.is_some_and(|(name, port)| own.eq_ignore_ascii_case(name) && is_port(port))
+    split.is_some_and(|(name, port)| is_own(name) && is_port(port))
 }
 
 /// A host without its port. Text after a colon that is not a port, such as the host after user
