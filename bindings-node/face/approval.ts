@@ -35,7 +35,7 @@ export function approving(tool: string, { approval }: Hooks, rest: Called): Call
         if (typeof isApproved !== 'boolean') throw new TypeError(`approval of ${tool}: return true or false, not ${typeof isApproved}`);
         if (!isApproved) throw new ToolError('the call was not approved');
         if (!context.isLive) throw cancelled();
-        // What was approved, even if the arguments were changed in place.
+        // Read anew: nobody can have changed these since the hook saw their copy.
         return rest(readJson(context.argumentsJson, context.integers), context);
     };
 }

@@ -21,32 +21,28 @@ export class Failures {
 
     /** Logs an exception, unless it is meant for clients, and calls the hooks. */
     report(error: unknown, what: string, call?: Call): void {
-        if (!isAnswer(error)) this.#guarded('the logger', () => this.#log(error, what));
+        if (!isAnswer(error)) guarded('the logger', () => this.#log(error, what), print);
         this.tell(error, what, call);
     }
 
     /** Calls the hooks; an exception of one is printed. */
     tell(error: unknown, what: string, call?: Call): void {
-        this.#guarded('onError', () => this.#hook?.(error, what, call));
+        guarded('onError', () => this.#hook?.(error, what, call), print);
     }
 
     /** Runs a callback of the program, whose exception is reported. */
     heed(what: string, callback: () => unknown): void {
-        try {
-            const made = callback();
-            if (made instanceof Promise) made.catch(error => this.report(error, what));
-        } catch (error) {
-            this.report(error, what);
-        }
+        guarded(what, callback, (error, what) => this.report(error, what));
     }
+}
 
-    #guarded(what: string, run: () => unknown): void {
-        try {
-            const made = run();
-            if (made instanceof Promise) made.catch(error => print(error, what));
-        } catch (error) {
-            print(error, what);
-        }
+/** Runs a function of the program; its exception goes to `fail`. */
+function guarded(what: string, run: () => unknown, fail: (error: unknown, what: string) => void): void {
+    try {
+        const made = run();
+        if (made instanceof Promise) made.catch(error => fail(error, what));
+    } catch (error) {
+        fail(error, what);
     }
 }
 

@@ -26,7 +26,7 @@ export function serveNode(mounted: Mounted, request: Incoming, response: Respons
     const uri = request.originalUrl ?? request.url ?? '/';
     const take = (exchange: Exchange) => new Writer(exchange, request, response as Writable);
     const peer = request.socket?.remoteAddress;
-    // What a framework has read, it has bounded.
+    // A body that a framework has read is within the limit of that framework.
     const adapted = read && names ? { ...names, maxBody: Infinity } : names;
     const exchange = mounted.begin(request.method ?? 'GET', uri, headers, take, adapted, peer);
     if (exchange === undefined) {

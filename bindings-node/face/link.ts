@@ -79,7 +79,7 @@ const FOREVER = 2 ** 31 - 1;
 
 /** Strong references to links that something waits for and that nothing else may refer to. */
 const held = new Set<Link>();
-/** Stops the timers of collected links, which would keep the process alive. */
+/** Forgets collected links, whose timers would keep the process alive. */
 const collected = new FinalizationRegistry<() => void>(forget => forget());
 const alive = () => setInterval(nothing, FOREVER);
 

@@ -1,7 +1,7 @@
 /** One record of a `Logger` that is a function. */
 export interface LogRecord {
     level: 'error';
-    /** What failed. */
+    /** Says what failed. */
     message: string;
     /** The exception, with its stack. */
     error: unknown;

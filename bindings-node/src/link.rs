@@ -293,7 +293,7 @@ impl Link {
         };
         let units = submit::units(table);
         let text = utf16::read(&text, units, &mut self.submitted).map_err(error::internal)?;
-        let said = submit::submit(live, &mut self.calls, text, table);
+        let said = submit::submit(live, &mut self.calls, text, units, table);
         if self.submitted.capacity() > KEEP_BYTES {
             self.submitted = Vec::new();
         }

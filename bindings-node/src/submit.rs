@@ -39,14 +39,18 @@ impl Turn {
     }
 }
 
-/// Processes the rows of one tick; returns the replies to pass to the engine.
+/// Processes the rows of one tick, whose text has that many [`units`]; returns the replies to pass to the engine.
 pub fn submit(
     live: &SharedRegistry<Templates>,
     calls: &mut Calls,
     text: &str,
+    units: usize,
     table: &[f64],
 ) -> Vec<Replies> {
-    let mut pieces = Pieces::new(text, table);
+    let mut pieces = Pieces {
+        rest: text,
+        ascii: units == text.len(),
+    };
     let mut turn = Turn::default();
     for row in table.chunks_exact(ROW) {
         let [kind, number, units, a, b] = *row else {
@@ -124,13 +128,6 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn new(text: &'a str, table: &[f64]) -> Self {
-        Self {
-            rest: text,
-            ascii: units(table) == text.len(),
-        }
-    }
-
     fn next(&mut self, units: usize) -> &'a str {
         let end = match self.ascii {
             true => units,

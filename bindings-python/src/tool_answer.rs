@@ -194,7 +194,7 @@ impl Lowered {
         })
     }
 
-    /// Converts a value of which no schema says anything to what `json` says. One that is not JSON is a text for the model.
+    /// Converts a value of a tool without a schema, given as JSON. A value that is not JSON serializable becomes text.
     fn free(json: PyResult<String>, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = value.py();
         match json {

@@ -29,7 +29,7 @@ function look(folder: string, found: Map<string, string>): void {
     }
 }
 
-/** Nothing if the file is gone meanwhile, or may not be read. */
+/** Reads a file or folder; returns `undefined` if it is gone, or may not be read. */
 function attempted<T>(read: () => T): T | undefined {
     try {
         return read();
