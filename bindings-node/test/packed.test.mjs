@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url';
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const place = realpathSync(mkdtempSync(join(tmpdir(), 'mcpbolt-packed-')));
 const project = join(place, 'project');
-const run = (command, args, cwd = project) => execFileSync(command, args, { cwd, encoding: 'utf8', timeout: 300_000 });
+// Their words are read here: no colours, which some tools use wherever CI is set.
+const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined };
+const run = (command, args, cwd = project) => execFileSync(command, args, { cwd, env, encoding: 'utf8', timeout: 300_000 });
 const write = (name, text) => writeFileSync(join(project, name), text);
 let tarballs;
 

@@ -1,0 +1,45 @@
+//! Where credentials are kept between logins.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+/// A future of a [`CredentialStore`].
+pub type Stored<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
+
+/// Keeps small secret documents by key: clients' registrations, tokens, and what was discovered about
+/// servers. Keys and documents are texts made by this crate; a store does not interpret them.
+///
+/// Several processes may use one store. What reads a document, changes it and writes it back holds the
+/// key's [lock](Self::lock) meanwhile, so that a refresh token is used once.
+pub trait CredentialStore: Send + Sync + 'static {
+    /// The document of `key`, or `None`.
+    fn load<'a>(&'a self, key: &'a str) -> Stored<'a, Option<String>>;
+
+    /// Replaces the document of `key`: whole, or, if the process dies meanwhile, not at all.
+    fn save<'a>(&'a self, key: &'a str, document: &'a str) -> Stored<'a, ()>;
+
+    /// Removes the document of `key`, if there is one.
+    fn remove<'a>(&'a self, key: &'a str) -> Stored<'a, ()>;
+
+    /// Waits until nobody else holds `key`, in this process or another. A process that dies lets go.
+    fn lock<'a>(&'a self, key: &'a str) -> Stored<'a, KeyLock>;
+}
+
+/// A key that is held; dropping this lets go of it.
+pub struct KeyLock(#[expect(dead_code, reason = "held until it is dropped")] Box<dyn Any + Send>);
+
+impl KeyLock {
+    /// A lock that is released when `held` is dropped.
+    pub fn new(held: impl Send + 'static) -> Self {
+        Self(Box::new(held))
+    }
+}
+
+impl fmt::Debug for KeyLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyLock(..)")
+    }
+}
