@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![deny(missing_docs, unsafe_code)]
 
+#[cfg(feature = "proxy")]
+pub mod proxy;
 pub mod store;

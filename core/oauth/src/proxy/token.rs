@@ -1,0 +1,324 @@
+//! `/token` and `/revoke`: codes and refresh tokens become tokens for the MCP server.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::ConsentProxy;
+use super::authorize::{names_resource, scopes};
+use super::callback::LoginCode;
+use super::clients::mark;
+use super::form::Form;
+use super::reply::{ProxyReply, ProxyRequest};
+use super::seal::{Purpose, digest, equal, random};
+use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
+
+/// What a refresh token holds, sealed.
+#[derive(Debug, Serialize, Deserialize)]
+struct RefreshToken {
+    client: String,
+    scopes: Vec<String>,
+    subject: String,
+    /// The login that it comes from: when a refresh token is used twice, all of the login is over.
+    login: String,
+    /// The provider's refresh token.
+    upstream: String,
+    until: u64,
+}
+
+/// The claims of an access token (RFC 9068).
+#[derive(Debug, Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    sub: String,
+    aud: String,
+    client_id: String,
+    scope: String,
+    iat: u64,
+    exp: u64,
+    jti: String,
+    /// The provider's access token, sealed.
+    upstream: String,
+}
+
+/// Whom tokens are for.
+struct Grant {
+    client: String,
+    scopes: Vec<String>,
+    /// Subject, and login, of a login that goes on.
+    before: Option<(String, String)>,
+}
+
+/// Why there are no tokens: `error` of RFC 6749, section 5.2, and its description.
+type Refusal = (&'static str, String);
+
+fn refusal<T>(error: &'static str, why: &str) -> Result<T, Refusal> {
+    Err((error, why.to_owned()))
+}
+
+pub async fn handle(
+    proxy: &ConsentProxy,
+    request: &ProxyRequest<'_>,
+    now: u64,
+    http: &dyn Fetch,
+) -> ProxyReply {
+    let reply = match Form::read(request.body) {
+        _ if !request
+            .content_type
+            .starts_with("application/x-www-form-urlencoded") =>
+        {
+            refusal(
+                "invalid_request",
+                "the body is a form: application/x-www-form-urlencoded",
+            )
+        }
+        Err(why) => Err(("invalid_request", why)),
+        Ok(form) => match form.get("grant_type") {
+            Some("authorization_code") => redeem(proxy, &form, now, http).await,
+            Some("refresh_token") => refresh(proxy, &form, now, http).await,
+            _ => refusal(
+                "unsupported_grant_type",
+                "grant_type is authorization_code or refresh_token",
+            ),
+        },
+    };
+    let reply = reply.unwrap_or_else(|(error, why)| {
+        let status = if error == "temporarily_unavailable" {
+            503
+        } else {
+            400
+        };
+        ProxyReply::error(status, error, &why)
+    });
+    reply.readable_anywhere()
+}
+
+async fn redeem(
+    proxy: &ConsentProxy,
+    form: &Form<'_>,
+    now: u64,
+    http: &dyn Fetch,
+) -> Result<ProxyReply, Refusal> {
+    let need = |name| form.need(name).map_err(|why| ("invalid_request", why));
+    let (sealed, client, verifier) = (need("code")?, need("client_id")?, need("code_verifier")?);
+    let code: Option<LoginCode> = proxy.seal.open(Purpose::Code, sealed);
+    let Some(code) = code.filter(|code| now < code.until) else {
+        return refusal(
+            "invalid_grant",
+            "the code is out of date, or none of this server",
+        );
+    };
+    let asked = &code.request;
+    let fits = equal(&mark(client), &asked.client)
+        && equal(&digest(verifier), &asked.challenge)
+        && form
+            .get("redirect_uri")
+            .is_none_or(|uri| uri == asked.redirect);
+    if !fits {
+        let why = "the code belongs to another client, redirect_uri or code_verifier";
+        return refusal("invalid_grant", why);
+    }
+    if !names_resource(proxy, form) {
+        return refusal(
+            "invalid_target",
+            "resource is not the one of the authorization",
+        );
+    }
+    if !proxy.used.mark(&digest(sealed), code.until, now) {
+        return refusal("invalid_grant", "the code was used before");
+    }
+    let back = proxy.options.callback();
+    let parameters = [
+        ("grant_type", "authorization_code"),
+        ("code", &code.upstream),
+        ("redirect_uri", &back),
+        ("code_verifier", &code.verifier),
+    ];
+    let tokens = proxy.options.upstream.tokens(http, &parameters).await;
+    let tokens = tokens.map_err(|fault| refused_upstream(fault, "the login"))?;
+    let grant = Grant {
+        client: asked.client.clone(),
+        scopes: asked.scopes.clone(),
+        before: None,
+    };
+    issue(proxy, client, grant, tokens, None, now)
+}
+
+async fn refresh(
+    proxy: &ConsentProxy,
+    form: &Form<'_>,
+    now: u64,
+    http: &dyn Fetch,
+) -> Result<ProxyReply, Refusal> {
+    let need = |name| form.need(name).map_err(|why| ("invalid_request", why));
+    let (sealed, client) = (need("refresh_token")?, need("client_id")?);
+    let token: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, sealed);
+    let token = token.filter(|it| now < it.until && equal(&mark(client), &it.client));
+    let Some(token) = token.filter(|token| !proxy.used.has(&token.login)) else {
+        return refusal(
+            "invalid_grant",
+            "the refresh token is no longer good: log in again",
+        );
+    };
+    if !names_resource(proxy, form) {
+        return refusal(
+            "invalid_target",
+            "resource is not the one of the authorization",
+        );
+    }
+    let asked = form.get("scope").map(|asked| scopes(proxy, Some(asked)));
+    let granted = |all: &Vec<String>| all.iter().all(|scope| token.scopes.contains(scope));
+    let scopes = match asked {
+        None => token.scopes.clone(),
+        Some(asked) => match asked.filter(granted) {
+            Some(scopes) => scopes,
+            None => return refusal("invalid_scope", "a scope was not granted at the login"),
+        },
+    };
+    let used = digest(sealed);
+    if !proxy.used.mark(&used, token.until, now) {
+        // Somebody else has it (RFC 9700, section 4.14.2).
+        proxy.used.mark(&token.login, token.until, now);
+        return refusal(
+            "invalid_grant",
+            "the refresh token was used before: log in again",
+        );
+    }
+    let parameters = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", &token.upstream),
+    ];
+    let tokens = match proxy.options.upstream.tokens(http, &parameters).await {
+        Ok(tokens) => tokens,
+        Err(fault) => {
+            if fault == UpstreamFault::Away {
+                proxy.used.forget(&used);
+            }
+            return Err(refused_upstream(fault, "the refresh"));
+        }
+    };
+    let grant = Grant {
+        client: token.client,
+        scopes,
+        before: Some((token.subject, token.login)),
+    };
+    // RFC 6749, section 6: without a new one the provider's old one stays good.
+    issue(
+        proxy,
+        client,
+        grant,
+        tokens,
+        Some((token.upstream, token.scopes)),
+        now,
+    )
+}
+
+fn refused_upstream(fault: UpstreamFault, what: &str) -> Refusal {
+    match fault {
+        UpstreamFault::Refused => (
+            "invalid_grant",
+            format!("the identity provider refused {what}"),
+        ),
+        UpstreamFault::Away => (
+            "temporarily_unavailable",
+            "the identity provider cannot be asked now: try again".to_owned(),
+        ),
+    }
+}
+
+/// Issues tokens. `old` is the provider's refresh token so far, and the scopes of the login.
+fn issue(
+    proxy: &ConsentProxy,
+    client_id: &str,
+    grant: Grant,
+    tokens: UpstreamTokens,
+    old: Option<(String, Vec<String>)>,
+    now: u64,
+) -> Result<ProxyReply, Refusal> {
+    let failed = || {
+        (
+            "server_error",
+            "the server has no random numbers".to_owned(),
+        )
+    };
+    let options = &proxy.options;
+    let (id, login) = (random().ok_or_else(failed)?, random().ok_or_else(failed)?);
+    let (subject, login) = match grant.before {
+        Some((subject, login)) => (subject, login),
+        None => (
+            tokens.subject().unwrap_or_else(|| format!("login:{login}")),
+            login,
+        ),
+    };
+    let lifetime = options
+        .token_lifetime
+        .min(tokens.expires_in.unwrap_or(u64::MAX));
+    let sealed = proxy.seal.seal(Purpose::Upstream, &tokens.access_token);
+    let scope = grant.scopes.join(" ");
+    let token = proxy.signer.sign(&Claims {
+        iss: options.issuer.clone(),
+        sub: subject.clone(),
+        aud: options.resource.clone(),
+        client_id: client_id.to_owned(),
+        scope: scope.clone(),
+        iat: now,
+        exp: now.saturating_add(lifetime),
+        jti: id,
+        upstream: sealed.ok_or_else(failed)?,
+    });
+    let mut body = json!({
+        "access_token": token.ok_or_else(failed)?,
+        "token_type": "Bearer",
+        "expires_in": lifetime,
+    });
+    if !scope.is_empty() {
+        body["scope"] = scope.into();
+    }
+    let (old, scopes) = old.map_or((None, grant.scopes), |(old, scopes)| (Some(old), scopes));
+    if let Some(upstream) = tokens.refresh_token.or(old) {
+        let refresh = RefreshToken {
+            client: grant.client,
+            scopes,
+            subject,
+            login,
+            upstream,
+            until: now.saturating_add(options.refresh_lifetime),
+        };
+        let sealed = proxy.seal.seal(Purpose::Refresh, &refresh);
+        body["refresh_token"] = sealed.ok_or_else(failed)?.into();
+    }
+    Ok(ProxyReply::json(200, &body))
+}
+
+/// Revokes a token (RFC 7009): of a refresh token, the whole login. Access tokens stay good until they
+/// end, unless the program asks the provider.
+pub async fn revoke(
+    proxy: &ConsentProxy,
+    request: &ProxyRequest<'_>,
+    now: u64,
+    http: &dyn Fetch,
+) -> ProxyReply {
+    let form = match Form::read(request.body) {
+        Ok(form) => form,
+        Err(why) => return ProxyReply::error(400, "invalid_request", &why).readable_anywhere(),
+    };
+    let (token, client) = (form.get("token"), form.get("client_id"));
+    let (token, client) = (token.unwrap_or_default(), mark(client.unwrap_or_default()));
+    let refresh: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, token);
+    let upstream = match refresh.filter(|it| equal(&it.client, &client)) {
+        Some(refresh) => {
+            proxy.used.mark(&refresh.login, refresh.until, now);
+            Some(refresh.upstream)
+        }
+        None => upstream_of(proxy, token),
+    };
+    if let Some(upstream) = upstream {
+        proxy.options.upstream.revoke(http, &upstream).await;
+    }
+    ProxyReply::json(200, &json!({})).readable_anywhere()
+}
+
+/// The provider's token within an access token of this server.
+pub fn upstream_of(proxy: &ConsentProxy, token: &str) -> Option<String> {
+    let claims: Claims = proxy.signer.verified(token)?;
+    proxy.seal.open(Purpose::Upstream, &claims.upstream)
+}
