@@ -4,3 +4,4 @@
 #[cfg(feature = "proxy")]
 pub mod proxy;
 pub mod store;
+pub mod tokens;
