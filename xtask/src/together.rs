@@ -17,18 +17,14 @@ use crate::repo::{self, Build, Stamp, cargo, command};
 const PACKAGES: &str = "-p mcpbolt-codec -p mcpbolt -p mcpbolt-python -p mcpbolt-node";
 
 /// Further packages that have tests, or programs that tests start.
-const TESTED: &str = "-p mcpbolt-macros -p mcpbolt-cli -p mcpbolt-fuzz -p interop-counterparts -p interop-libraries -p interop-ours";
+const TESTED: &str = "-p mcpbolt-macros -p mcpbolt-oauth -p mcpbolt-cli -p mcpbolt-fuzz -p interop-counterparts -p interop-libraries -p interop-ours";
 
 /// A cargo command on all packages with tests and all features of the engine. Every stage that needs
 /// test builds uses this selection: another one selects other features of the dependencies, and cargo
 /// compiles those again.
 pub fn tested(verb: &str) -> Result<Command> {
-    let features: Vec<_> = core_features()?
-        .into_iter()
-        .map(|feature| format!("mcpbolt/{feature}"))
-        .collect();
     let mut cargo = cargo(&format!("{verb} {PACKAGES} {TESTED} --features"));
-    cargo.arg(features.join(","));
+    cargo.arg(all_features()?);
     if let Some(python) = std::env::var_os("PYTHON") {
         cargo.env("PYO3_PYTHON", python);
     }
@@ -85,23 +81,30 @@ pub fn test_programs() -> Result<Vec<TestProgram>> {
     Ok(programs.collect())
 }
 
-/// The features of the engine except `default`.
-pub fn core_features() -> Result<Vec<String>> {
+/// The packages that are built with all of their features.
+pub const FEATURED: [&str; 2] = ["mcpbolt", "mcpbolt-oauth"];
+
+/// All features of the [`FEATURED`] packages, as an argument for cargo.
+pub fn all_features() -> Result<String> {
+    let mut all = Vec::new();
+    for package in FEATURED {
+        let features = features(package)?.into_iter();
+        all.extend(features.map(|feature| format!("{package}/{feature}")));
+    }
+    Ok(all.join(","))
+}
+
+/// The features of a package except `default`.
+pub fn features(name: &str) -> Result<Vec<String>> {
     let text = repo::output(cargo("metadata --format-version 1 --no-deps"))?;
     let metadata: Value = serde_json::from_str(&text)?;
-    let packages = metadata["packages"].as_array();
-    let core = packages
-        .into_iter()
-        .flatten()
-        .find(|package| package["name"] == "mcpbolt");
-    let Some(features) = core.and_then(|package| package["features"].as_object()) else {
-        bail!("cargo metadata tells nothing of mcpbolt");
+    let mut packages = metadata["packages"].as_array().into_iter().flatten();
+    let package = packages.find(|package| package["name"] == name);
+    let Some(features) = package.and_then(|package| package["features"].as_object()) else {
+        bail!("cargo metadata tells nothing of {name}");
     };
-    Ok(features
-        .keys()
-        .filter(|name| *name != "default")
-        .cloned()
-        .collect())
+    let names = features.keys().filter(|name| *name != "default");
+    Ok(names.cloned().collect())
 }
 
 /// The path of a built native module: `_core` or `mcpbolt_node`.

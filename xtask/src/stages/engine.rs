@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::log::Log;
 use crate::repo::{self, cargo};
-use crate::together::{self, core_features};
+use crate::together::{self, FEATURED};
 
 /// Packages that the engine without features must not depend on.
 const FOREIGN: [&str; 7] = [
@@ -25,16 +25,11 @@ pub fn fmt(log: &mut Log) -> Result<()> {
 
 /// Lints everything except the feature `peers` of the benches, whose libraries take long to compile.
 pub fn clippy(log: &mut Log) -> Result<()> {
-    let mut features = vec![
-        "mcpbolt-python/abi3".to_owned(),
-        "mcpbolt-benches/tables".to_owned(),
-    ];
-    features.extend(
-        core_features()?
-            .iter()
-            .map(|feature| format!("mcpbolt/{feature}")),
-    );
-    lint(&format!("--features {}", features.join(",")), log)
+    let features = together::all_features()?;
+    lint(
+        &format!("--features mcpbolt-python/abi3,mcpbolt-benches/tables,{features}"),
+        log,
+    )
 }
 
 fn lint(features: &str, log: &mut Log) -> Result<()> {
@@ -58,11 +53,12 @@ pub fn sans_io(log: &mut Log) -> Result<()> {
 pub fn features(log: &mut Log) -> Result<()> {
     lint("--all-features", log)?;
     // Like `cargo check`, which cannot deny warnings.
-    let check = "rustc -p mcpbolt --lib --profile check --no-default-features";
-    for feature in core_features()? {
-        log.run(cargo(&format!(
-            "{check} --features {feature} -- -D warnings"
-        )))?;
+    for package in FEATURED {
+        for feature in together::features(package)? {
+            log.run(cargo(&format!(
+                "rustc -p {package} --lib --profile check --no-default-features --features {feature} -- -D warnings"
+            )))?;
+        }
     }
     Ok(())
 }
@@ -76,11 +72,13 @@ pub fn build(log: &mut Log) -> Result<()> {
 pub fn core(log: &mut Log) -> Result<()> {
     let codec = test_folder("core/codec", log, |_, _| Ok(()));
     let macros = test_folder("core/macros", log, |_, _| Ok(()));
+    let oauth = test_folder("core/oauth", log, |_, _| Ok(()));
     let libraries = test_folder("interop/libraries", log, |_, _| Ok(()));
     let counterparts = test_folder("interop/counterparts", log, |_, _| Ok(()));
     let mut done = test_folder("core", log, Log::trace)
         .and(codec)
         .and(macros)
+        .and(oauth)
         .and(libraries)
         .and(counterparts);
     let mut documented = together::tested("test --doc")?;
