@@ -1,5 +1,4 @@
-//! The consent proxy, from registration to refreshed tokens, with every step that may go wrong (R-CHN-20,
-//! R-AUS-12, R-AUA-01, R-AUA-03).
+//! The consent proxy, from registration to refreshed tokens, with every step that may go wrong.
 #![cfg(feature = "proxy")]
 #![allow(
     clippy::unwrap_used,
@@ -303,6 +302,7 @@ fn error(reply: &ProxyReply) -> String {
     }
 }
 
+/// R-AUA-01, R-AUA-02, R-AUA-03, R-AUS-12
 #[test]
 fn a_client_registers_the_user_consents_and_the_client_gets_tokens() {
     let mut site = Site::new();
@@ -389,6 +389,7 @@ fn a_client_registers_the_user_consents_and_the_client_gets_tokens() {
     assert_eq!(error(&site.refresh(&client, &again)), "invalid_grant");
 }
 
+/// R-CHN-20
 #[test]
 fn an_approval_counts_for_one_client_with_one_address_in_one_browser() {
     let mut site = Site::new();
@@ -403,7 +404,7 @@ fn an_approval_counts_for_one_client_with_one_address_in_one_browser() {
     assert_eq!(
         site.authorize(&other, &[]).status,
         200,
-        "each client is asked for (R-CHN-20)"
+        "each client is asked for"
     );
     let refused = site.authorize(&other, &[("prompt", "none")]);
     assert_eq!(error(&refused), "consent_required");
