@@ -11,7 +11,8 @@
 Every client of others drives our servers, and our clients drive every server of others, in every
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
 between, and on the network, where each server has all its clients one after another; and clients of
-both eras and of the action dialect call one server at the same time (mixed.py). Afterwards
+both eras and of the action dialect call one server at the same time (mixed.py); and clients log in with a real
+authorization server (logins.py). Afterwards
 every message that our side sent is checked against the shapes of its revision; then comes
 the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
@@ -38,10 +39,12 @@ import bad_frames
 import browser
 import install
 import keepers
+import logins
 import peers
 import players
 import table
 from browser import Visit
+from logins import Logins
 from mixed import Mixed
 from sessions import Session, Visits
 
@@ -95,7 +98,7 @@ class BadFrames:
         return [f"{era}: {problem}" for era, (_, problems) in eras.items() for problem in problems]
 
 
-Work = Rules | Session | Traces | BadFrames | Mixed | Visits
+Work = Rules | Session | Traces | BadFrames | Mixed | Logins | Visits
 
 
 def visited(languages: list[str], build: bool) -> list[Visit]:
@@ -126,6 +129,7 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
         pairs += (((f"our {language}", client), peer) for peer in peers.SERVERS.items())
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
+    raw += logins.planned(languages)
     return [Rules(), *raw], [session for pair in pairs for session in meetings(*pair, full)]
 
 
@@ -202,7 +206,7 @@ class Tally:
 
     def do(self, work: Work, into: Path) -> None:
         try:
-            if isinstance(work, Visits):
+            if isinstance(work, Visits | Logins):
                 for name, problems in work.run(into):
                     self.add(name, problems)
             else:

@@ -18,7 +18,7 @@ use crate::repo::Build;
 /// Run the official conformance suite against our servers and clients on HTTP
 ///
 /// Installs the suite, and the Node.js that it needs, into .cache/conformance, and prints how many
-/// scenarios of each set pass. Scenarios for authorization are left out until it is supported.
+/// scenarios of each set pass.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only this language; may be given several times
@@ -48,8 +48,10 @@ pub enum Set {
     All,
     /// All scenarios for servers, in the stable release of the suite
     Stable,
-    /// All scenarios for clients, in each revision
+    /// All scenarios for clients, one by one, in each revision
     Client,
+    /// All scenarios for clients at the same time
+    ClientTogether,
     /// All scenarios for clients, in the stable release of the suite
     ClientStable,
 }
@@ -57,18 +59,15 @@ pub enum Set {
 impl Set {
     const REQUIRED: [Self; 2] = [Self::Handshake, Self::Stateless];
 
-    const EVERY: [Self; 6] = [
+    const EVERY: [Self; 7] = [
         Self::Handshake,
         Self::Stateless,
         Self::All,
         Self::Stable,
         Self::Client,
+        Self::ClientTogether,
         Self::ClientStable,
     ];
-
-    fn is_of_clients(self) -> bool {
-        matches!(self, Self::Client | Self::ClientStable)
-    }
 
     fn name(self) -> &'static str {
         match self {
@@ -77,6 +76,7 @@ impl Set {
             Self::All => "server, all",
             Self::Stable => "server, all, stable release",
             Self::Client => "client",
+            Self::ClientTogether => "client, together",
             Self::ClientStable => "client, stable release",
         }
     }
@@ -113,9 +113,10 @@ fn run_sets(
         let fixture = Fixture::build(language, how, run)?;
         for &set in sets {
             let begun = Instant::now();
-            let score = match set.is_of_clients() {
-                true => suite.clients(&fixture, set, capture)?,
-                false => suite.server(&fixture, set, capture)?,
+            let score = match set {
+                Set::Client | Set::ClientStable => suite.clients(&fixture, set, capture)?,
+                Set::ClientTogether => suite.clients_together(&fixture, capture)?,
+                _ => suite.server(&fixture, set, capture)?,
             };
             ensure!(score.scenarios > 0, "{}: nothing was run", set.name());
             println!(

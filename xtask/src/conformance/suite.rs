@@ -108,25 +108,17 @@ impl Suite {
             Set::Stateless => ["--requirements", "2026-07-28"],
             _ => ["--suite", "all"],
         });
-        let said = capture(&mut command)?;
-        let summary = said.split("=== SUMMARY ===").nth(1);
-        let summary = summary.context("the suite did not come to its end")?;
-        let mut score = Score::default();
-        for (mark, name, checks) in summary.lines().filter_map(verdict) {
-            let failure = (mark != PASSED).then(|| checks.to_owned());
-            score.add(name, leading_number(checks), failure);
-        }
-        Ok(score)
+        summary(&capture(&mut command)?)
     }
 
-    /// Runs each client scenario in each of its revisions, one after the other, because some measure the
-    /// time between two requests.
+    /// Runs each client scenario in each of its revisions, one after the other. A scenario passes if it
+    /// does in each revision.
     pub fn clients(&self, fixture: &Fixture, set: Set, capture: Capture<'_>) -> Result<Score> {
         let listed = capture(self.command(set).arg("list"))?;
-        let ours = scenarios(&listed);
         let program = fixture.client();
         let mut score = Score::default();
-        for (name, revisions) in ours {
+        for (name, revisions) in scenarios(&listed) {
+            let (mut checks, mut failures) = (0, Vec::new());
             for revision in revisions {
                 let mut command = self.command(set);
                 command.args(["client", "--command", &program, "--scenario", name]);
@@ -137,13 +129,36 @@ impl Suite {
                 let passed = said.contains("OVERALL: PASSED");
                 let result = said.lines().find(|line| line.starts_with("Passed: "));
                 let result = result.unwrap_or("it did not come to its end");
-                let checks = result.strip_prefix("Passed: ").map_or(0, leading_number);
-                let name = format!("{name} {}", revision.unwrap_or_default());
-                score.add(&name, checks, (!passed).then(|| result.to_owned()));
+                checks += result.strip_prefix("Passed: ").map_or(0, leading_number);
+                if !passed {
+                    failures.push(format!("{result} {}", revision.unwrap_or_default()));
+                }
             }
+            let failure = (!failures.is_empty()).then(|| failures.join("; "));
+            score.add(name, checks, failure);
         }
         Ok(score)
     }
+
+    /// Runs all client scenarios at the same time.
+    pub fn clients_together(&self, fixture: &Fixture, capture: Capture<'_>) -> Result<Score> {
+        let mut command = self.command(Set::ClientTogether);
+        command.args(["client", "--command", &fixture.client()]);
+        command.args(["--suite", "all", "--timeout", "120000"]);
+        summary(&capture(&mut command)?)
+    }
+}
+
+/// The verdicts at the end of what the suite printed.
+fn summary(said: &str) -> Result<Score> {
+    let summary = said.split("=== SUMMARY ===").nth(1);
+    let summary = summary.context("the suite did not come to its end")?;
+    let mut score = Score::default();
+    for (mark, name, checks) in summary.lines().filter_map(verdict) {
+        let failure = (mark != PASSED).then(|| checks.to_owned());
+        score.add(name, leading_number(checks), failure);
+    }
+    Ok(score)
 }
 
 /// A line of the summary: its mark, the scenario and the checks.
@@ -159,8 +174,7 @@ fn leading_number(text: &str) -> usize {
     text[..digits].parse().unwrap_or_default()
 }
 
-/// The client scenarios in the suite's list, without those of authorization, and the revisions of each;
-/// an extension has no revision.
+/// The client scenarios in the suite's list, and the revisions of each; an extension has no revision.
 fn scenarios(listed: &str) -> Vec<(&str, Vec<Option<&str>>)> {
     let clients = listed.lines();
     let clients = clients.skip_while(|line| !line.starts_with("Client scenarios"));
@@ -172,8 +186,7 @@ fn scenarios(listed: &str) -> Vec<(&str, Vec<Option<&str>>)> {
         let known = revisions.map(|one| one.starts_with("20").then_some(one));
         (name, known.collect())
     });
-    each.filter(|(name, _)| !name.starts_with("auth/"))
-        .collect()
+    each.collect()
 }
 
 #[cfg(test)]
@@ -197,6 +210,7 @@ mod tests {
             - tools_call [2025-06-18,2026-07-28]\n  - auth/a [2025-11-25]\n  - e [extension]\n\nA:\n";
         let expected = vec![
             ("tools_call", vec![Some("2025-06-18"), Some("2026-07-28")]),
+            ("auth/a", vec![Some("2025-11-25")]),
             ("e", vec![None]),
         ];
         assert_eq!(scenarios(listed), expected);

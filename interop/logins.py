@@ -1,0 +1,128 @@
+"""Logins with a real authorization server, the npm package `oidc-provider`: clients of each SDK log in to one
+server, use it until their access token has ended, and refresh it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import install
+import network
+
+HERE = install.HERE / "logins"
+# How long an access token lives. Clients call again when it has ended.
+LIFETIME_SECONDS, PAUSE_SECONDS, CLIENT_SECONDS = 2, 3, 60
+EXPECTED = ["user: mcp:read"] * 2
+
+CLIENTS = {
+    "mcp": [install.PYTHON, HERE / "clients" / "python_client.py"],
+    "node-v1": ["node", HERE / "clients" / "node_client.mjs", "v1"],
+    "node-v2": ["node", HERE / "clients" / "node_client.mjs", "v2"],
+}
+SERVERS = {
+    "mcp": [install.PYTHON, HERE / "servers" / "python_server.py"],
+    "node-v1": ["node", HERE / "servers" / "node_server.mjs"],
+}
+# Whether servers read signed tokens, or ask the authorization server about opaque ones.
+PATHS = {"mcp": ["/mcp", "/opaque"], "node-v1": ["/mcp"]}
+
+
+@dataclass
+class Provider:
+    """The authorization server at work."""
+
+    issuer: str
+
+    def control(self, **options: object) -> None:
+        """Changes its options."""
+        self._ask("control", json.dumps(options).encode())
+
+    def seen(self) -> dict[str, int]:
+        """How often each endpoint answered how."""
+        return self._ask("seen")
+
+    def _ask(self, path: str, data: bytes | None = None) -> dict:
+        with urllib.request.urlopen(f"{self.issuer}/{path}", data, timeout=30) as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def provider(log: Path, **options: object) -> Iterator[Provider]:
+    """An authorization server, which ends with the block."""
+    command = ["node", str(HERE / "provider.mjs"), json.dumps(options)]
+    with log.open("wb") as errors:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        try:
+            line = process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"the authorization server did not start (see {log})")
+            yield Provider(json.loads(line)["issuer"])
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@dataclass
+class Logins:
+    """One server, to which clients log in."""
+
+    server: str
+    command: list[object]
+    clients: dict[str, list[object]]
+    path: str = "/mcp"
+
+    @property
+    def name(self) -> str:
+        return f"logins -> {self.server}{self.path}"
+
+    def run(self, into: Path) -> Iterator[tuple[str, list[str]]]:
+        """Returns the faults of each login."""
+        stem = into / self.name.translate(str.maketrans("/> ", "---"))
+        with provider(stem.with_suffix(".provider.log"), lifetime=LIFETIME_SECONDS) as issuer:
+            port = network.free_port()
+            url = f"http://{network.HOST}:{port}{self.path}"
+            log = stem.with_suffix(".log")
+            with log.open("wb") as output:
+                command = [str(word) for word in [*self.command, issuer.issuer, url]]
+                server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                try:
+                    network.wait_for(server, port, log)
+                    with ThreadPoolExecutor() as pool:
+                        done = [pool.submit(self.log_in, command, url) for command in self.clients.values()]
+                    for name, problems in zip(self.clients, done, strict=True):
+                        yield f"{name} {self.name}", problems.result()
+                finally:
+                    server.kill()
+                    server.wait()
+            seen = issuer.seen()
+            refreshed = seen.get("token 200", 0) - len(self.clients)
+            faults = [f"only {refreshed} refreshes: {seen}"] * (refreshed < len(self.clients))
+            yield f"the authorization server of {self.name}", faults
+
+    def log_in(self, command: list[object], url: str) -> list[str]:
+        environment = {**os.environ, "MCPBOLT_PAUSE": str(PAUSE_SECONDS)}
+        words = [str(word) for word in [*command, url]]
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=CLIENT_SECONDS
+        )
+        said = done.stdout.splitlines()
+        faults = [f"it said {said}, not {EXPECTED}"] * (said != EXPECTED)
+        return [*faults, *([f"exit status {done.returncode}"] * bool(done.returncode)), *(done.stderr.splitlines() if faults else [])]
+
+
+def planned(languages: list[str]) -> list[Logins]:
+    """All logins: each client of others to our servers, and our clients to all servers."""
+    out = []
+    for language in languages:
+        if language == "reference":
+            servers = [(name, path) for name in SERVERS for path in PATHS[name]]
+            out += [Logins(name, SERVERS[name], CLIENTS, path) for name, path in servers]
+    return out
