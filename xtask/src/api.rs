@@ -16,10 +16,11 @@ use crate::repo;
 use crate::toolchain::promised_cargo;
 
 /// The published crates, and the folder of each.
-const CRATES: [(&str, &str); 3] = [
+const CRATES: [(&str, &str); 4] = [
     ("mcpbolt", "core"),
     ("mcpbolt-codec", "core/codec"),
     ("mcpbolt-macros", "core/macros"),
+    ("mcpbolt-oauth", "core/oauth"),
 ];
 
 /// Renew the listings of the public API (API.txt) and print what has changed

@@ -9,7 +9,7 @@ use crate::repo::{self, cargo};
 
 /// The published packages: the crate, the native modules of the two packages, the command.
 const PUBLISHED: &str =
-    "-p mcpbolt-codec -p mcpbolt -p mcpbolt-python -p mcpbolt-node -p mcpbolt-cli";
+    "-p mcpbolt-codec -p mcpbolt-oauth -p mcpbolt -p mcpbolt-python -p mcpbolt-node -p mcpbolt-cli";
 
 /// Licences that require no more than a notice. `CDLA-Permissive-2.0` covers the list of root
 /// certificates, `Unicode-3.0` the tables of Unicode.

@@ -147,7 +147,8 @@ fn replay(log: &mut Log, seconds: &str) -> Result<()> {
 }
 
 pub fn docs(log: &mut Log) -> Result<()> {
-    let mut doc = cargo("doc -p mcpbolt-codec -p mcpbolt --all-features --no-deps");
+    let mut doc =
+        cargo("doc -p mcpbolt-codec -p mcpbolt-oauth -p mcpbolt --all-features --no-deps");
     doc.env("RUSTDOCFLAGS", "-D warnings");
     log.run(doc)
 }

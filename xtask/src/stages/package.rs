@@ -18,7 +18,7 @@ pub fn package(log: &mut Log) -> Result<()> {
 
 /// Does the same, and returns the built programs: the README's server and client.
 pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
-    let [codec, macros, packed] = unpacked(log)?;
+    let [codec, macros, oauth, packed] = unpacked(log)?;
     let project = repo::cache().join("readme/rust");
     let made = repo::target().join("debug");
     let binary = made.join("server").display().to_string();
@@ -35,7 +35,7 @@ pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
         client.replace("path/to/server", &binary),
     )?;
     let dependencies = format!(
-        "mcpbolt = {{ path = {packed:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\n[patch.crates-io]\nmcpbolt-codec = {{ path = {codec:?} }}\nmcpbolt-macros = {{ path = {macros:?} }}"
+        "mcpbolt = {{ path = {packed:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\n[patch.crates-io]\nmcpbolt-codec = {{ path = {codec:?} }}\nmcpbolt-macros = {{ path = {macros:?} }}\nmcpbolt-oauth = {{ path = {oauth:?} }}"
     );
     build_user(&project, &dependencies, log)?;
     Ok((made.join("server"), made.join("client")))
@@ -43,9 +43,9 @@ pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
 
 /// Unpacks the crates as they would be published, and returns the folder of each. Unchanged crates
 /// are left untouched, so that cargo does not rebuild them.
-fn unpacked(log: &mut Log) -> Result<[PathBuf; 3]> {
+fn unpacked(log: &mut Log) -> Result<[PathBuf; 4]> {
     log.run(cargo(
-        "package -p mcpbolt-codec -p mcpbolt-macros -p mcpbolt --allow-dirty --no-verify",
+        "package -p mcpbolt-codec -p mcpbolt-macros -p mcpbolt-oauth -p mcpbolt --allow-dirty --no-verify",
     ))?;
     let version = repo::workspace_value("version")?;
     let folder = repo::cache().join("package");
@@ -72,6 +72,7 @@ fn unpacked(log: &mut Log) -> Result<[PathBuf; 3]> {
     Ok([
         unpack("mcpbolt-codec", log)?,
         unpack("mcpbolt-macros", log)?,
+        unpack("mcpbolt-oauth", log)?,
         unpack("mcpbolt", log)?,
     ])
 }

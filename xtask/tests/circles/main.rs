@@ -25,7 +25,7 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 const MOST: usize = 3;
 
 /// Circles that are larger today, by one file of each and the number of its files. They may only shrink.
-const KNOWN: &[(&str, &str, usize)] = &[];
+const KNOWN: &[(&str, &str, usize)] = &[("oauth", "proxy/mod.rs", 7)];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -161,6 +161,7 @@ fn a_re_export_counts_to_the_file_of_the_definition() {
 fn the_core_has_no_large_circle() {
     check("core", &rust::graph(&root().join("core/src/lib.rs")));
     check("codec", &rust::graph(&root().join("core/codec/src/lib.rs")));
+    check("oauth", &rust::graph(&root().join("core/oauth/src/lib.rs")));
 }
 
 #[test]
