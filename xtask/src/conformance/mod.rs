@@ -27,13 +27,22 @@ pub struct Args {
     /// Only this set of scenarios; may be given several times
     #[arg(long, value_enum)]
     set: Vec<Set>,
-    /// Only the sets that every change must pass: the two sets of requirements for servers
+    /// Only the sets that every change must pass: the two sets of requirements for servers, and all
+    /// scenarios for clients at the same time
     #[arg(long, conflicts_with = "set")]
     required: bool,
     /// Build with optimisation
     #[arg(long)]
     release: bool,
 }
+
+/// Scenarios that a client does not support yet, by the beginning of their names. They are left out only
+/// from what every change must pass.
+const PENDING: [(Language, &str); 3] = [
+    (Language::Rust, "auth/"),
+    (Language::Python, "auth/"),
+    (Language::Node, "auth/"),
+];
 
 /// A set of scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -57,7 +66,7 @@ pub enum Set {
 }
 
 impl Set {
-    const REQUIRED: [Self; 2] = [Self::Handshake, Self::Stateless];
+    const REQUIRED: [Self; 3] = [Self::Handshake, Self::Stateless, Self::ClientTogether];
 
     const EVERY: [Self; 7] = [
         Self::Handshake,
@@ -89,11 +98,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         false => or_all(&args.set, &Set::EVERY),
     };
     let how = Build::asked(!args.release);
-    let total = run_sets(&languages, &sets, how, &mut run_aside, &mut |command| {
-        let output = command.output()?;
-        let said = [output.stdout, output.stderr].concat();
-        Ok(String::from_utf8_lossy(&said).into_owned())
-    })?;
+    let total = run_sets(&languages, &sets, how, args.required, &mut run_aside)?;
     let failed = total.scenarios - total.passed;
     println!("{} passed, {failed} failed", total.passed);
     Ok(ExitCode::from(u8::from(failed > 0)))
@@ -104,9 +109,14 @@ fn run_sets(
     languages: &[Language],
     sets: &[Set],
     how: Build,
+    required: bool,
     run: Run<'_>,
-    capture: Capture<'_>,
 ) -> Result<Score> {
+    let capture: Capture<'_> = &mut |command| {
+        let output = command.output()?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    };
     let suite = Suite::install(run)?;
     let mut total = Score::default();
     for &language in languages {
@@ -118,6 +128,13 @@ fn run_sets(
                 Set::ClientTogether => suite.clients_together(&fixture, capture)?,
                 _ => suite.server(&fixture, set, capture)?,
             };
+            let is_pending = |name: &str| {
+                required
+                    && PENDING
+                        .iter()
+                        .any(|(lang, start)| *lang == language && name.starts_with(start))
+            };
+            let score = score.without(is_pending);
             ensure!(score.scenarios > 0, "{}: nothing was run", set.name());
             println!(
                 "{:<7} {:<28} {score}  {:>5.1} s",
