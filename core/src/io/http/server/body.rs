@@ -51,6 +51,15 @@ impl HttpBody {
         }
     }
 
+    /// A text of any type, which a header names.
+    #[cfg(feature = "consent-proxy")]
+    pub(super) fn text(text: bytes::Bytes) -> Self {
+        Self {
+            inner: Inner::Whole(MessageBytes::from_iter([text]).into_iter()),
+            kind: None,
+        }
+    }
+
     pub(super) fn events(events: SseEvents) -> Self {
         Self {
             inner: Inner::Events(Box::new(events)),

@@ -21,6 +21,8 @@ use super::action_streams::ActionStreams;
 use super::actions::Actions;
 use super::body::HttpBody;
 use super::collect::collect;
+#[cfg(feature = "consent-proxy")]
+use super::consent::ConsentEndpoint;
 use super::exchanges::Exchanges;
 use super::gate::{Admitted, Gate, Passed, RequestKind};
 #[cfg(feature = "compression")]
@@ -50,6 +52,8 @@ pub struct Endpoint {
     actions: Actions,
     /// Serves connections that upgrade to WebSocket.
     reception: Arc<Reception>,
+    #[cfg(feature = "consent-proxy")]
+    consent: Option<ConsentEndpoint>,
 }
 
 impl Endpoint {
@@ -88,6 +92,12 @@ impl Endpoint {
             actions: Actions::new(exchanges.clone(), streams, options.comment_interval),
             exchanges,
             sessions,
+            #[cfg(feature = "consent-proxy")]
+            consent: options
+                .consent_proxy
+                .clone()
+                .map(ConsentEndpoint::new)
+                .transpose()?,
             options,
             reception,
         })
@@ -124,6 +134,14 @@ impl Endpoint {
         peer: Option<PeerAddress>,
     ) -> Response<HttpBody> {
         count(&self.metrics().requests);
+        #[cfg(feature = "consent-proxy")]
+        if let Some(consent) = self
+            .consent
+            .as_ref()
+            .filter(|it| it.serves(parts.uri.path()))
+        {
+            return Box::pin(consent.respond(parts, body)).await;
+        }
         #[cfg(feature = "tracing")]
         let (method, begun) = (parts.method.clone(), std::time::Instant::now());
         #[cfg(feature = "compression")]

@@ -31,6 +31,7 @@
 //! | `detach`, `chunked_events` | event streams that go on without hyper's buffers |
 //! | `timekeeper` | timers that outlive requests |
 //! | `websocket` | WebSocket at the same path |
+//! | `consent` | a consent proxy beside the endpoint |
 //! | `options` | path, hosts, origins, limits |
 
 mod action_request;
@@ -40,6 +41,8 @@ mod actions;
 mod body;
 mod chunked_events;
 mod collect;
+#[cfg(feature = "consent-proxy")]
+mod consent;
 mod cors;
 mod credentials;
 mod detach;

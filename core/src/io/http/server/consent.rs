@@ -1,0 +1,165 @@
+//! A [`ConsentProxy`] beside the endpoint: its paths, and its questions to the identity provider.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::{Buf as _, Bytes};
+use http_body::Body;
+use hyper::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+use mcpbolt_oauth::proxy::{
+    ConsentProxy, Fetch, FetchRequest, FetchResponse, Fetched, ProxyReply, ProxyRequest,
+};
+use reqwest::{Client, Method, redirect};
+use tokio::time::timeout;
+
+use super::body::HttpBody;
+use crate::io::trust;
+
+/// How long the identity provider may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest answer of the identity provider that is read, in bytes.
+const MAX_ANSWER_BYTES: usize = 256 << 10;
+/// How long the body of a request may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Answers the requests of clients and browsers to a consent proxy.
+pub struct ConsentEndpoint {
+    proxy: Arc<ConsentProxy>,
+    provider: IdentityProvider,
+}
+
+impl ConsentEndpoint {
+    /// # Errors
+    /// When there can be no HTTP client.
+    pub fn new(proxy: Arc<ConsentProxy>) -> io::Result<Self> {
+        let provider = IdentityProvider::new()?;
+        Ok(Self { proxy, provider })
+    }
+
+    pub fn serves(&self, path: &str) -> bool {
+        self.proxy.serves(path)
+    }
+
+    pub async fn respond<B: Body>(&self, parts: &Parts, body: B) -> Response<HttpBody> {
+        let body = match timeout(BODY_TIMEOUT, read(body)).await {
+            Ok(Some(body)) => body,
+            Ok(None) => return response(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new()),
+            Err(_) => return response(StatusCode::REQUEST_TIMEOUT, Bytes::new()),
+        };
+        let text = |name: HeaderName| parts.headers.get(name).and_then(|it| it.to_str().ok());
+        let cookies = cookies(&parts.headers);
+        let mut request = ProxyRequest::new(
+            parts.method.as_str(),
+            parts.uri.path(),
+            parts.uri.query().unwrap_or_default(),
+        );
+        request.cookies = &cookies;
+        request.origin = text(ORIGIN);
+        request.fetch_site = text(HeaderName::from_static("sec-fetch-site"));
+        request.content_type = text(CONTENT_TYPE).unwrap_or_default();
+        request.body = &body;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_secs());
+        written(self.proxy.handle(&request, now, &self.provider).await)
+    }
+}
+
+/// A whole body; `None` if it is too long or breaks off.
+async fn read<B: Body>(body: B) -> Option<Vec<u8>> {
+    let mut body = pin!(body);
+    let mut whole = Vec::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        if let Ok(mut piece) = frame.ok()?.into_data() {
+            if piece.remaining() > ProxyRequest::MAX_BODY_BYTES - whole.len() {
+                return None;
+            }
+            while piece.has_remaining() {
+                let part = piece.chunk();
+                let len = part.len();
+                whole.extend_from_slice(part);
+                piece.advance(len);
+            }
+        }
+    }
+    Some(whole)
+}
+
+/// The cookies of a request: HTTP/2 sends each in a header of its own.
+fn cookies(headers: &HeaderMap) -> String {
+    let all = headers.get_all(COOKIE).iter();
+    let all: Vec<_> = all.filter_map(|value| value.to_str().ok()).collect();
+    all.join("; ")
+}
+
+fn written(reply: ProxyReply) -> Response<HttpBody> {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = response(status, reply.body.into());
+    for (name, value) in reply.headers {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response
+                .headers_mut()
+                .append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+fn response(status: StatusCode, text: Bytes) -> Response<HttpBody> {
+    let mut response = Response::new(HttpBody::text(text));
+    *response.status_mut() = status;
+    response
+}
+
+/// Asks the identity provider.
+struct IdentityProvider(Client);
+
+impl IdentityProvider {
+    fn new() -> io::Result<Self> {
+        let client = Client::builder()
+            .tls_backend_preconfigured(trust::config(&[], None, &[b"h2", b"http/1.1"])?)
+            .redirect(redirect::Policy::none())
+            .timeout(PATIENCE)
+            .user_agent(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")))
+            .build();
+        client
+            .map(Self)
+            .map_err(|error| io::Error::other(error.without_url()))
+    }
+
+    async fn ask(&self, request: FetchRequest) -> Result<FetchResponse, reqwest::Error> {
+        let method = Method::from_bytes(request.method.as_bytes()).unwrap_or(Method::POST);
+        let asked = self.0.request(method, &request.url).body(request.body);
+        let asked = request
+            .headers
+            .into_iter()
+            .fold(asked, |asked, (name, value)| asked.header(name, value));
+        let mut response = asked.send().await?;
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await? {
+            if body.len() + piece.len() > MAX_ANSWER_BYTES {
+                break;
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(FetchResponse {
+            status: response.status().as_u16(),
+            body,
+        })
+    }
+}
+
+impl Fetch for IdentityProvider {
+    fn fetch(&self, request: FetchRequest) -> Fetched<'_> {
+        // The error could hold the URL, and with it what is secret.
+        Box::pin(async move {
+            self.ask(request)
+                .await
+                .map_err(|error| error.without_url().to_string())
+        })
+    }
+}
