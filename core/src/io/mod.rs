@@ -18,6 +18,7 @@
 //! | `prefixed` | messages of a carrier of the program's own, as a byte stream |
 //! | `spawn`, `running`, `pair` | clients of a child process; a client and a server in one process |
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
+//! | `login` | a browser for the user of a login, and the address it comes back to |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
 //! | `task`, `wait` | the loop around one connection on one byte stream, as a tokio task; waiting in tasks |
 //! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
@@ -50,6 +51,8 @@ mod hosted;
 #[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
 mod lines;
+#[cfg(feature = "oauth")]
+pub mod login;
 mod machine;
 #[cfg(feature = "net")]
 mod net;
