@@ -2,7 +2,11 @@
 #![deny(missing_docs, unsafe_code)]
 
 pub mod challenge;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod jwk;
 #[cfg(feature = "proxy")]
 pub mod proxy;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod store;
 pub mod tokens;
