@@ -74,7 +74,6 @@ fn command(url: &str, chosen: Option<&str>, has_screen: bool) -> io::Result<Vec<
 mod tests {
     use super::*;
 
-    /// R-AUC-19.
     #[test]
     fn only_web_pages_are_opened() {
         let fits = [

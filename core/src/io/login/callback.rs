@@ -213,7 +213,7 @@ mod tests {
         format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     }
 
-    /// R-AUC-18: requests with another state neither end the login nor reach it.
+    /// Requests with another state neither end the login nor reach it.
     #[test]
     fn only_the_answer_with_the_state_counts() {
         let callback = Callback::bind().unwrap();
