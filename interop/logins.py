@@ -16,6 +16,7 @@ from pathlib import Path
 
 import install
 import network
+import peers
 
 HERE = install.HERE / "logins"
 # How long an access token lives. Clients call again when it has ended.
@@ -125,4 +126,7 @@ def planned(languages: list[str]) -> list[Logins]:
         if language == "reference":
             servers = [(name, path) for name in SERVERS for path in PATHS[name]]
             out += [Logins(name, SERVERS[name], CLIENTS, path) for name, path in servers]
+        if language == "rust":
+            # Its own authorization server stands before the real one, which sees a single client.
+            out.append(Logins("consent proxy", [peers.built("interop-consent")], CLIENTS))
     return out

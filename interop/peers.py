@@ -129,6 +129,11 @@ def diagnostic(language: str) -> list[str]:
     return shlex.split(done.stdout.strip().splitlines()[-1])
 
 
+def built(program: str) -> Path:
+    """One of our programs in Rust, which `cargo build -p interop-ours` makes."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "debug" / program
+
+
 def ours(language: str, interpreter: str) -> tuple[Peer, Peer]:
     """Our client and our server in that language."""
     folder = HERE / "ours" / language
@@ -139,6 +144,5 @@ def ours(language: str, interpreter: str) -> tuple[Peer, Peer]:
         words = [["node", folder / f"{side}.mjs"] for side in ("client", "server")]
     else:
         # Built with the diagnostic server.
-        target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "debug"
-        words = [[target / f"interop-{side}"] for side in ("client", "server")]
+        words = [[built(f"interop-{side}")] for side in ("client", "server")]
     return Peer(*words[0], carriers=ONE_PLACE, lacks=client), Peer(*words[1], carriers=ONE_PLACE, lacks=server)

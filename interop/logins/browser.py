@@ -13,9 +13,11 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from html.parser import HTMLParser
-from http.cookiejar import CookieJar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 PAGES = 10
+# Browsers trust this machine without TLS, too.
+LOCAL = DefaultCookiePolicy(secure_protocols=("http", "https"))
 
 
 class _Form(HTMLParser):
@@ -30,8 +32,9 @@ class _Form(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag == "form" and self.action is None:
             self.action = given.get("action", "")
-        if tag == "input" and "name" in given:
-            self.fields[given["name"]] = given.get("value", "")
+        # Of several buttons, the first is pressed.
+        if tag in ("input", "button") and "name" in given:
+            self.fields.setdefault(given["name"], given.get("value", ""))
 
 
 class Stopped(urllib.request.HTTPRedirectHandler):
@@ -50,7 +53,7 @@ class Stopped(urllib.request.HTTPRedirectHandler):
 
 def open_url(url: str, stop_at: str | None = None) -> str:
     """Opens the URL; returns the text of the last page, or the redirect that starts with `stop_at`."""
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPCookieProcessor(CookieJar())]
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPCookieProcessor(CookieJar(LOCAL))]
     stopped = Stopped(stop_at) if stop_at else None
     opener = urllib.request.build_opener(*handlers, *([stopped] if stopped else []))
     data = None

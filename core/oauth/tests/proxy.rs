@@ -380,6 +380,19 @@ fn a_client_registers_the_user_consents_and_the_client_gets_tokens() {
     ];
     assert_eq!(named, [ISSUER, RESOURCE, "alice", &client]);
 
+    let said = site.proxy.verify(access, NOW).unwrap();
+    assert_eq!(
+        (&*said.subject, &*said.client_id, said.expires_at),
+        ("alice", &*client, NOW + 600)
+    );
+    assert_eq!(said.scopes, ["files:read"]);
+    let refused = |token, now| site.proxy.verify(token, now).unwrap_err().to_string();
+    assert_eq!(refused(access, NOW + 600), "the token has ended");
+    assert_eq!(
+        refused("e30.e30.e30", NOW),
+        "the token is none of this server"
+    );
+
     let refreshed = body_of(&site.refresh(&client, tokens["refresh_token"].as_str().unwrap()));
     assert_eq!(refreshed["scope"], "files:read");
     let again = refreshed["refresh_token"].as_str().unwrap().to_owned();

@@ -39,6 +39,7 @@ mod used;
 
 pub use self::options::{ConsentProxyError, ConsentProxyOptions, Upstream};
 pub use self::reply::{ProxyReply, ProxyRequest};
+pub use self::token::ProxyToken;
 pub use self::upstream::{Fetch, FetchRequest, FetchResponse, Fetched};
 
 use self::metadata::Endpoint;
@@ -104,6 +105,15 @@ impl ConsentProxy {
             Endpoint::Token => token::handle(self, request, now, http).await,
             Endpoint::Revoke => token::revoke(self, request, now, http).await,
         }
+    }
+
+    /// Whom a token of this server was issued to, if it is good at `now` for the MCP server: what a verifier in
+    /// the same process needs, without asking for keys.
+    ///
+    /// # Errors
+    /// Why the token is refused.
+    pub fn verify(&self, access_token: &str, now: u64) -> Result<ProxyToken, ConsentProxyError> {
+        token::verify(self, access_token, now)
     }
 
     /// The identity provider's token behind a token of this server that has been verified, for calls that

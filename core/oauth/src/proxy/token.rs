@@ -8,6 +8,7 @@ use super::authorize::{names_resource, scopes};
 use super::callback::LoginCode;
 use super::clients::mark;
 use super::form::Form;
+use super::options::ConsentProxyError;
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal, random};
 use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
@@ -38,6 +39,20 @@ struct Claims {
     jti: String,
     /// The provider's access token, sealed.
     upstream: String,
+}
+
+/// What an access token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProxyToken {
+    /// The user's name at the identity provider, or a name of the login if it gives none.
+    pub subject: String,
+    /// The client that the user allowed.
+    pub client_id: String,
+    /// What the user allowed it.
+    pub scopes: Vec<String>,
+    /// When the token ends, in seconds since the epoch.
+    pub expires_at: u64,
 }
 
 /// Whom tokens are for.
@@ -315,6 +330,29 @@ pub async fn revoke(
         proxy.options.upstream.revoke(http, &upstream).await;
     }
     ProxyReply::json(200, &json!({})).readable_anywhere()
+}
+
+pub fn verify(
+    proxy: &ConsentProxy,
+    token: &str,
+    now: u64,
+) -> Result<ProxyToken, ConsentProxyError> {
+    let options = &proxy.options;
+    let claims: Option<Claims> = proxy.signer.verified(token);
+    let claims = claims.filter(|it| it.iss == options.issuer && it.aud == options.resource);
+    let Some(claims) = claims else {
+        return Err(ConsentProxyError::new("the token is none of this server"));
+    };
+    if claims.exp <= now {
+        return Err(ConsentProxyError::new("the token has ended"));
+    }
+    let scopes = claims.scope.split(' ').filter(|it| !it.is_empty());
+    Ok(ProxyToken {
+        scopes: scopes.map(Into::into).collect(),
+        subject: claims.sub,
+        client_id: claims.client_id,
+        expires_at: claims.exp,
+    })
 }
 
 /// The provider's token within an access token of this server.

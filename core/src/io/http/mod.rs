@@ -43,4 +43,6 @@ pub use self::server::{
 #[cfg(feature = "http")]
 pub use crate::connection::Principal;
 #[cfg(feature = "consent-proxy")]
-pub use mcpbolt_oauth::proxy::{ConsentProxy, ConsentProxyError, ConsentProxyOptions, Upstream};
+pub use mcpbolt_oauth::proxy::{
+    ConsentProxy, ConsentProxyError, ConsentProxyOptions, ProxyToken, Upstream,
+};
