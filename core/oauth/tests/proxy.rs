@@ -98,7 +98,8 @@ impl Provider {
         let body = json!({
             "access_token": format!("upstream-access-{number}"),
             "token_type": "Bearer",
-            "expires_in": 600,
+            // Some providers write numbers so.
+            "expires_in": "600",
             "refresh_token": refresh,
             // {"sub":"alice"}
             "id_token": "e30.eyJzdWIiOiJhbGljZSJ9.c2ln",

@@ -245,7 +245,7 @@ fn issue(
     proxy: &ConsentProxy,
     client_id: &str,
     grant: Grant,
-    tokens: UpstreamTokens,
+    answer: UpstreamTokens,
     old: Option<(String, Vec<String>)>,
     now: u64,
 ) -> Result<ProxyReply, Refusal> {
@@ -260,7 +260,7 @@ fn issue(
     let (subject, login) = match grant.before {
         Some((subject, login)) => (subject, login),
         None => (
-            tokens.subject().unwrap_or_else(|| format!("login:{login}")),
+            answer.subject().unwrap_or_else(|| format!("login:{login}")),
             login,
         ),
     };
@@ -289,7 +289,7 @@ fn issue(
         body["scope"] = scope.into();
     }
     let (old, scopes) = old.map_or((None, grant.scopes), |(old, scopes)| (Some(old), scopes));
-    if let Some(upstream) = tokens.refresh_token.or(old) {
+    if let Some(upstream) = answer.tokens.refresh_token.or(old) {
         let refresh = RefreshToken {
             client: grant.client,
             scopes,

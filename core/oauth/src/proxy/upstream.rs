@@ -9,6 +9,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::options::Upstream;
+use crate::tokens::TokenResponse;
 
 /// A request to send.
 #[derive(Clone)]
@@ -59,9 +60,8 @@ pub trait Fetch: Send + Sync {
 /// The identity provider's tokens.
 #[derive(Deserialize)]
 pub struct UpstreamTokens {
-    pub access_token: String,
-    pub expires_in: Option<u64>,
-    pub refresh_token: Option<String>,
+    #[serde(flatten)]
+    pub tokens: TokenResponse,
     id_token: Option<String>,
 }
 
