@@ -255,7 +255,7 @@ fn issue(
             "the server has no random numbers".to_owned(),
         )
     };
-    let options = &proxy.options;
+    let (options, tokens) = (&proxy.options, &answer.tokens);
     let (id, login) = (random().ok_or_else(failed)?, random().ok_or_else(failed)?);
     let (subject, login) = match grant.before {
         Some((subject, login)) => (subject, login),
