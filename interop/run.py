@@ -55,10 +55,10 @@ HERE = install.HERE
 class Rules:
     """The harness's own tests."""
 
-    name = "the tee, the rules of the wire, the processes, the table"
+    name = "the tee, the rules of the wire, the processes, the authorization server, the table"
 
     def run(self, _into: Path) -> list[str]:
-        command = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire", "test_forked", "test_players"]
+        command = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire", "test_forked", "test_players", "test_provider"]
         done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         readme = (HERE / "README.md").read_text()
         stale = [] if table.drawn(readme) == readme else ["README.md has another table: run.py --table draws it anew"]

@@ -9,6 +9,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import Provider from 'oidc-provider';
+import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js';
 
 const options = {
   port: 0,
@@ -54,6 +55,8 @@ const CLIENTS = [
   },
 ];
 
+// What is granted outlives a change of keys.
+const adapter = createMemoryAdapter(15);
 const keys = [];
 const newKey = () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -76,6 +79,7 @@ function make(issuer) {
   const provider = new Provider(issuer, {
     clients: CLIENTS.map((client) => ({ id_token_signed_response_alg: 'ES256', ...client })),
     clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: ['authorization_code', 'refresh_token'] },
+    adapter,
     jwks: { keys },
     scopes: ['openid', 'offline_access', ...SCOPES],
     pkce: { required: () => true },
