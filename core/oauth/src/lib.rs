@@ -2,6 +2,8 @@
 #![deny(missing_docs, unsafe_code)]
 
 pub mod challenge;
+#[cfg(feature = "client")]
+pub mod client;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod jwk;
 #[cfg(feature = "proxy")]

@@ -1,0 +1,241 @@
+//! What a login leaves behind: tokens, and what is known about where they came from.
+
+use std::fmt;
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::error::LoginError;
+use super::jose::DpopKey;
+use super::scopes::Scopes;
+use super::secret::Secret;
+use crate::store::CredentialStore;
+use crate::tokens::{self, Tokens};
+
+/// The version of the documents that this release writes.
+const VERSION: u32 = 1;
+
+/// A client as an authorization server knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Registration {
+    pub version: u32,
+    pub client_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<Secret>,
+    /// When the secret ends, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redirect_uris: Vec<String>,
+}
+
+impl Registration {
+    pub fn new(client_id: impl Into<String>) -> Self {
+        Self {
+            version: VERSION,
+            client_id: client_id.into(),
+            client_secret: None,
+            expires_at: None,
+            authentication: None,
+            redirect_uris: Vec::new(),
+        }
+    }
+
+    pub fn key(issuer: &str) -> String {
+        format!("registration {issuer}")
+    }
+}
+
+/// Where the tokens for an MCP server came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Origin {
+    pub version: u32,
+    pub issuer: String,
+    pub resource: String,
+    pub client: Registration,
+    pub token_endpoint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revocation_endpoint: Option<String>,
+}
+
+impl Origin {
+    pub fn version() -> u32 {
+        VERSION
+    }
+
+    /// The key of the tokens: they belong to one issuer, one client and one server (R-AUC-09, R-AUC-13).
+    pub fn tokens_key(&self) -> String {
+        let Self {
+            issuer,
+            resource,
+            client,
+            ..
+        } = self;
+        format!("tokens {issuer} {} {resource}", client.client_id)
+    }
+}
+
+/// Reads a document; one of a newer release counts as absent.
+pub(super) async fn document<T: DeserializeOwned>(
+    store: &dyn CredentialStore,
+    key: &str,
+) -> io::Result<Option<T>> {
+    #[derive(Deserialize)]
+    struct Head {
+        version: u32,
+    }
+    let Some(text) = store.load(key).await? else {
+        return Ok(None);
+    };
+    let head: Option<Head> = serde_json::from_str(&text).ok();
+    if head.is_none_or(|head| head.version > VERSION) {
+        return Ok(None);
+    }
+    Ok(serde_json::from_str(&text).ok())
+}
+
+/// The key of what is known about an MCP server.
+fn server_key(url: &Url) -> String {
+    format!("server {}", canonical(url))
+}
+
+/// The canonical URL of an MCP server (R-AUC-08).
+pub(super) fn canonical(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let is_bare = url.path() == "/" && url.query().is_none();
+    let text = String::from(url);
+    match text.strip_suffix('/') {
+        Some(bare) if is_bare => bare.to_owned(),
+        _ => text,
+    }
+}
+
+/// The tokens for one MCP server. `Debug` omits secrets.
+#[derive(Clone)]
+pub struct Credentials {
+    pub(super) tokens: Tokens,
+    pub(super) origin: Origin,
+    pub(super) key: Option<DpopKey>,
+    /// The scopes that were asked for, if this process did so.
+    pub(super) asked: Scopes,
+    /// Whether they came of a refresh, not of a login.
+    pub(super) is_refreshed: bool,
+}
+
+impl Credentials {
+    pub(super) fn new(tokens: Tokens, origin: Origin) -> Self {
+        let key = tokens.dpop_key.as_deref().and_then(DpopKey::read);
+        Self {
+            tokens,
+            origin,
+            key,
+            asked: Scopes::default(),
+            is_refreshed: false,
+        }
+    }
+
+    /// The credentials kept for the MCP server at `url`.
+    ///
+    /// # Errors
+    /// When the store fails, or the tokens in it cannot be read.
+    pub async fn load(store: &dyn CredentialStore, url: &Url) -> io::Result<Option<Self>> {
+        let Some(origin) = document::<Origin>(store, &server_key(url)).await? else {
+            return Ok(None);
+        };
+        let tokens = tokens::load(store, &origin.tokens_key()).await?;
+        Ok(tokens.map(|tokens| Self::new(tokens, origin)))
+    }
+
+    /// Keeps new credentials for the MCP server at `url`.
+    pub(super) async fn keep(&mut self, store: &dyn CredentialStore, url: &Url) -> io::Result<()> {
+        tokens::keep(store, &self.origin.tokens_key(), &mut self.tokens).await?;
+        let origin = serde_json::to_string(&self.origin)?;
+        store.save(&server_key(url), &origin).await
+    }
+
+    /// Removes the credentials kept for the MCP server at `url`, and returns them for revocation. The
+    /// registration of the client stays.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn forget(store: &dyn CredentialStore, url: &Url) -> io::Result<Option<Self>> {
+        let origin: Option<Origin> = document(store, &server_key(url)).await?;
+        let Some(origin) = origin else {
+            return Ok(None);
+        };
+        let tokens = tokens::forget(store, &origin.tokens_key()).await?;
+        store.remove(&server_key(url)).await?;
+        Ok(tokens.map(|tokens| Self::new(tokens, origin)))
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Whether they came of a refresh, not of a login.
+    pub fn is_refreshed(&self) -> bool {
+        self.is_refreshed
+    }
+
+    /// The issuer of the tokens.
+    pub fn issuer(&self) -> &str {
+        &self.origin.issuer
+    }
+
+    /// The client id that the tokens were given to.
+    pub fn client_id(&self) -> &str {
+        &self.origin.client.client_id
+    }
+
+    /// The server that the tokens are for.
+    pub fn resource(&self) -> &str {
+        &self.origin.resource
+    }
+
+    /// Where tokens are revoked (RFC 7009), if anywhere.
+    pub fn revocation_endpoint(&self) -> Option<&str> {
+        self.origin.revocation_endpoint.as_deref()
+    }
+
+    /// The headers of a request at `now` with these tokens (R-AUC-01): names and values. `nonce` is the
+    /// last DPoP nonce of the MCP server, if there is one.
+    ///
+    /// # Errors
+    /// When the machine has no random numbers.
+    pub fn headers(
+        &self,
+        method: &str,
+        url: &str,
+        nonce: Option<&str>,
+        now: u64,
+    ) -> Result<Vec<(&'static str, String)>, LoginError> {
+        let token = &self.tokens.access_token;
+        let Some(key) = &self.key else {
+            return Ok(vec![("authorization", format!("Bearer {token}"))]);
+        };
+        let proof = key.proof(method, url, Some(token), nonce, now)?;
+        Ok(vec![
+            ("authorization", format!("DPoP {token}")),
+            ("dpop", proof),
+        ])
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("issuer", &self.origin.issuer)
+            .field("client_id", &self.origin.client.client_id)
+            .field("resource", &self.origin.resource)
+            .field("tokens", &self.tokens)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,143 @@
+//! Why there is no access token.
+
+use std::fmt;
+
+/// Maximum number of characters of a server's words that an error quotes.
+const SAID_CHARS: usize = 200;
+
+/// The code of an error that a new login would end. No server says it.
+const LOGIN_NEEDED: &str = "login needed";
+
+/// The part of a login that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoginStage {
+    /// The options of the login, or an answer of the program.
+    Options,
+    /// Finding out which authorization servers an MCP server trusts (RFC 9728).
+    Resource,
+    /// Reading the metadata of the authorization server (RFC 8414, OpenID Connect Discovery).
+    Discovery,
+    /// Registering the client (RFC 7591).
+    Registration,
+    /// The user's consent: in a browser, or on another device (RFC 8628).
+    Authorization,
+    /// Asking for an access token.
+    Token,
+    /// Replacing an access token that has ended.
+    Refresh,
+    /// More scopes for one operation.
+    StepUp,
+    /// The store of credentials.
+    Store,
+}
+
+impl LoginStage {
+    /// A stable identifier for programs, such as `registration`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Options => "options",
+            Self::Resource => "resource",
+            Self::Discovery => "discovery",
+            Self::Registration => "registration",
+            Self::Authorization => "authorization",
+            Self::Token => "token",
+            Self::Refresh => "refresh",
+            Self::StepUp => "step_up",
+            Self::Store => "store",
+        }
+    }
+}
+
+/// Why there is no access token: the stage, what the server said, and what to do. Never contains secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginError {
+    /// The part of the login that failed.
+    pub stage: LoginStage,
+    /// The error code that the authorization server gave, such as `access_denied`.
+    pub code: Option<Box<str>>,
+    why: Box<str>,
+}
+
+impl LoginError {
+    /// An error with its reason, and what to do about it.
+    pub fn new(stage: LoginStage, why: impl Into<Box<str>>) -> Self {
+        Self {
+            stage,
+            code: None,
+            why: why.into(),
+        }
+    }
+
+    /// An error that the server named: its code and description.
+    pub(super) fn said(stage: LoginStage, whose: &str, code: &str, description: &str) -> Self {
+        let (code, description) = (quoted(code), quoted(description));
+        let why = match &*description {
+            "" => format!("{whose} answered {code}"),
+            description => format!("{whose} answered {code}: {description}"),
+        };
+        Self {
+            code: Some(code.into()),
+            ..Self::new(stage, why)
+        }
+    }
+
+    /// The login is over, and nothing can replace it without a new one.
+    pub(super) fn login_needed() -> Self {
+        Self {
+            code: Some(LOGIN_NEEDED.into()),
+            ..Self::new(LoginStage::Refresh, "the login is over; log in again")
+        }
+    }
+
+    /// Whether a new login is needed, since what is left of the last one cannot be refreshed.
+    pub fn is_login_needed(&self) -> bool {
+        self.stage == LoginStage::Refresh && self.is(LOGIN_NEEDED)
+    }
+
+    /// Whether the server gave that error code.
+    pub fn is(&self, code: &str) -> bool {
+        self.code.as_deref() == Some(code)
+    }
+
+    /// The same error with further words.
+    pub(super) fn and(self, more: &str) -> Self {
+        let why = format!("{}; {more}", self.why).into();
+        Self { why, ..self }
+    }
+
+    /// The same error without these texts, which a server might have repeated.
+    pub(super) fn without<'a>(self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut why = String::from(self.why);
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= 6) {
+            why = why.replace(secret, "…");
+        }
+        let why = why.into();
+        Self { why, ..self }
+    }
+}
+
+impl fmt::Display for LoginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let doing = match self.stage {
+            LoginStage::Options => "setting up the login",
+            LoginStage::Resource => "finding the authorization server",
+            LoginStage::Discovery => "reading the authorization server's metadata",
+            LoginStage::Registration => "registering the client",
+            LoginStage::Authorization => "asking the user for consent",
+            LoginStage::Token => "asking for an access token",
+            LoginStage::Refresh => "refreshing the access token",
+            LoginStage::StepUp => "asking for more scopes",
+            LoginStage::Store => "using the stored credentials",
+        };
+        write!(f, "login failed while {doing}: {}", self.why)
+    }
+}
+
+impl std::error::Error for LoginError {}
+
+/// The words of somebody else: without control characters, and not many.
+pub(super) fn quoted(said: &str) -> String {
+    let said = said.trim().chars().take(SAID_CHARS);
+    said.map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,235 @@
+//! The course of a login, from what an MCP server asked for to tokens.
+
+use std::io;
+use std::sync::Arc;
+
+use serde::Serialize;
+use url::Url;
+
+use super::credentials::{Credentials, Origin, canonical};
+use super::error::{LoginError, LoginStage};
+use super::grants::Asked;
+use super::guard::UrlGuard;
+use super::jose::DpopKey;
+use super::metadata::{Discovered, Discovery};
+use super::occasion::Occasion;
+use super::options::LoginOptions;
+use super::scopes::Scopes;
+use super::steps::Mailbox;
+use crate::store::CredentialStore;
+use crate::tokens::{self, Refresh, TokenResponse, Tokens};
+
+pub(super) struct Flow {
+    pub mailbox: Mailbox,
+    pub options: Arc<LoginOptions>,
+    pub store: Arc<dyn CredentialStore>,
+    pub guard: UrlGuard,
+}
+
+impl Flow {
+    pub async fn run(self, occasion: Occasion) -> Result<Credentials, LoginError> {
+        let url = Url::parse(&occasion.url)
+            .map_err(|_| LoginError::new(LoginStage::Options, "the server's URL is no URL"))?;
+        if let Some(held) = &occasion.held
+            && !occasion.is_step_up()
+            && !occasion.is_refreshed
+        {
+            match self.refreshed(held).await? {
+                Some(fresh) => return Ok(fresh),
+                None if occasion.status == 0 => return Err(LoginError::login_needed()),
+                None => {}
+            }
+        }
+        self.log_in(&url, &occasion).await
+    }
+
+    /// Replaces an access token that has ended; `None` if a new login is needed.
+    async fn refreshed(&self, held: &Credentials) -> Result<Option<Credentials>, LoginError> {
+        let key = held.origin.tokens_key();
+        let now = self.mailbox.now();
+        let refresh = tokens::refresh(&self.store, &key, &held.tokens, now).await;
+        let with = |tokens| Credentials {
+            asked: held.asked.clone(),
+            is_refreshed: true,
+            ..Credentials::new(tokens, held.origin.clone())
+        };
+        let own = match refresh.map_err(of_store)? {
+            Refresh::TakenOver(tokens) => return Ok(Some(with(tokens))),
+            Refresh::LoginNeeded => return Ok(None),
+            Refresh::Ask(own) => own,
+        };
+        let form = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", own.refresh_token()),
+            ("resource", &*held.origin.resource),
+        ];
+        let dpop = own.tokens().dpop_key.as_deref().and_then(DpopKey::read);
+        let endpoint = self.endpoint(&held.origin);
+        let url = &held.origin.token_endpoint;
+        // A stored document chose the URL; the guard applies to it all the same.
+        self.guard
+            .check(url)
+            .map_err(|why| LoginError::new(LoginStage::Refresh, why))?;
+        let answer = endpoint.tokens(LoginStage::Refresh, url, &form, dpop.as_ref());
+        match answer.await {
+            Ok(response) => {
+                // The new tokens are valid even if they could not be kept.
+                let (tokens, _) = own.granted(response, self.mailbox.now()).await;
+                Ok(Some(with(tokens)))
+            }
+            Err(error) if error.is("invalid_grant") => {
+                own.refused().await.map_err(of_store)?;
+                Ok(None)
+            }
+            // The client is no longer known there.
+            Err(error) if error.is("invalid_client") || error.is("unauthorized_client") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn log_in(&self, url: &Url, occasion: &Occasion) -> Result<Credentials, LoginError> {
+        let discovery = Discovery {
+            mailbox: &self.mailbox,
+            guard: self.guard,
+        };
+        let held = occasion.held.as_ref();
+        let preferred = self
+            .options
+            .issuer
+            .as_deref()
+            .or(held.map(Credentials::issuer));
+        let discovered = discovery
+            .run(url, occasion.parameter("resource_metadata"), preferred)
+            .await?;
+        let scopes = self.scopes(&discovered, occasion)?;
+        let (client, redirect_uri) = self.client(&discovered.server).await?;
+        let origin = Origin {
+            version: Origin::version(),
+            issuer: discovered.server.issuer.clone(),
+            resource: match &discovered.resource {
+                Some(metadata) => metadata.resource.clone(),
+                None => canonical(url),
+            },
+            client,
+            token_endpoint: discovered.server.token_endpoint()?.to_owned(),
+            revocation_endpoint: discovered.server.revocation_endpoint.clone(),
+        };
+        let key = match self.wants_dpop(&discovered, occasion) {
+            true => Some(DpopKey::generate()?),
+            false => None,
+        };
+        let asked = Asked {
+            discovered: &discovered,
+            origin: &origin,
+            redirect_uri: &redirect_uri,
+            scopes: &scopes,
+            key: key.as_ref(),
+        };
+        let response = self.granted(&asked).await?;
+        let tokens = self.taken(response, &scopes, key.as_ref())?;
+        let mut credentials = Credentials {
+            asked: scopes,
+            ..Credentials::new(tokens, origin)
+        };
+        credentials
+            .keep(&*self.store, url)
+            .await
+            .map_err(of_store)?;
+        Ok(credentials)
+    }
+
+    /// The tokens of an answer.
+    fn taken(
+        &self,
+        response: TokenResponse,
+        scopes: &Scopes,
+        key: Option<&DpopKey>,
+    ) -> Result<Tokens, LoginError> {
+        let kind = response.token_type.to_ascii_lowercase();
+        let bound = match (&*kind, key) {
+            ("bearer", _) => None,
+            ("dpop", Some(key)) => Some(key.document().to_owned()),
+            _ => {
+                let why = format!(
+                    "the token endpoint answered with a token of the type {}, which this client cannot use",
+                    super::error::quoted(&response.token_type)
+                );
+                return Err(LoginError::new(LoginStage::Token, why));
+            }
+        };
+        if self.options.dpop == Some(true) && bound.is_none() {
+            let why = "the authorization server does not bind tokens to a key; leave out dpop to use tokens without";
+            return Err(LoginError::new(LoginStage::Token, why));
+        }
+        let mut tokens = Tokens::new(response, self.mailbox.now());
+        tokens.dpop_key = bound;
+        // Left out, it is as asked (RFC 6749, section 5.1).
+        tokens.scope = tokens.scope.or_else(|| scopes.text());
+        Ok(tokens)
+    }
+
+    /// The scopes to ask for (R-AUC-15, R-AUC-16, R-AUC-17).
+    fn scopes(&self, discovered: &Discovered, occasion: &Occasion) -> Result<Scopes, LoginError> {
+        let mut scopes = Scopes::default();
+        let challenged = occasion.parameter("scope").map(Scopes::parse);
+        let challenged = challenged.unwrap_or_default();
+        if let Some(held) = occasion.held.as_ref().filter(|_| occasion.is_step_up()) {
+            if held.asked.has_all(&challenged) && !held.asked.is_empty() || challenged.is_empty() {
+                let scope = challenged.text().unwrap_or_default();
+                let why = format!(
+                    "the server still refuses after a login that asked for its scopes ({scope}); the user may not have them"
+                );
+                return Err(LoginError::new(LoginStage::StepUp, why));
+            }
+            scopes.add(held.tokens.scope.as_deref().unwrap_or_default().split(' '));
+            scopes.add(held.asked.iter());
+        }
+        match &discovered.resource {
+            Some(metadata) if challenged.is_empty() => {
+                scopes.add(metadata.scopes_supported.iter().map(|scope| &**scope));
+            }
+            _ => scopes.add(challenged.iter()),
+        }
+        scopes.add(self.options.scopes.iter().map(|scope| &**scope));
+        let offline = "offline_access";
+        let offers = discovered
+            .server
+            .scopes_supported
+            .iter()
+            .any(|own| own == offline);
+        // Alone it would replace the scopes that the server gives by default.
+        if offers && self.options.grant.has_user() && !scopes.is_empty() {
+            scopes.add([offline]);
+        }
+        Ok(scopes)
+    }
+
+    /// Whether the tokens are to be bound to a key.
+    fn wants_dpop(&self, discovered: &Discovered, occasion: &Occasion) -> bool {
+        self.options.dpop.unwrap_or_else(|| {
+            let has = |scheme: &str| occasion.challenges.iter().any(|it| it.is(scheme));
+            let resource = discovered.resource.as_ref();
+            let algorithms = &discovered.server.dpop_signing_alg_values_supported;
+            let offered = algorithms.iter().any(|own| own == "ES256");
+            resource.is_some_and(|metadata| metadata.dpop_bound_access_tokens_required)
+                || has("dpop") && (offered || !has("bearer"))
+        })
+    }
+
+    /// Keeps a document.
+    pub(super) async fn save(
+        &self,
+        key: &str,
+        document: &impl Serialize,
+    ) -> Result<(), LoginError> {
+        let text = serde_json::to_string(document).map_err(io::Error::other);
+        match text {
+            Ok(text) => self.store.save(key, &text).await.map_err(of_store),
+            Err(error) => Err(of_store(error)),
+        }
+    }
+}
+
+pub(super) fn of_store(error: io::Error) -> LoginError {
+    LoginError::new(LoginStage::Store, super::error::quoted(&error.to_string()))
+}

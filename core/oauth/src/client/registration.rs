@@ -1,0 +1,184 @@
+//! Which client this program is at an authorization server (R-AUC-10).
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::credentials::{Registration, document};
+use super::error::{LoginError, LoginStage};
+use super::flow::Flow;
+use super::guard::{Zone, check_shown};
+use super::metadata::ServerMetadata;
+use super::options::Grant;
+use super::secret::Secret;
+use super::steps::OAuthRequest;
+use super::token::{authentication, method, refused};
+
+const STAGE: LoginStage = LoginStage::Registration;
+
+/// The answer of a registration endpoint (RFC 7591, section 3.2.1).
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<Secret>,
+    #[serde(default)]
+    client_secret_expires_at: Option<Value>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+impl Flow {
+    /// The client, and where the user's browser comes back to, if it does.
+    pub(super) async fn client(
+        &self,
+        server: &ServerMetadata,
+    ) -> Result<(Registration, String), LoginError> {
+        let stored = match self.named(server)? {
+            Some(_) => None,
+            None => self.stored(server).await?,
+        };
+        let mut redirect_uri = String::new();
+        if self.options.grant == Grant::AuthorizationCode {
+            let known = stored
+                .as_ref()
+                .and_then(|it| it.redirect_uris.first().cloned());
+            redirect_uri = self.mailbox.redirect_uri(known).await?;
+            check_shown(&redirect_uri).map_err(|why| {
+                LoginError::new(LoginStage::Options, format!("the redirect URI: {why}"))
+            })?;
+        }
+        let stored = stored.filter(|client| {
+            redirect_uri.is_empty() || client.redirect_uris.contains(&redirect_uri)
+        });
+        let mut client = match (self.named(server)?, stored) {
+            (Some(client), _) | (None, Some(client)) => client,
+            (None, None) => self.register(server, &redirect_uri).await?,
+        };
+        let supported = server.token_endpoint_auth_methods_supported.as_deref();
+        client.authentication = Some(authentication(&client, &self.options, supported).into());
+        Ok((client, redirect_uri))
+    }
+
+    /// The client that the program names: registered by hand, or by a document.
+    fn named(&self, server: &ServerMetadata) -> Result<Option<Registration>, LoginError> {
+        let options = &self.options;
+        if let Some(client_id) = &options.client_id {
+            if let Some(issuer) = options.issuer.as_ref().filter(|own| **own != server.issuer) {
+                let why = format!(
+                    "the client is registered with {issuer}, and the server wants tokens of {}; register there, too, or leave out client_id",
+                    super::error::quoted(&server.issuer)
+                );
+                return Err(LoginError::new(STAGE, why));
+            }
+            return Ok(Some(Registration {
+                client_secret: options.client_secret.clone(),
+                ..Registration::new(client_id)
+            }));
+        }
+        let document = options.client_metadata_url.as_ref();
+        let Some(url) = document.filter(|_| server.client_id_metadata_document_supported) else {
+            return Ok(None);
+        };
+        let is_address = url::Url::parse(url)
+            .is_ok_and(|parsed| parsed.scheme() == "https" && parsed.path() != "/");
+        match is_address {
+            true => Ok(Some(Registration::new(url))),
+            false => {
+                let why = "client_metadata_url is no https URL with a path";
+                Err(LoginError::new(LoginStage::Options, why))
+            }
+        }
+    }
+
+    /// The registration of an earlier login with this authorization server.
+    async fn stored(&self, server: &ServerMetadata) -> Result<Option<Registration>, LoginError> {
+        let stored: Option<Registration> =
+            document(&*self.store, &Registration::key(&server.issuer))
+                .await
+                .map_err(super::flow::of_store)?;
+        let now = self.mailbox.now();
+        Ok(stored.filter(|client| client.expires_at.is_none_or(|end| end > now)))
+    }
+
+    /// Registers the client (R-AUC-12).
+    async fn register(
+        &self,
+        server: &ServerMetadata,
+        redirect_uri: &str,
+    ) -> Result<Registration, LoginError> {
+        let options = &self.options;
+        let Some(endpoint) = &server.registration_endpoint else {
+            let why = format!(
+                "{} has no registration for programs; register this one there by hand, and give its client_id",
+                super::error::quoted(&server.issuer)
+            );
+            return Err(LoginError::new(STAGE, why));
+        };
+        let grants = match options.grant {
+            Grant::AuthorizationCode => json!(["authorization_code", "refresh_token"]),
+            Grant::DeviceCode => json!([super::grants::DEVICE_CODE, "refresh_token"]),
+            _ => {
+                let why = "a program without a user is registered by hand; give its client_id";
+                return Err(LoginError::new(LoginStage::Options, why));
+            }
+        };
+        let supported = server.token_endpoint_auth_methods_supported.as_deref();
+        let takes =
+            |method: &&&str| supported.is_some_and(|all| all.iter().any(|own| own == **method));
+        let offered = [method::NONE, method::BASIC, method::POST];
+        let authentication = offered.iter().find(takes).unwrap_or(&method::NONE);
+        let mut body = json!({
+            "client_name": options.client_name,
+            "application_type": application_type(redirect_uri),
+            "grant_types": grants,
+            "token_endpoint_auth_method": authentication,
+        });
+        if options.grant == Grant::AuthorizationCode {
+            body["redirect_uris"] = json!([redirect_uri]);
+            body["response_types"] = json!(["code"]);
+        }
+        let request = OAuthRequest {
+            method: "POST",
+            url: endpoint.clone(),
+            headers: vec![
+                ("accept", "application/json".into()),
+                ("content-type", "application/json".into()),
+            ],
+            body: body.to_string(),
+        };
+        let response = self.mailbox.send(STAGE, request).await?;
+        if !matches!(response.status, 200 | 201) {
+            let error = refused(STAGE, &response);
+            return Err(match error.is("invalid_redirect_uri") {
+                true => error.and("give a redirect URI that this authorization server allows"),
+                false => error,
+            });
+        }
+        let registered: Registered = serde_json::from_slice(&response.body).map_err(|_| {
+            let why = "the registration endpoint's answer is no registration";
+            LoginError::new(STAGE, why)
+        })?;
+        let ends = registered
+            .client_secret_expires_at
+            .and_then(|end| end.as_u64());
+        let client = Registration {
+            authentication: registered.token_endpoint_auth_method.or_else(|| {
+                // It did not say: as it was asked for, unless that does not fit what it gave.
+                let fits = registered.client_secret.is_none() || supported.is_some();
+                fits.then(|| (*authentication).to_owned())
+            }),
+            client_secret: registered.client_secret,
+            expires_at: ends.filter(|&end| end > 0),
+            redirect_uris: vec![redirect_uri.to_owned()],
+            ..Registration::new(registered.client_id)
+        };
+        self.save(&Registration::key(&server.issuer), &client)
+            .await?;
+        Ok(client)
+    }
+}
+
+/// The kind of application that a browser comes back to (R-AUC-12).
+fn application_type(redirect_uri: &str) -> &'static str {
+    let url = url::Url::parse(redirect_uri).ok();
+    let is_local = url.is_none_or(|url| Zone::of_host(&url) == Some(Zone::Loopback));
+    if is_local { "native" } else { "web" }
+}
