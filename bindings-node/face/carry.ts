@@ -1,7 +1,6 @@
 import type { Call } from './call';
 import type { Context } from './context';
 import type { Entry } from './entry';
-import { readJson } from './numbers';
 import { Passing } from './passing';
 import { refuse } from './results';
 import { isThenable } from './thenable';
@@ -18,7 +17,7 @@ export function carryOut(entry: Entry, text: string, context: Context<any>): voi
         refuse(context, error, entry.isTool);
     };
     try {
-        args = text === '' ? {} : readJson(text, context.integers);
+        args = text === '' ? {} : context.read(text);
         const settle = (value: unknown) => {
             context.settle();
             if (!context.isLive) return;

@@ -1,7 +1,7 @@
 import { guarded, McpError, ProtocolError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
-import { writeJson, type Integers } from './numbers';
+import { readJson, writeJson, type Integers } from './numbers';
 import { LEVELS } from './protocol';
 import type { ClientInfo, FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import { Questions, type AskOptions, type Question } from './questions';
@@ -12,7 +12,8 @@ export class Context<State = unknown> {
     readonly #link: Link;
     readonly #number: number;
     readonly #wantsProgress: boolean;
-    #json: string;
+    /** The arguments; `undefined` until they are asked for, if long texts were passed aside. */
+    #json: string | undefined;
     #live = true;
     #isSettled = false;
     #reason: string | undefined;
@@ -25,7 +26,7 @@ export class Context<State = unknown> {
     readonly state: State;
 
     /** @internal */
-    constructor(link: Link, number: number, wantsProgress: boolean, state: State, json: string) {
+    constructor(link: Link, number: number, wantsProgress: boolean, state: State, json: string | undefined) {
         this.#link = link;
         this.#number = number;
         this.#wantsProgress = wantsProgress;
@@ -39,6 +40,7 @@ export class Context<State = unknown> {
      * unless the option `integers` preserves them.
      */
     get argumentsJson(): string {
+        this.#json ??= this.#link.native.arguments(this.#number);
         return this.#json || '{}';
     }
 
@@ -289,6 +291,15 @@ export class Context<State = unknown> {
     /** @internal Replaces the arguments. */
     clean(json: string): void {
         if (this.#live) this.#json = json;
+    }
+
+    /** @internal Parses the arguments of the call, with the texts that were passed aside. */
+    read(json: string): unknown {
+        const args = readJson(json, this.integers);
+        if (this.#json !== undefined) return args;
+        const aside = this.#link.native.aside(this.#number);
+        for (let i = 0; i < aside.length; i += 2) args[aside[i]!] = aside[i + 1];
+        return args;
     }
 
     /** @internal How integers beyond 2^53 appear. */

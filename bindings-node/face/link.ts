@@ -45,7 +45,8 @@ type Callback = (text: string, number: number, target: number) => void;
 
 /** @internal The callbacks of a link. The kinds in `src/kinds.rs` say what the text, the number and the target are. */
 export type Receiver = { [Name in Exclude<(typeof CALLBACKS)[number], 'call' | 'invoke' | 'closed'>]?: Callback } & {
-    call?: (number: number, target: number, text: string, wantsProgress: boolean) => void;
+    /** `isAside` if long texts of the arguments come from `aside` of the native link. */
+    call?: (number: number, target: number, text: string, wantsProgress: boolean, isAside: boolean) => void;
     /** With a delegate: a call of the tool with that number, its id and `_meta` as JSON. */
     invoke?: (number: number, tool: number, args: object | null, id: string, meta: string, isAlone: boolean) => void;
     closed?: (reason: McpError) => void;
@@ -193,6 +194,8 @@ export class Link {
                     begin = over + 1;
                     if (own === undefined) this.push(Outbound.Error, number, UNREADABLE, INVALID_PARAMS);
                     else this.#receiver.invoke?.(number, target, own, text.slice(start, cut), text.slice(cut, stop), kind === Inbound.InvokeAlone);
+                } else if (kind === Inbound.Call || kind === Inbound.CallWithProgress) {
+                    this.#receiver.call?.(number, target, text.slice(start, stop), kind === Inbound.CallWithProgress, table[at + 4] !== 0);
                 } else this.#row(kind, number, target, text.slice(start, stop));
             } catch (error) {
                 // A listener of the user threw: the other rows must still be handled.
@@ -222,9 +225,6 @@ export class Link {
     #row(kind: Inbound, number: number, target: number, text: string): void {
         const receiver = this.#receiver;
         switch (kind) {
-            case Inbound.Call:
-            case Inbound.CallWithProgress:
-                return receiver.call?.(number, target, text, kind === Inbound.CallWithProgress);
             case Inbound.Answer: {
                 const waiting = this.#take(number);
                 return waiting?.resolve(waiting.isRaw ? text : readJson(text, this.integers));

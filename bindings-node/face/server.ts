@@ -227,11 +227,11 @@ export class Server<State = undefined> extends Entries<State> {
         const state = states.of(this) as State;
         const calls: (Context<State> | undefined)[] = [];
         return {
-            call: (number, target, text, wantsProgress) => {
+            call: (number, target, text, wantsProgress, isAside) => {
                 const entry = this.entry(target);
                 const owner = entry?.kind === Kind.Completion ? entry.ownerOf!(JSON.parse(text)) : entry?.owner;
                 const own = owner === undefined ? state : (states.of(owner) as State);
-                const context = new Context(link(), number, wantsProgress, own, text);
+                const context = new Context(link(), number, wantsProgress, own, isAside ? undefined : text);
                 calls[number] = context;
                 if (entry) carryOut(entry, text, context);
                 else {

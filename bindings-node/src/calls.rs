@@ -12,6 +12,7 @@ use mcpbolt::server::{Context, TaskCall};
 use serde_json::json;
 
 use crate::arrived::Arrived;
+use crate::aside::Aside;
 use crate::caller::{CallId, Caller};
 use crate::describe::Introduction;
 use crate::inbox::{Event, Inbox};
@@ -25,14 +26,17 @@ pub type Calls = Slots<CallId, Underway>;
 #[derive(Debug)]
 pub struct Underway {
     arrived: Arrived,
+    /// Texts of its arguments, until JavaScript takes them.
+    aside: Vec<Aside>,
     cancelled_task: Option<CancelledTask>,
 }
 
 impl Underway {
     /// A call that JavaScript starts now.
-    pub fn new(arrived: Arrived, inbox: &Arc<Inbox>) -> Self {
+    pub fn new(arrived: Arrived, aside: Vec<Aside>, inbox: &Arc<Inbox>) -> Self {
         let mut underway = Self {
             arrived,
+            aside,
             cancelled_task: None,
         };
         underway.watch(inbox);
@@ -45,6 +49,17 @@ impl Underway {
 
     pub fn id(&self) -> CallId {
         self.caller().call(self.reply().key())
+    }
+
+    /// Takes the texts that its row left aside.
+    pub fn take_aside(&mut self) -> Vec<Aside> {
+        std::mem::take(&mut self.aside)
+    }
+
+    /// Its arguments: an object.
+    pub fn arguments(&self) -> &str {
+        let arguments = self.arrived.call.message.as_ref().arguments();
+        arguments.unwrap_or("{}")
     }
 
     /// Where its answer goes.

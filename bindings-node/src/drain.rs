@@ -1,10 +1,11 @@
 //! One drain: a batch of events and calls as one string and a table of integers.
 //!
 //! A row is [`ROW`] integers: kind, number, target, and the end of its text in the string, in UTF-16 units;
-//! the text begins where the previous row's text ends. An [`Inbound::Invoke`] row also has the position at which
-//! its text is split, and the end of its arguments. The table begins with [`HEAD`] integers: the number of rows, whether more waits, and where
-//! the arguments of all [`Inbound::Invoke`] calls begin. These are one JSON array at the end of the string (-1
-//! if there are none), because parsing them at once costs much less than one by one.
+//! the text begins where the previous row's text ends. The fifth is 1 for a call whose row leaves texts
+//! [aside](crate::aside). An [`Inbound::Invoke`] row has the position there at which its text is split, and then
+//! the end of its arguments. The table begins with [`HEAD`] integers: the number of rows, whether more waits, and
+//! where the arguments of all [`Inbound::Invoke`] calls begin. These are one JSON array at the end of the string
+//! (-1 if there are none), because parsing them at once costs much less than one by one.
 //!
 //! The table is JavaScript's memory, written in place:
 //!
@@ -19,6 +20,7 @@ use mcpbolt::server::SharedRegistry;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
+use crate::aside::{self, Aside};
 use crate::error::{Result, internal};
 use crate::inbox::Row;
 use crate::json::quote;
@@ -113,7 +115,10 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// `write` panicked.
-    pub fn whole(&mut self, write: impl FnOnce(&mut Self)) -> std::result::Result<(), Panicked> {
+    pub fn whole<T>(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> T,
+    ) -> std::result::Result<T, Panicked> {
         let before = (self.used, self.text.state(), self.arguments.state());
         let written = caught(|| write(self));
         if written.is_err() {
@@ -179,8 +184,14 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A call and what its handler needs of it. The target is the operation's own number.
-    pub fn call(&mut self, number: u32, call: &Call, live: &SharedRegistry<Templates>) {
+    /// A call and what its handler needs of it, and the texts that its row leaves aside. The target is the
+    /// operation's own number.
+    pub fn call(
+        &mut self,
+        number: u32,
+        call: &Call,
+        live: &SharedRegistry<Templates>,
+    ) -> Vec<Aside> {
         let kind = match call.reply.wants_progress() {
             true => Inbound::CallWithProgress,
             false => Inbound::Call,
@@ -190,24 +201,29 @@ impl<'a> Rows<'a> {
             None => {}
             Some(Delegated::Whole) => {
                 let frame = String::from_utf8_lossy(message.bytes());
-                return self.text(Inbound::Request, number, 0, |out| out.push_str(&frame));
+                self.text(Inbound::Request, number, 0, |out| out.push_str(&frame));
+                return Vec::new();
             }
             Some(Delegated::Tool(tool)) => {
                 let kind = match call.reply.revision().era() {
                     Era::Handshake => Inbound::Invoke,
                     Era::Stateless => Inbound::InvokeAlone,
                 };
-                return self.invoke(kind, number, tool, &message);
+                self.invoke(kind, number, tool, &message);
+                return Vec::new();
             }
         }
         let Some(target) = operation::pack(call.operation) else {
-            return;
+            return Vec::new();
         };
         match call.operation {
-            Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
-                Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
-                None => self.put(kind, number, target, [0; 2]),
-            },
+            Operation::CallTool(_) | Operation::GetPrompt(_) => {
+                let arguments = message.arguments().unwrap_or_default();
+                let aside = aside::find(arguments);
+                aside::write_rest(&mut self.text.text, arguments, &aside);
+                self.put(kind, number, target, [i32::from(!aside.is_empty()), 0]);
+                return aside;
+            }
             Operation::Complete | Operation::Extension(_) => {
                 self.text(kind, number, target, |out| {
                     out.push_str(message.params().unwrap_or("{}"));
@@ -251,6 +267,7 @@ impl<'a> Rows<'a> {
             }),
             _ => {}
         }
+        Vec::new()
     }
 
     /// Returns the string, and writes the head of the table.

@@ -8,7 +8,7 @@ use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{Method, Side as Role};
 use mcpbolt::model::{Elicitation, Sampling};
 use mcpbolt::server::Context;
-use napi::Either;
+use napi::{Either, Env, JsString};
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -110,6 +110,27 @@ impl Link {
     pub fn introduction(&self, call: u32) -> Option<String> {
         let call = self.calls.get(call)?;
         Some(call.client())
+    }
+
+    /// The names of the arguments of a call whose texts its row left aside, each followed by its text.
+    #[napi(catch_unwind)]
+    pub fn aside<'e>(&mut self, env: &'e Env, call: u32) -> Result<Vec<JsString<'e>>> {
+        let Some(call) = self.calls.get_mut(call) else {
+            return Ok(Vec::new());
+        };
+        let aside = call.take_aside();
+        let pairs = aside.iter().flat_map(|aside| {
+            let name = env.create_string(&aside.name);
+            [name, aside.string(env, call.arguments())]
+        });
+        pairs.collect::<napi::Result<_>>().map_err(error::internal)
+    }
+
+    /// The arguments of a call, as JSON.
+    #[napi(catch_unwind)]
+    pub fn arguments(&self, call: u32) -> String {
+        let call = self.calls.get(call);
+        call.map_or("{}", Underway::arguments).to_owned()
     }
 
     /// The `_meta` of a call's request, as JSON.

@@ -17,6 +17,7 @@ mod actions;
 mod answers;
 mod arrived;
 mod arriving;
+mod aside;
 mod asking;
 mod caller;
 mod calls;

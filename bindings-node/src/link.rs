@@ -262,11 +262,11 @@ impl Link {
                 let number = self.calls.vacant();
                 let written = rows.whole(|rows| {
                     panics::point("call");
-                    rows.call(number, &arrived.call, live);
+                    rows.call(number, &arrived.call, live)
                 });
                 match written {
-                    Ok(()) => {
-                        let call = Underway::new(arrived, &self.inbox);
+                    Ok(aside) => {
+                        let call = Underway::new(arrived, aside, &self.inbox);
                         self.calls.insert(call.id(), call);
                     }
                     Err(panic) => arrived.fail(&panic),

@@ -113,6 +113,64 @@ test('ids that are no safe integers are answered as they came', async () => {
     assert.deepEqual(await within('its end', wire.end()), { code: 0, signal: null });
 });
 
+/** Opens a connection whose client can be asked, and answers nothing by itself. */
+async function asked(file, protocolVersion) {
+    const wire = new Wire([COMMAND, 'dev', file, '--grace', '0']);
+    const params = { protocolVersion, capabilities: { elicitation: {} }, clientInfo: { name: 'test', version: '1' } };
+    wire.send({ jsonrpc: '2.0', id: 'open', method: 'initialize', params });
+    await within('an answer', wire.answer('open'));
+    wire.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    const next = async is => {
+        for (;;) {
+            const message = JSON.parse(await within('a message', wire.line()));
+            if (is(message)) return message;
+        }
+    };
+    return { wire, next };
+}
+
+test('what a server has asked is cancelled at a restart, and a late answer reaches no other', async () => {
+    const asks = version =>
+        SERVER(version, `.tool('ask', {}, async (_, context) => {
+            const { content } = await context.elicit('who?', { type: 'object', properties: { name: { type: 'string' } } });
+            return '${version} ' + content.name;
+        })`);
+    const { file, write } = server(asks('one'));
+    const { wire, next } = await asked(file, '2025-11-25');
+    const isQuestion = ({ method }) => method === 'elicitation/create';
+    const answer = ({ id }, name) => wire.send({ jsonrpc: '2.0', id, result: { action: 'accept', content: { name } } });
+    const questions = [];
+    for (const version of ['one', 'two', 'three']) {
+        wire.call(version, 'ask', {});
+        questions.push(await next(isQuestion));
+        if (version === 'three') break;
+        write(asks(version === 'one' ? 'two' : 'three'));
+        const { params } = await next(({ method }) => method === 'notifications/cancelled');
+        assert.equal(params.requestId, questions.at(-1).id);
+        assert.equal((await next(({ id }) => id === version)).error.code, -32603);
+        await next(({ method }) => method === 'notifications/tools/list_changed');
+    }
+    assert.equal(new Set(questions.map(({ id }) => id)).size, 3, 'each has an id of its own');
+    for (const question of questions) answer(question, questions.indexOf(question) === 2 ? 'in time' : 'late');
+    assert.equal((await next(({ id }) => id === 'three')).result.content[0].text, 'three in time');
+    assert.deepEqual(await within('its end', wire.end()), { code: 0, signal: null });
+});
+
+test('requests of a batch in flight at a restart are answered', async () => {
+    const { file, write } = server();
+    const { wire, next } = await asked(file, '2025-03-26');
+    const call = (id, name, args = {}) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } });
+    wire.send([call(1, 'wait', { ms: 600_000 }), call('two', 'wait', { ms: 600_000 })]);
+    wire.send([call(3, 'version'), { jsonrpc: '2.0', method: 'notifications/nothing' }]);
+    assert.equal(textOf((await next(({ id }) => id === 3)).result), 'one');
+    write(SERVER('two'));
+    const refused = [await next(({ error }) => error), await next(({ error }) => error)];
+    assert.deepEqual(refused.map(({ id, error }) => [id, error.code]), [[1, -32603], ['two', -32603]]);
+    wire.send([call(4, 'version')]);
+    assert.equal(textOf((await next(({ id }) => id === 4)).result), 'two');
+    assert.deepEqual(await within('its end', wire.end()), { code: 0, signal: null });
+});
+
 test('a server that reads nothing is replaced', async () => {
     const { file, write } = server('console.error("up"); setInterval(() => {}, 1000); await new Promise(() => {});');
     const wire = new Wire([COMMAND, 'dev', file, '--grace', '0']);
@@ -179,18 +237,24 @@ test('files of further folders are watched', async () => {
     await until(() => client.callTool('version').then(result => textOf(result) === 'other', () => false));
 });
 
-test('only sources are looked at', () => {
+test('only sources are looked at, and only so many', async () => {
     const { project } = server();
     for (const name of ['a.ts', 'b.txt', 'lib/c.cjs', 'lib/d.json', 'node_modules/e.js', '.git/f.js']) {
         mkdirSync(join(project, name, '..'), { recursive: true });
         writeFileSync(join(project, name), '');
     }
-    const names = () => [...looked([project]).keys()].map(path => path.slice(project.length + 1)).sort();
-    assert.deepEqual(names(), ['a.ts', 'lib/c.cjs', 'lib/d.json', 'server.mjs']);
-    const before = looked([project]).get(join(project, 'a.ts'));
+    let over = 0;
+    const look = max => looked([project], () => over++, max);
+    const names = async max => [...(await look(max)).keys()].map(path => path.slice(project.length + 1)).sort();
+    const all = ['a.ts', 'lib/c.cjs', 'lib/d.json', 'server.mjs'];
+    // With the two folders.
+    assert.deepEqual([await names(), await names(6), over], [all, all, 0]);
+    const some = await names(5);
+    assert.deepEqual([some.length, some.every(name => all.includes(name)), over], [3, true, 1]);
+    const before = (await look()).get(join(project, 'a.ts'));
     writeFileSync(join(project, 'a.ts'), '1');
-    assert.notEqual(looked([project]).get(join(project, 'a.ts')), before);
-    assert.deepEqual([...looked([join(project, 'none')])], []);
+    assert.notEqual((await look()).get(join(project, 'a.ts')), before);
+    assert.deepEqual([...(await looked([join(project, 'none')]))], []);
 });
 
 const run = (cwd, ...args) => spawnSync(process.execPath, [COMMAND, ...args], { cwd, encoding: 'utf8', input: '', timeout: 30_000 });

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { argumentsOf, SHARED, Wrong, type Arguments } from './arguments';
 import { Relay, type Piped } from './relay';
-import { changes, looked } from './watch';
+import { changes, looked, MAX_LOOKED } from './watch';
 
 const USAGE = `usage: mcpbolt dev MODULE[:NAME] [ADDRESS] [OPTION...]
 
@@ -18,8 +18,8 @@ Run a server as mcpbolt run does, and restart it when its files change.
   mcpbolt dev server.mjs:make --http :8000  at http://127.0.0.1:8000/mcp: sessions end with each restart
 
 The JavaScript, TypeScript and JSON files of the server's folder, and of each --watch folder, are watched. On stdin and
-stdout, requests in flight at a restart may finish within --grace; later ones get an error. The client is told that the
-lists may have changed, and goes on listening to changes (subscriptions/listen); subscriptions of revisions before 2026-07-28,
+stdout, requests in flight at a restart may finish within --grace; later ones get an error, and what the server has asked
+the client is cancelled. The client is told that the lists may have changed, and goes on listening to changes (subscriptions/listen); subscriptions of revisions before 2026-07-28,
 tasks and the state of the old server are gone.
 
   --watch FOLDER             a further folder whose files are watched
@@ -42,7 +42,7 @@ export async function main(words: readonly string[], program: string): Promise<v
     for (const signal of SIGNALS) process.on(signal, stop);
     const relay = given.address === 'stdio:' ? new Relay(process, stop) : undefined;
     const server = new Process([program, 'run', ...passedOn(given)], given.graceMs + FAREWELL, relay);
-    const before = looked(folders);
+    const before = await looked(folders, () => say(`of the files and folders there, only ${MAX_LOOKED} are watched`));
     server.start();
     for await (const paths of changes(folders, before, stopping.signal)) {
         say(`${paths.map(path => relative('', path)).sort().join(', ')} changed; restarting`);

@@ -1,49 +1,60 @@
 /** Watches the sources of a server, by looking at them. */
-import { readdirSync, statSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Time between two looks, in ms. */
+/** Time between two looks, in ms: longer if a look takes long, so that looking is at most a fifth of the time. */
 const PAUSE = 500;
+const PAUSES = 4;
 const SOURCE = /\.([cm]?[jt]sx?|json)$/;
+/** @internal So many folders and sources are looked at; those nearest to the top come first. */
+export const MAX_LOOKED = 10_000;
 
 /** @internal When each source was changed, and its size. */
 export type Looked = ReadonlyMap<string, string>;
 
-/** @internal Looks at the sources in these folders and their subfolders, except installed packages and hidden folders. */
-export function looked(folders: readonly string[]): Looked {
+/**
+ * @internal Looks at the sources in these folders and their subfolders, except installed packages and hidden folders.
+ * `beyond` is called if there are more than `max` folders and sources.
+ */
+export async function looked(folders: readonly string[], beyond: () => void = () => {}, max = MAX_LOOKED): Promise<Looked> {
     const found = new Map<string, string>();
-    for (const folder of folders) look(folder, found);
+    const queue = [...folders];
+    const isFull = () => found.size + queue.length >= max;
+    for (let next = 0; next < queue.length; next++) {
+        const folder = queue[next]!;
+        for (const entry of (await attempted(readdir(folder, { withFileTypes: true }))) ?? []) {
+            const isFolder = entry.isDirectory();
+            if (isFolder ? !isWatched(entry.name) : !SOURCE.test(entry.name)) continue;
+            if (isFull()) return beyond(), found;
+            const path = join(folder, entry.name);
+            if (isFolder) queue.push(path);
+            else {
+                const status = await attempted(stat(path));
+                if (status) found.set(path, `${status.mtimeMs} ${status.size}`);
+            }
+        }
+    }
     return found;
 }
 
-function look(folder: string, found: Map<string, string>): void {
-    for (const entry of attempted(() => readdirSync(folder, { withFileTypes: true })) ?? []) {
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) {
-            if (entry.name !== 'node_modules' && !entry.name.startsWith('.')) look(path, found);
-        } else if (SOURCE.test(entry.name)) {
-            const status = attempted(() => statSync(path));
-            if (status) found.set(path, `${status.mtimeMs} ${status.size}`);
-        }
-    }
+function isWatched(folder: string): boolean {
+    return folder !== 'node_modules' && !folder.startsWith('.');
 }
 
-/** Reads a file or folder; returns `undefined` if it is gone, or may not be read. */
-function attempted<T>(read: () => T): T | undefined {
-    try {
-        return read();
-    } catch {
-        return undefined;
-    }
+/** What reading a file or folder gives; `undefined` if it is gone, or may not be read. */
+function attempted<T>(read: Promise<T>): Promise<T | undefined> {
+    return read.catch(() => undefined);
 }
 
 /** @internal The sources that changed since the look before, each time that some did. */
 export async function* changes(folders: readonly string[], before: Looked, signal: AbortSignal): AsyncGenerator<string[], void> {
-    for (;;) {
-        await pause(PAUSE, undefined, { signal }).catch(() => {});
+    for (let took = 0; ; ) {
+        await pause(Math.max(PAUSE, PAUSES * took), undefined, { signal }).catch(() => {});
         if (signal.aborted) return;
-        const now = looked(folders);
+        const begin = performance.now();
+        const now = await looked(folders);
+        took = performance.now() - begin;
         const paths = [...new Set([...before.keys(), ...now.keys()])].filter(path => before.get(path) !== now.get(path));
         before = now;
         if (paths.length > 0) yield paths;
