@@ -28,6 +28,8 @@ pub enum LoginStage {
     Refresh,
     /// More scopes for one operation.
     StepUp,
+    /// Ending tokens that nobody needs any more.
+    Revocation,
     /// The store of credentials.
     Store,
 }
@@ -44,6 +46,7 @@ impl LoginStage {
             Self::Token => "token",
             Self::Refresh => "refresh",
             Self::StepUp => "step_up",
+            Self::Revocation => "revocation",
             Self::Store => "store",
         }
     }
@@ -128,6 +131,7 @@ impl fmt::Display for LoginError {
             LoginStage::Token => "asking for an access token",
             LoginStage::Refresh => "refreshing the access token",
             LoginStage::StepUp => "asking for more scopes",
+            LoginStage::Revocation => "revoking the tokens",
             LoginStage::Store => "using the stored credentials",
         };
         write!(f, "login failed while {doing}: {}", self.why)

@@ -27,6 +27,7 @@ mod metadata;
 mod occasion;
 mod options;
 mod registration;
+mod revocation;
 mod scopes;
 mod secret;
 mod steps;
@@ -74,6 +75,32 @@ impl Login {
         occasion: Occasion,
         now: u64,
     ) -> Self {
+        Self::of(|flow| flow.run(occasion), options, store, guard, now)
+    }
+
+    /// Begins to end the tokens of `credentials` at their authorization server (RFC 7009). Does nothing
+    /// without a [`Credentials::revocation_endpoint`].
+    pub fn revoke(
+        options: Arc<LoginOptions>,
+        store: Arc<dyn CredentialStore>,
+        guard: UrlGuard,
+        credentials: Credentials,
+        now: u64,
+    ) -> Self {
+        let flow = |flow: Flow| flow.revoke(credentials);
+        Self::of(flow, options, store, guard, now)
+    }
+
+    fn of<F>(
+        course: impl FnOnce(Flow) -> F,
+        options: Arc<LoginOptions>,
+        store: Arc<dyn CredentialStore>,
+        guard: UrlGuard,
+        now: u64,
+    ) -> Self
+    where
+        F: Future<Output = Result<Credentials, LoginError>> + Send + 'static,
+    {
         let mailbox = Mailbox::default();
         mailbox.put_answer(None, now);
         let flow = Flow {
@@ -83,7 +110,7 @@ impl Login {
             guard,
         };
         Self {
-            flow: Box::pin(flow.run(occasion)),
+            flow: Box::pin(course(flow)),
             mailbox,
         }
     }

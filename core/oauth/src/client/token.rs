@@ -148,13 +148,14 @@ impl Endpoint<'_> {
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Parameters whose values no error repeats.
-const SECRETS: [&str; 6] = [
+const SECRETS: [&str; 7] = [
     "assertion",
     "code",
     "code_verifier",
     "device_code",
     "refresh_token",
     "subject_token",
+    "token",
 ];
 
 /// The error in a response of an authorization server.
