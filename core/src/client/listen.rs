@@ -1,6 +1,6 @@
 //! Subscriptions to a server of 2026-07-28, which sends only the notifications it was asked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::{Future, poll_fn};
 use std::mem::{replace, take};
 use std::ops::Not;
@@ -59,6 +59,8 @@ pub(super) struct Streams {
     acknowledged: Mutex<HashMap<u64, Acknowledged>>,
     /// The streams of [`Client::subscribe`](super::Client::subscribe), by URI.
     by_uri: Mutex<HashMap<String, Listening>>,
+    /// The subscriptions of a session, which have no streams of their own.
+    subscribed: Mutex<HashSet<String>>,
 }
 
 #[derive(Debug)]
@@ -155,10 +157,21 @@ impl Streams {
         drop(before);
     }
 
-    /// Ends the stream of a subscribed resource.
+    /// Records a subscription of a session.
+    pub fn subscribed(&self, uri: &str) {
+        lock(&self.subscribed).insert(uri.to_owned());
+    }
+
+    /// Ends the stream of a subscribed resource, or forgets its subscription.
     pub fn end(&self, uri: &str) {
         let gone = lock(&self.by_uri).remove(uri);
         drop(gone);
+        lock(&self.subscribed).remove(uri);
+    }
+
+    /// Whether there is any stream or subscription.
+    pub fn are_any(&self) -> bool {
+        !lock(&self.acknowledged).is_empty() || !lock(&self.subscribed).is_empty()
     }
 
     fn take_acknowledged(&self, id: u64, cx: &Context<'_>) -> Option<Interests> {

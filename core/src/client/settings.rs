@@ -18,7 +18,11 @@ impl Client {
     /// When the server does not declare subscriptions; else as [`list_tools`](Self::list_tools).
     pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
         if self.core.has_method(Method::Subscribe) {
-            return self.about_resource(Method::Subscribe, uri).await;
+            self.about_resource(Method::Subscribe, uri).await?;
+            if let Some(streams) = &self.core.streams {
+                streams.subscribed(uri);
+            }
+            return Ok(());
         }
         self.core.require("resources.subscribe")?;
         let interests = Interests {
@@ -38,12 +42,18 @@ impl Client {
     /// As [`subscribe`](Self::subscribe).
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), RequestError> {
         if self.core.has_method(Method::Unsubscribe) {
-            return self.about_resource(Method::Unsubscribe, uri).await;
+            self.about_resource(Method::Unsubscribe, uri).await?;
         }
         if let Some(streams) = &self.core.streams {
             streams.end(uri);
         }
         Ok(())
+    }
+
+    /// Whether there are subscriptions, or streams of notifications that are listened to.
+    pub fn has_subscriptions(&self) -> bool {
+        let streams = self.core.streams.as_ref();
+        streams.is_some_and(|streams| streams.are_any())
     }
 
     async fn about_resource(&self, method: Method, uri: &str) -> Result<(), RequestError> {

@@ -61,6 +61,8 @@ mod oneshot;
 #[cfg(feature = "net")]
 mod open;
 mod pair;
+#[cfg(feature = "client")]
+mod pool;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(all(feature = "codec", any(feature = "server", feature = "client")))]
@@ -118,6 +120,10 @@ pub use open::ConnectOptions;
 #[cfg(all(feature = "server", feature = "client"))]
 pub use pair::connect_pair;
 pub use pair::join;
+#[cfg(feature = "net")]
+pub use pool::PoolTarget;
+#[cfg(feature = "client")]
+pub use pool::{Pool, PoolCounts, PoolError, PoolOptions, Pooled};
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
 pub use running::Running;

@@ -17,6 +17,34 @@ const ROWS: &[(&str, &str)] = &[
         "Limits::max_message_bytes",
         "bodies_are_bounded_in_size_and_time",
     ),
+    (
+        "PoolOptions::max_connections",
+        "many_callers_share_few_connections_and_each_has_its_own_meanwhile",
+    ),
+    (
+        "PoolOptions::max_total",
+        "idle_connections_end_and_give_way_to_other_keys",
+    ),
+    (
+        "PoolOptions::sharing",
+        "connections_are_shared_up_to_a_number_unless_they_are_kept_apart",
+    ),
+    (
+        "PoolOptions::wait_timeout",
+        "a_caller_waits_in_vain_for_a_limited_time_and_a_closed_pool_has_nothing",
+    ),
+    (
+        "PoolOptions::max_waiting",
+        "a_caller_waits_in_vain_for_a_limited_time_and_a_closed_pool_has_nothing",
+    ),
+    (
+        "PoolOptions::idle_timeout",
+        "idle_connections_end_with_time_and_with_the_pool",
+    ),
+    (
+        "io::http::server::consent::MAX_ANSWER_BYTES",
+        "an_identity_provider_is_read_up_to_a_size_and_leads_nowhere",
+    ),
     ("Limits::max_depth", "messages_are_bounded_in_depth"),
     ("Limits::max_batch_len", "batches_are_bounded_in_length"),
     (

@@ -18,6 +18,8 @@ mod lines;
 mod mcp;
 mod peer;
 #[cfg(all(feature = "client", feature = "server"))]
+mod pool;
+#[cfg(all(feature = "client", feature = "server"))]
 mod reconnect;
 mod server;
 mod wire;

@@ -83,12 +83,12 @@ fn notes(revision: Revision) -> (Reconnecting, Receiver<String>) {
     (Reconnecting::new(open, SOON).unwrap(), told)
 }
 
-fn pid(client: &Client) -> u32 {
+pub fn pid(client: &Client) -> u32 {
     let result = client.call_tool("pid", &json!({})).wait().unwrap();
     result.text().parse().unwrap()
 }
 
-fn kill(pid: u32) {
+pub fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
 }
 

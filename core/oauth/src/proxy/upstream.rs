@@ -25,6 +25,25 @@ pub struct FetchRequest {
     pub body: String,
 }
 
+impl FetchRequest {
+    /// A form to post.
+    pub fn post(url: String, body: String) -> Self {
+        let headers = vec![
+            ("accept", "application/json".to_owned()),
+            (
+                "content-type",
+                "application/x-www-form-urlencoded".to_owned(),
+            ),
+        ];
+        Self {
+            method: "POST",
+            url,
+            headers,
+            body,
+        }
+    }
+}
+
 /// Omits all that may be secret.
 impl std::fmt::Debug for FetchRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -119,13 +138,7 @@ impl Upstream {
     fn request(&self, url: &str, parameters: &[(&str, &str)]) -> FetchRequest {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
-        let mut headers = vec![
-            ("accept", "application/json".to_owned()),
-            (
-                "content-type",
-                "application/x-www-form-urlencoded".to_owned(),
-            ),
-        ];
+        let mut authorization = None;
         match &self.client_secret {
             // RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
             Some(secret) => {
@@ -133,17 +146,15 @@ impl Upstream {
                     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
                 };
                 let both = format!("{}:{}", encoded(&self.client_id), encoded(secret));
-                headers.push(("authorization", format!("Basic {}", STANDARD.encode(both))));
+                authorization = Some(format!("Basic {}", STANDARD.encode(both)));
             }
             None => {
                 form.append_pair("client_id", &self.client_id);
             }
         }
-        FetchRequest {
-            method: "POST",
-            url: url.to_owned(),
-            headers,
-            body: form.finish(),
-        }
+        let mut request = FetchRequest::post(url.to_owned(), form.finish());
+        let authorization = authorization.map(|value| ("authorization", value));
+        request.headers.extend(authorization);
+        request
     }
 }

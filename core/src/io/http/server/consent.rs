@@ -163,3 +163,79 @@ impl Fetch for IdentityProvider {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt as _, Full};
+    use hyper::Request;
+    use mcpbolt_oauth::proxy::{ConsentProxyOptions, Upstream};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn endpoint() -> ConsentEndpoint {
+        let upstream = Upstream::new("https://login.example/a", "https://login.example/t", "one");
+        let (issuer, resource) = ("https://api.example", "https://api.example/mcp");
+        let options = ConsentProxyOptions::new(issuer, resource, upstream);
+        let proxy = ConsentProxy::new(options, &[7; 32]).unwrap();
+        ConsentEndpoint::new(Arc::new(proxy)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn requests_are_answered_up_to_a_size() {
+        let register = |len| {
+            let uri = format!(
+                "{{\"redirect_uris\":[\"https://a.example\"],\"x\":\"{}\"}}",
+                "x".repeat(len)
+            );
+            Request::post("/register")
+                .body(Full::new(Bytes::from(uri)))
+                .unwrap()
+        };
+        for (len, status) in [(10, 201), (ProxyRequest::MAX_BODY_BYTES, 413)] {
+            let (parts, body) = register(len).into_parts();
+            let response = endpoint().respond(&parts, body).await;
+            assert_eq!(response.status(), status);
+        }
+        let request = Request::get("/.well-known/oauth-authorization-server");
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let response = endpoint().respond(&parts, Full::<Bytes>::default()).await;
+        assert_eq!(response.headers()["access-control-allow-origin"], "*");
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(body.starts_with(b"{\"authorization_endpoint\":"));
+    }
+
+    #[tokio::test]
+    async fn an_identity_provider_is_read_up_to_a_size_and_leads_nowhere() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/token", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = [0; 4096];
+                let len = stream.read(&mut head).await.unwrap();
+                let answer = match head[..len].ends_with(b"long") {
+                    true => format!(
+                        "200 OK\r\ncontent-length: 300000\r\n\r\n{}",
+                        "x".repeat(300_000)
+                    ),
+                    false => "302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\n\r\n"
+                        .into(),
+                };
+                let _ = stream
+                    .write_all(format!("HTTP/1.1 {answer}").as_bytes())
+                    .await;
+            }
+        });
+        let provider = IdentityProvider::new().unwrap();
+        let ask = |body: &str| provider.fetch(FetchRequest::post(url.clone(), body.to_owned()));
+        let long = ask("long").await.unwrap();
+        assert!(long.body.len() <= MAX_ANSWER_BYTES && long.status == 200);
+        assert_eq!(ask("other").await.unwrap().status, 302);
+        let nowhere = FetchRequest::post("http://127.0.0.1:9/secret".into(), String::new());
+        let why = provider.fetch(nowhere).await.unwrap_err();
+        assert!(!why.contains("secret"), "{why}");
+    }
+}
