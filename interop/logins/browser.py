@@ -27,13 +27,16 @@ class _Form(HTMLParser):
         super().__init__()
         self.action: str | None = None
         self.fields: dict[str, str] = {}
+        self.pressed = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         if tag == "form" and self.action is None:
             self.action = given.get("action", "")
         # Of several buttons, the first is pressed.
-        if tag in ("input", "button") and "name" in given:
+        is_pressed = tag == "button" and not self.pressed
+        self.pressed |= tag == "button"
+        if (tag == "input" or is_pressed) and "name" in given:
             self.fields.setdefault(given["name"], given.get("value", ""))
 
 
