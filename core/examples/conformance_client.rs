@@ -7,9 +7,15 @@
 
 use std::env;
 use std::error::Error;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::io::http::HttpClientOptions;
+use mcpbolt::io::login::{
+    AssertionRequest, Authorization, AuthorizationPage, Grant, Hooked, IdentityProvider,
+    LoginHooks, LoginOptions, SigningKey,
+};
 use mcpbolt::mcp::{Era, Revision, Revisions, extension};
 use mcpbolt::model::Tool;
 use mcpbolt::model::{Elicitation, Elicited};
@@ -23,7 +29,11 @@ type Outcome = Result<(), Box<dyn Error>>;
 fn main() -> Outcome {
     let url = env::args().next_back().unwrap_or_default();
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
-    let client = block_on(builder(&scenario).http(&url, HttpClientOptions::default()))?;
+    let mut options = HttpClientOptions::default();
+    if scenario.starts_with("auth/") {
+        options.authorization = Some(authorization()?);
+    }
+    let client = block_on(builder(&scenario).http(&url, options))?;
     block_on(play(&client, &scenario))
 }
 
@@ -44,6 +54,81 @@ fn builder(scenario: &str) -> ClientBuilder {
         .revisions(revisions)
         .extension(extension::SKILLS, "{}")
         .on_form(|form, _| async move { Ok(Elicited::Accepted(filled(&form))) })
+}
+
+/// What the suite tells the client about a scenario.
+fn context() -> Result<Value, serde_json::Error> {
+    let context = env::var("MCP_CONFORMANCE_CONTEXT");
+    context.map_or(Ok(Value::Null), |context| serde_json::from_str(&context))
+}
+
+/// The login that the scenario's context asks for.
+fn authorization() -> Result<Authorization, Box<dyn Error>> {
+    let context = context()?;
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    let mut options = LoginOptions::new("mcpbolt-conformance");
+    options.client_id = text("client_id");
+    options.client_secret = text("client_secret").map(Into::into);
+    let address = "https://conformance-test.local/client-metadata.json";
+    options.client_metadata_url = Some(address.into());
+    let has_secret = options.client_secret.is_some();
+    if let (Some(token_endpoint), Some(client_id)) =
+        (text("idp_token_endpoint"), text("idp_client_id"))
+    {
+        options.grant = Grant::EnterpriseManaged(IdentityProvider {
+            token_endpoint,
+            client_id,
+            client_secret: None,
+        });
+    } else if text("valid_jwt").is_some() {
+        options.grant = Grant::WorkloadJwt;
+    } else if let Some(pem) = text("private_key_pem") {
+        let algorithm = text("signing_algorithm").unwrap_or_default();
+        options.signing_key = Some(SigningKey::from_pem(pem.as_bytes(), &algorithm)?);
+        options.grant = Grant::ClientCredentials;
+    } else if has_secret && env::var("MCP_CONFORMANCE_SCENARIO")?.contains("client-credentials") {
+        options.grant = Grant::ClientCredentials;
+    }
+    let assertion = text("idp_id_token").or_else(|| text("valid_jwt"));
+    Ok(Authorization::new(options).with_hooks(Headless { assertion }))
+}
+
+/// A user who consents to everything, without a browser.
+struct Headless {
+    assertion: Option<String>,
+}
+
+impl LoginHooks for Headless {
+    fn redirect_uri(&self, _known: Option<String>) -> Hooked<'_, String> {
+        Box::pin(async { Ok("http://localhost:3000/callback".into()) })
+    }
+
+    fn authorize(&self, page: AuthorizationPage) -> Hooked<'_, String> {
+        Box::pin(async move { redirected(&page.url).map_err(|error| error.to_string()) })
+    }
+
+    fn assertion(&self, _request: AssertionRequest) -> Hooked<'_, String> {
+        let assertion = self.assertion.clone();
+        Box::pin(async { assertion.ok_or_else(|| "the suite gives no assertion".into()) })
+    }
+}
+
+/// Where a page on this machine redirects to.
+fn redirected(url: &str) -> Result<String, Box<dyn Error>> {
+    let rest = url.strip_prefix("http://").ok_or("the page has https")?;
+    let (host, path) = rest.split_once('/').ok_or("the page has no path")?;
+    let mut stream = TcpStream::connect(host)?;
+    write!(
+        stream,
+        "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let location = answer.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("location").then(|| value.trim())
+    });
+    Ok(location.ok_or("the page does not redirect")?.to_owned())
 }
 
 /// A form as a user sends it who changes nothing, and fills in what has to be.
@@ -122,8 +207,7 @@ async fn play(client: &Client, scenario: &str) -> Outcome {
 
 /// The calls that the suite names.
 async fn planned(client: &Client) -> Outcome {
-    let context = env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
-    let context: Value = serde_json::from_str(&context)?;
+    let context = context()?;
     for call in context["toolCalls"].as_array().into_iter().flatten() {
         let name = call["name"].as_str().unwrap_or_default();
         client.call_tool(name, &call["arguments"]).await?;

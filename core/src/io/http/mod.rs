@@ -26,7 +26,7 @@
 //! that answer every POST on that stream.
 
 #[cfg(feature = "http-client")]
-mod client;
+pub(super) mod client;
 mod message_bytes;
 #[cfg(feature = "http")]
 mod server;

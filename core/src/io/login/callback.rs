@@ -54,7 +54,23 @@ impl Callback {
     /// # Errors
     /// When no port can be opened.
     pub fn bind() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        Self::bind_port(0)
+    }
+
+    /// Listens at a redirect URI of an earlier login, with which the client is registered.
+    ///
+    /// # Errors
+    /// When it is not one of this type, or its port is in use.
+    pub fn bind_again(redirect_uri: &str) -> io::Result<Self> {
+        let port = redirect_uri
+            .strip_prefix("http://127.0.0.1:")
+            .and_then(|rest| rest.strip_suffix(PATH))
+            .and_then(|port| port.parse().ok());
+        Self::bind_port(port.ok_or(io::ErrorKind::InvalidInput)?)
+    }
+
+    fn bind_port(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         Ok(Self {

@@ -1,8 +1,16 @@
-//! What a program on a user's machine needs to log the user in: a browser, and the address that the browser
-//! comes back to.
+//! Logins of clients on HTTP: [`Authorization`] in their options gets access tokens where servers ask for
+//! them. With it, what a program on a user's machine needs: a browser, and the address that the browser comes
+//! back to.
 
 mod browser;
 mod callback;
 
 pub use browser::open_browser;
 pub use callback::Callback;
+pub use mcpbolt_oauth::client::{
+    AssertionRequest, AuthorizationPage, Credentials, DeviceCode, Grant, IdentityProvider,
+    LoginError, LoginOptions, LoginStage, Secret, SigningKey,
+};
+pub use mcpbolt_oauth::store::{CredentialStore, FileStore, KeyLock, MemoryStore, Stored};
+
+pub use super::http::client::{Authorization, Hooked, LoginHooks, WithBrowser};

@@ -25,9 +25,12 @@
 //! | `driver` | polls the parts in turn |
 //! | `known_openings` | servers that are known to begin with a handshake |
 //! | `relay` | the same transport for another program's client, without an engine connection |
+//! | `authorization` | logins, with the feature `oauth` |
 //! | `open` | [`ClientBuilder::http`](crate::client::ClientBuilder::http) |
 
 mod actions;
+#[cfg(feature = "oauth")]
+mod authorization;
 mod carrier;
 mod driver;
 mod driver_tasks;
@@ -46,5 +49,7 @@ mod requests;
 mod response;
 mod transport;
 
+#[cfg(feature = "oauth")]
+pub use self::authorization::{Authorization, Hooked, LoginHooks, WithBrowser};
 pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};

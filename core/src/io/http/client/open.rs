@@ -52,8 +52,15 @@ impl ClientBuilder {
     /// When the URL or an option is not valid, or the connection cannot be opened; the latter contains
     /// a [`RequestError`](crate::error::RequestError).
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
+        #[cfg(feature = "oauth")]
+        let patience = options.authorization.as_ref().map(|it| it.patience());
         let transport = HttpTransport::new(url, options)?;
         let (mut config, prepared) = self.prepare().map_err(invalid)?;
+        // A user who logs in takes longer than a server.
+        #[cfg(feature = "oauth")]
+        {
+            config.limits.handshake_timeout += patience.unwrap_or_default();
+        }
         let actions = config.opening == OpeningMode::Actions;
         let known = (!actions).then(|| KnownOpening::apply(transport.url(), &mut config));
         let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+#[cfg(feature = "oauth")]
+use super::authorization::Authorization;
 use crate::error::CarrierError;
 use crate::io::{Auth, Backoff, ClientCertificate};
 
@@ -17,6 +19,9 @@ pub struct HttpClientOptions {
     pub headers: Vec<(String, String)>,
     /// The credentials sent with every request.
     pub auth: Auth,
+    /// How to log in, where the server wants access tokens; in place of `auth`.
+    #[cfg(feature = "oauth")]
+    pub authorization: Option<Authorization>,
     /// How long establishing a connection may take, including TLS.
     pub connect_timeout: Duration,
     /// How long a server may be silent in the middle of an answer; `None` means no limit, since a
@@ -82,6 +87,8 @@ impl Default for HttpClientOptions {
         Self {
             headers: Vec::new(),
             auth: Auth::None,
+            #[cfg(feature = "oauth")]
+            authorization: None,
             connect_timeout: Duration::from_secs(10),
             read_timeout: None,
             idle_timeout: Duration::from_secs(4),
@@ -106,7 +113,10 @@ impl Default for HttpClientOptions {
 impl fmt::Debug for HttpClientOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("HttpClientOptions")
+        let mut shown = f.debug_struct("HttpClientOptions");
+        #[cfg(feature = "oauth")]
+        shown.field("authorization", &self.authorization);
+        shown
             .field("headers", &names)
             .field("auth", &self.auth)
             .field("connect_timeout", &self.connect_timeout)

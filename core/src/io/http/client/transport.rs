@@ -10,8 +10,10 @@ use reqwest::header::{
     WWW_AUTHENTICATE,
 };
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Request, Response, Url};
+use reqwest::{Client, ClientBuilder, Method, Request, Response, Url};
 
+#[cfg(feature = "oauth")]
+use super::authorization::{ServerAccess, Tries};
 use super::options::{HttpClientOptions, Proxy};
 use super::outgoing::OutgoingMessage;
 use crate::error::{CarrierError, CarrierFault};
@@ -32,6 +34,9 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// Maximum number of characters of a response body that an error quotes.
 const WHY_CHARS: usize = 200;
 
+/// Adds credentials to a request to the server's own origin.
+type Authorize<'a> = &'a mut (dyn FnMut(&mut Request) -> Result<(), CarrierError> + Send);
+
 /// Sends requests to one server.
 pub struct HttpTransport {
     http: Client,
@@ -40,6 +45,9 @@ pub struct HttpTransport {
     url: Url,
     /// Headers sent only to the server's own origin: credentials, and those that the program adds.
     own: HeaderMap,
+    /// The credentials of a login.
+    #[cfg(feature = "oauth")]
+    access: Option<std::sync::Arc<ServerAccess>>,
     pub options: HttpClientOptions,
     /// The origins to which a request with a body may be redirected.
     trusted: Vec<Url>,
@@ -76,11 +84,18 @@ impl HttpTransport {
         }
         let certificate = options.certificate.as_ref();
         let bare = certificate.map(|_| client(&options, None)).transpose()?;
+        #[cfg(feature = "oauth")]
+        let access = match &options.authorization {
+            Some(authorization) => Some(authorization.server(&url, &options)?),
+            None => None,
+        };
         Ok(Self {
             http: client(&options, certificate)?,
             bare,
             url,
             own,
+            #[cfg(feature = "oauth")]
+            access,
             trusted: origins(&options.redirect_origins)?,
             options,
             stays_on_origin: false,
@@ -157,16 +172,54 @@ impl HttpTransport {
 
     /// Sends one request and waits for the head of its response, whatever its status. Redirects are
     /// followed with the same method and body: with a body, only to the server's own origin and those
-    /// in `redirect_origins`; without one, to any origin, but without credentials.
+    /// in `redirect_origins`; without one, to any origin, but without credentials. What a login can
+    /// change is sent again after it.
     ///
     /// # Errors
-    /// Returns what failed before there was a response.
+    /// Returns what failed before there was a response, or why there is no login.
     pub async fn send(
         &self,
         method: Method,
         url: &Url,
         headers: HeaderMap,
         body: Option<Bytes>,
+    ) -> Result<Response, CarrierError> {
+        #[cfg(feature = "oauth")]
+        if let Some(access) = &self.access {
+            let mut tries = Tries::default();
+            loop {
+                let held = access.current().await?;
+                let mut nonce = None;
+                let mut authorize = |request: &mut Request| {
+                    if let Some(held) = &held {
+                        nonce = access.authorize(held, request)?;
+                    }
+                    Ok(())
+                };
+                let response = self
+                    .redirected(&method, url, &headers, &body, &mut authorize)
+                    .await?;
+                let sends_again = self.is_own(response.url())
+                    && access
+                        .sends_again(&response, held.as_ref(), nonce.as_deref(), &mut tries)
+                        .await?;
+                if !sends_again {
+                    return Ok(response);
+                }
+            }
+        }
+        self.redirected(&method, url, &headers, &body, &mut |_| Ok(()))
+            .await
+    }
+
+    /// Sends one request, and follows redirects.
+    async fn redirected(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: &HeaderMap,
+        body: &Option<Bytes>,
+        authorize: Authorize<'_>,
     ) -> Result<Response, CarrierError> {
         let mut url = url.clone();
         let mut redirects = 0;
@@ -178,6 +231,7 @@ impl HttpTransport {
                 request
                     .headers_mut()
                     .extend(self.own.iter().map(|(n, v)| (n.clone(), v.clone())));
+                authorize(&mut request)?;
             } else {
                 request.headers_mut().remove(SESSION);
             }
@@ -228,6 +282,15 @@ fn client(
     options: &HttpClientOptions,
     certificate: Option<&ClientCertificate>,
 ) -> io::Result<Client> {
+    let http = client_builder(options, certificate)?.build();
+    http.map_err(|error| io::Error::other(error.without_url()))
+}
+
+/// An HTTP client as the options have it.
+pub fn client_builder(
+    options: &HttpClientOptions,
+    certificate: Option<&ClientCertificate>,
+) -> io::Result<ClientBuilder> {
     let tls = trust::config(&options.root_certificates, certificate, &PROTOCOLS)?;
     let http = Client::builder()
         .tls_backend_preconfigured(tls)
@@ -247,12 +310,10 @@ fn client(
             http.proxy(proxy.map_err(|_| invalid("no URL of a proxy"))?)
         }
     };
-    let http = match options.http2_prior_knowledge {
+    Ok(match options.http2_prior_knowledge {
         true => http.http2_prior_knowledge(),
         false => http,
-    };
-    let http = http.build();
-    http.map_err(|error| io::Error::other(error.without_url()))
+    })
 }
 
 fn origins(named: &[String]) -> io::Result<Vec<Url>> {

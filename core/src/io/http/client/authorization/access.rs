@@ -1,0 +1,248 @@
+//! The credentials for one server, and the login that all waiting requests share.
+
+use std::sync::{Arc, Mutex};
+
+use mcpbolt_oauth::challenge::Challenge;
+use mcpbolt_oauth::client::{Credentials, LoginError, LoginStage, Occasion};
+use reqwest::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Request, Response, Url};
+use tokio::sync::watch;
+
+use super::agent::{Agent, now};
+use crate::error::{CarrierError, CarrierFault};
+use crate::sync::lock;
+
+/// A token that ends within so many seconds counts as ended: it has to reach the server.
+const EARLY: u64 = 10;
+
+/// Most logins for more scopes during one request (R-AUC-16). With the one before, that is three.
+const MAX_STEP_UPS: u8 = 2;
+
+/// Most nonces that a server may ask for during one request.
+const MAX_NONCES: u8 = 2;
+
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+/// The outcome of a login.
+type Outcome = Result<Arc<Credentials>, LoginError>;
+
+/// The login that runs for all requests that wait for it; `None` as long as it does.
+type Running = watch::Receiver<Option<Outcome>>;
+
+/// The credentials for one server.
+pub struct ServerAccess {
+    url: Url,
+    agent: Agent,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_loaded: bool,
+    credentials: Option<Arc<Credentials>>,
+    /// The last DPoP nonce of the server.
+    nonce: Option<String>,
+    running: Option<Running>,
+}
+
+/// What was tried for one request.
+#[derive(Default)]
+pub struct Tries {
+    nonces: u8,
+    refreshed: bool,
+    logged_in: bool,
+    step_ups: u8,
+}
+
+impl ServerAccess {
+    pub fn new(url: Url, agent: Agent) -> Self {
+        Self {
+            url,
+            agent,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The credentials to send, if there are any. Those that have ended are refreshed first.
+    pub async fn current(self: &Arc<Self>) -> Result<Option<Arc<Credentials>>, CarrierError> {
+        let is_loaded = lock(&self.state).is_loaded;
+        if !is_loaded {
+            let stored = Credentials::load(&*self.agent.store, &self.url).await;
+            let stored = stored.map_err(|error| {
+                lost(
+                    0,
+                    None,
+                    &LoginError::new(LoginStage::Store, error.to_string()),
+                )
+            })?;
+            let mut state = lock(&self.state);
+            if !state.is_loaded {
+                state.is_loaded = true;
+                state.credentials = state.credentials.take().or(stored.map(Arc::new));
+            }
+        }
+        let credentials = lock(&self.state).credentials.clone();
+        let Some(held) = credentials else {
+            return Ok(None);
+        };
+        if !held.tokens().is_expired(now() + EARLY) {
+            return Ok(Some(held));
+        }
+        let occasion = Occasion::new(self.url.as_str(), Some(Credentials::clone(&held)));
+        match self.renewed(Some(&held), occasion).await {
+            Ok(fresh) => Ok(Some(fresh)),
+            // The server's challenge says more about the login.
+            Err(error) if error.is_login_needed() => Ok(None),
+            Err(error) => Err(lost(0, None, &error)),
+        }
+    }
+
+    /// Adds the credentials to a request to the server's own origin (R-AUC-01). Returns the nonce of the
+    /// proof.
+    pub fn authorize(
+        &self,
+        held: &Credentials,
+        request: &mut Request,
+    ) -> Result<Option<String>, CarrierError> {
+        let nonce = lock(&self.state).nonce.clone();
+        let own = held.headers(
+            request.method().as_str(),
+            request.url().as_str(),
+            nonce.as_deref(),
+            now(),
+        );
+        for (name, value) in own.map_err(|error| lost(0, None, &error))? {
+            let Ok(mut value) = HeaderValue::try_from(value) else {
+                let why = "the access token has characters that no header may have";
+                return Err(lost(0, None, &LoginError::new(LoginStage::Token, why)));
+            };
+            value.set_sensitive(true);
+            request.headers_mut().insert(name, value);
+        }
+        Ok(nonce)
+    }
+
+    /// Looks at a response of the server's own origin. Returns whether the request is to be sent again,
+    /// with other credentials.
+    pub async fn sends_again(
+        self: &Arc<Self>,
+        response: &Response,
+        sent: Option<&Arc<Credentials>>,
+        nonce: Option<&str>,
+        tries: &mut Tries,
+    ) -> Result<bool, CarrierError> {
+        let told = response.headers().get(DPOP_NONCE);
+        let told = told.and_then(|nonce| nonce.to_str().ok());
+        if let Some(told) = told.filter(|_| sent.is_some()) {
+            lock(&self.state).nonce = Some(told.to_owned());
+        }
+        let status = response.status().as_u16();
+        if !matches!(status, 401 | 403) {
+            return Ok(false);
+        }
+        let headers = response.headers().get_all(WWW_AUTHENTICATE);
+        let challenges = Challenge::parse_all(headers.iter().map(HeaderValue::as_bytes));
+        let mut occasion = Occasion {
+            status,
+            challenges,
+            is_refreshed: tries.refreshed,
+            ..Occasion::new(self.url.as_str(), sent.map(|it| Credentials::clone(it)))
+        };
+        let wants_nonce = occasion.parameter("error") == Some("use_dpop_nonce");
+        if status == 401 && wants_nonce && told.is_some() && told != nonce {
+            tries.nonces += 1;
+            return Ok(tries.nonces <= MAX_NONCES);
+        }
+        let header = response.headers().get(WWW_AUTHENTICATE);
+        let header = header.and_then(|value| value.to_str().ok());
+        if status == 403 && !occasion.is_step_up() {
+            return Ok(false);
+        }
+        let is_over = match status {
+            401 => tries.logged_in,
+            _ => tries.step_ups >= MAX_STEP_UPS,
+        };
+        if is_over {
+            let (stage, why) = match status {
+                401 => (
+                    LoginStage::Token,
+                    "the server refuses the token of the login that has just been made; ask its operator",
+                ),
+                _ => (
+                    LoginStage::StepUp,
+                    "the server asks for more and more scopes",
+                ),
+            };
+            return Err(lost(status, header, &LoginError::new(stage, why)));
+        }
+        if occasion.is_step_up() {
+            tries.step_ups += 1;
+            occasion.is_refreshed = true;
+        }
+        let fresh = self.renewed(sent, occasion).await;
+        let fresh = fresh.map_err(|error| lost(status, header, &error))?;
+        match fresh.is_refreshed() {
+            true => tries.refreshed = true,
+            false if status == 401 => tries.logged_in = true,
+            false => {}
+        }
+        Ok(true)
+    }
+
+    /// Replaces credentials, once for all who wait for it. It goes on if they do not wait any longer: a
+    /// refresh token may be used up, and a user may be logging in.
+    async fn renewed(
+        self: &Arc<Self>,
+        sent: Option<&Arc<Credentials>>,
+        occasion: Occasion,
+    ) -> Outcome {
+        let mut running = {
+            let mut state = lock(&self.state);
+            let token = |held: &Arc<Credentials>| held.tokens().access_token.clone();
+            if let Some(newer) = &state.credentials
+                && sent.map(token) != Some(token(newer))
+            {
+                return Ok(newer.clone());
+            }
+            match &state.running {
+                // A login that panicked tells nobody.
+                Some(running) if running.has_changed().is_ok() => running.clone(),
+                _ => {
+                    let running = self.clone().begin(occasion);
+                    state.running.insert(running).clone()
+                }
+            }
+        };
+        let outcome = running.wait_for(Option::is_some).await;
+        let outcome = outcome.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| {
+            let why = "the login was ended with its runtime";
+            Err(LoginError::new(LoginStage::Options, why))
+        })
+    }
+
+    fn begin(self: Arc<Self>, occasion: Occasion) -> Running {
+        let (sender, running) = watch::channel(None);
+        tokio::spawn(async move {
+            let outcome = self.agent.run(occasion).await.map(Arc::new);
+            let mut state = lock(&self.state);
+            state.running = None;
+            match &outcome {
+                Ok(fresh) => state.credentials = Some(fresh.clone()),
+                Err(error) if error.is_login_needed() => state.credentials = None,
+                Err(_) => {}
+            }
+            sender.send_replace(Some(outcome));
+        });
+        running
+    }
+}
+
+/// The failure of a request that cannot be authorized.
+fn lost(status: u16, header: Option<&str>, error: &LoginError) -> CarrierError {
+    CarrierError {
+        status: (status > 0).then_some(status),
+        authenticate: header.map(Box::from),
+        ..CarrierError::new(CarrierFault::Refused, error.to_string())
+    }
+}

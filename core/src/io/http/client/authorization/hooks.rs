@@ -1,0 +1,94 @@
+//! What a login needs of the program.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use mcpbolt_oauth::client::{AssertionRequest, AuthorizationPage, DeviceCode};
+
+use crate::io::login::{Callback, open_browser};
+use crate::sync::lock;
+
+/// A future of [`LoginHooks`]. Its error is told to whoever waits for the login.
+pub type Hooked<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// What a login needs of the program. Each function has a default that refuses, so that a program writes
+/// those that its grant needs.
+pub trait LoginHooks: Send + Sync + 'static {
+    /// Where the user's browser is to come back to: `https`, or `http` on this machine. `known` is the
+    /// address that the client is registered with, if it is; the same one saves a registration.
+    fn redirect_uri(&self, known: Option<String>) -> Hooked<'_, String> {
+        let _ = known;
+        refuse("this program has no address that a browser could come back to")
+    }
+
+    /// Has the user open the page, and waits until the browser came back to its redirect URI. Returns the
+    /// URL with which it came, or the query of that URL.
+    fn authorize(&self, page: AuthorizationPage) -> Hooked<'_, String> {
+        let _ = page;
+        refuse("this program cannot show a page to the user")
+    }
+
+    /// Shows the user a code and the page where to enter it on another device.
+    fn show_device_code(&self, code: DeviceCode) -> Hooked<'_, ()> {
+        let _ = code;
+        refuse("this program cannot show a code to the user")
+    }
+
+    /// A signed assertion for the authorization server: the token of a workload, or the ID token of the
+    /// user, as the grant needs it.
+    fn assertion(&self, request: AssertionRequest) -> Hooked<'_, String> {
+        let _ = request;
+        refuse("this program gives no assertions")
+    }
+}
+
+fn refuse<T: Send + 'static>(why: &'static str) -> Hooked<'static, T> {
+    Box::pin(std::future::ready(Err(why.to_owned())))
+}
+
+/// Most addresses that are open for browsers at a time; the oldest is closed.
+const MAX_OPEN: usize = 16;
+
+/// A user with a browser on this machine.
+#[derive(Debug, Default)]
+pub struct WithBrowser {
+    open: Mutex<Vec<Callback>>,
+}
+
+impl LoginHooks for WithBrowser {
+    fn redirect_uri(&self, known: Option<String>) -> Hooked<'_, String> {
+        Box::pin(async move {
+            let again = known.and_then(|known| Callback::bind_again(&known).ok());
+            let callback = match again {
+                Some(callback) => callback,
+                None => Callback::bind().map_err(|error| error.to_string())?,
+            };
+            let redirect_uri = callback.redirect_uri().to_owned();
+            let mut open = lock(&self.open);
+            if open.len() >= MAX_OPEN {
+                open.remove(0);
+            }
+            open.push(callback);
+            Ok(redirect_uri)
+        })
+    }
+
+    fn authorize(&self, page: AuthorizationPage) -> Hooked<'_, String> {
+        Box::pin(async move {
+            let callback = {
+                let mut open = lock(&self.open);
+                let at = open
+                    .iter()
+                    .position(|it| it.redirect_uri() == page.redirect_uri);
+                at.map(|at| open.remove(at))
+            };
+            let callback = callback.ok_or("too many logins at a time")?;
+            open_browser(&page.url).map_err(|error| {
+                format!("no browser can be opened ({error}); log in with `mcpbolt login`, or use the grant for other devices")
+            })?;
+            let answer = callback.wait(&page.state).await;
+            answer.map_err(|error| error.to_string())
+        })
+    }
+}

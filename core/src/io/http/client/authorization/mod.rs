@@ -1,0 +1,143 @@
+//! Logins of a client on HTTP: the header of each request, and what a refusal leads to.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `access` | the credentials for one server, and the login that all waiting requests share |
+//! | `agent` | drives a login: sends its requests, asks the user |
+//! | `hooks` | what a login needs of the program: a browser, assertions |
+//! | `resolver` | addresses of hosts, without those that a server may not choose |
+
+mod access;
+mod agent;
+mod hooks;
+mod resolver;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcpbolt_oauth::client::LoginOptions;
+use mcpbolt_oauth::store::{CredentialStore, MemoryStore};
+use reqwest::Url;
+
+pub use self::access::{ServerAccess, Tries};
+use self::agent::Agent;
+pub use self::hooks::{Hooked, LoginHooks, WithBrowser};
+use super::options::HttpClientOptions;
+use crate::sync::lock;
+
+/// How long a user may take to log in.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How clients on HTTP get access tokens. Clones share everything, so that many clients, and many servers
+/// of one authorization server, need one login each.
+///
+/// Tokens are got when a server asks for them, with 401; refreshed when they end; and replaced when a
+/// server wants more scopes, with 403. The request that was refused is then sent again.
+///
+/// ```no_run
+/// use mcpbolt::client::{Client, block_on};
+/// use mcpbolt::io::http::HttpClientOptions;
+/// use mcpbolt::io::login::{Authorization, FileStore, LoginOptions};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let login = Authorization::new(LoginOptions::new("My program")).with_store(FileStore::of_the_user()?);
+/// let options = HttpClientOptions {
+///     authorization: Some(login),
+///     ..HttpClientOptions::default()
+/// };
+/// // Opens the user's browser, if the server asks for a login and there was none before.
+/// let client = block_on(Client::builder("chat", "1.0.0").http("https://example.com/mcp", options))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Authorization(Arc<Shared>);
+
+/// What clones share.
+pub struct Shared {
+    options: Arc<LoginOptions>,
+    store: Arc<dyn CredentialStore>,
+    hooks: Arc<dyn LoginHooks>,
+    timeout: Duration,
+    servers: Mutex<HashMap<String, Arc<ServerAccess>>>,
+}
+
+impl Authorization {
+    /// Logins that open the user's browser, and are forgotten when the process ends.
+    pub fn new(options: LoginOptions) -> Self {
+        Self(Arc::new(Shared {
+            options: Arc::new(options),
+            store: Arc::new(MemoryStore::default()),
+            hooks: Arc::new(WithBrowser::default()),
+            timeout: LOGIN_TIMEOUT,
+            servers: Mutex::default(),
+        }))
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Shared)) -> Self {
+        let mut shared = Shared {
+            options: self.0.options.clone(),
+            store: self.0.store.clone(),
+            hooks: self.0.hooks.clone(),
+            timeout: self.0.timeout,
+            servers: Mutex::default(),
+        };
+        change(&mut shared);
+        Self(Arc::new(shared))
+    }
+
+    /// Keeps credentials in this store, which other processes may share.
+    #[must_use]
+    pub fn with_store(self, store: impl CredentialStore) -> Self {
+        self.with(|shared| shared.store = Arc::new(store))
+    }
+
+    /// Asks the user, or the program, by these functions.
+    #[must_use]
+    pub fn with_hooks(self, hooks: impl LoginHooks) -> Self {
+        self.with(|shared| shared.hooks = Arc::new(hooks))
+    }
+
+    /// How long a user may take to log in, and a workload to give an assertion: 5 minutes by default.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        self.with(|shared| shared.timeout = timeout)
+    }
+
+    /// How long opening a connection may wait for the user.
+    pub(super) fn patience(&self) -> Duration {
+        match self.0.options.grant.has_user() {
+            true => self.0.timeout,
+            false => Duration::ZERO,
+        }
+    }
+
+    /// The credentials for the server at `url`, whose clients have these options.
+    pub(super) fn server(
+        &self,
+        url: &Url,
+        options: &HttpClientOptions,
+    ) -> io::Result<Arc<ServerAccess>> {
+        let mut key = url.clone();
+        key.set_fragment(None);
+        let key = String::from(key);
+        if let Some(known) = lock(&self.0.servers).get(&key) {
+            return Ok(known.clone());
+        }
+        let agent = Agent::new(url, options, &self.0)?;
+        let server = Arc::new(ServerAccess::new(url.clone(), agent));
+        lock(&self.0.servers).insert(key, server.clone());
+        Ok(server)
+    }
+}
+
+/// Omits secrets, as the options do.
+impl fmt::Debug for Authorization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Authorization")
+            .field(&self.0.options)
+            .finish()
+    }
+}
