@@ -9,6 +9,9 @@ use super::error::{LoginError, LoginStage, quoted};
 use super::guard::{UrlGuard, check_shown, shown};
 use super::steps::{Mailbox, OAuthRequest};
 
+/// The revision that requests for metadata name (R-AUC-02).
+const PROTOCOL_VERSION: &str = "2025-11-25";
+
 /// Most redirects that are followed for one document.
 const MAX_REDIRECTS: usize = 3;
 
@@ -232,7 +235,7 @@ impl Discovery<'_> {
                 url: url.clone(),
                 headers: vec![
                     ("accept", "application/json".into()),
-                    ("mcp-protocol-version", super::PROTOCOL_VERSION.into()),
+                    ("mcp-protocol-version", PROTOCOL_VERSION.into()),
                 ],
                 body: String::new(),
             };

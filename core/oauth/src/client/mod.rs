@@ -54,9 +54,6 @@ use self::flow::Flow;
 use self::steps::Mailbox;
 use crate::store::CredentialStore;
 
-/// The revision that requests for metadata name (R-AUC-02).
-const PROTOCOL_VERSION: &str = "2025-11-25";
-
 /// One login, or one refresh. It waits for nothing but the store; time is an argument.
 ///
 /// Once a request is on its way, wait for its answer even if nobody wants the token any more: a refresh

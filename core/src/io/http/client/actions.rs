@@ -8,10 +8,11 @@ use reqwest::{Response, Url};
 
 use super::carrier::Carrier;
 use super::exchange::{Resume, no_answer};
+use super::failure::refused;
 use super::outgoing::OutgoingMessage;
 use super::requests::FollowUp;
 use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
-use super::transport::{EVENTS, JSON, refused};
+use super::transport::{EVENTS, JSON};
 use crate::action::{STREAM, Version, is_streamed};
 use crate::error::{CarrierError, CarrierFault};
 use crate::json::reader;

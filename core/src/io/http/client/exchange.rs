@@ -10,8 +10,9 @@ use reqwest::{Response, Url};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::event_reader::{EventReader, ServerEvent};
+use super::failure::failure;
 use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
-use super::transport::{HttpTransport, failure};
+use super::transport::HttpTransport;
 use crate::error::{CarrierError, CarrierFault};
 
 /// How long a stream may stay open after the answer; if it ends by itself, its connection can be

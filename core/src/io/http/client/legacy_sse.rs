@@ -7,10 +7,10 @@ use tokio::time::timeout;
 
 use super::carrier::Carrier;
 use super::event_reader::{EventReader, ServerEvent};
+use super::failure::failure;
 use super::outgoing::OutgoingMessage;
 use super::requests::{FollowUp, patience};
 use super::response::{BodyKind, ErrorResponse, body_kind};
-use super::transport::failure;
 use crate::error::{CarrierError, CarrierFault, ConnectionError};
 
 /// The stream of such a server, and the URI that it has named.

@@ -14,7 +14,7 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `options` | the options of a client |
-//! | `transport` | HTTP requests: credentials, redirects and failures |
+//! | `transport`, `failure` | HTTP requests: credentials, redirects; what their failures mean |
 //! | `outgoing`, `message_headers` | one outgoing message, and the headers that repeat its fields |
 //! | `event_reader`, `response` | parsing of responses |
 //! | `exchange` | what answers a request, passed to a sink; a stream is resumed when it breaks off |
@@ -37,6 +37,7 @@ mod driver_tasks;
 mod engine;
 mod event_reader;
 mod exchange;
+mod failure;
 mod known_openings;
 mod legacy_sse;
 mod message_headers;

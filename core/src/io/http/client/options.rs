@@ -1,10 +1,15 @@
 //! Options of a client on HTTP.
 
+#[cfg(feature = "oauth")]
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
 #[cfg(feature = "oauth")]
 use super::authorization::Authorization;
+#[cfg(feature = "oauth")]
+use reqwest::Url;
+
 use crate::error::CarrierError;
 use crate::io::{Auth, Backoff, ClientCertificate};
 
@@ -80,6 +85,30 @@ pub enum Proxy {
     None,
     /// The proxy at this URL.
     At(String),
+}
+
+#[cfg(feature = "oauth")]
+impl Proxy {
+    /// The hosts of the proxies that requests may be sent through.
+    pub(super) fn hosts(&self) -> HashSet<String> {
+        let urls = match self {
+            Self::None => Vec::new(),
+            Self::At(url) => vec![url.clone()],
+            Self::Environment => {
+                let names = ["http_proxy", "https_proxy", "all_proxy"];
+                let both = names.map(|name| [name.to_owned(), name.to_ascii_uppercase()]);
+                both.into_iter()
+                    .flatten()
+                    .filter_map(|name| std::env::var(name).ok())
+                    .collect()
+            }
+        };
+        let hosts = urls.iter().filter_map(|url| {
+            let url = Url::parse(url).or_else(|_| Url::parse(&format!("http://{url}")));
+            url.ok()?.host_str().map(str::to_owned)
+        });
+        hosts.collect()
+    }
 }
 
 impl Default for HttpClientOptions {

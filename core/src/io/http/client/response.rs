@@ -5,7 +5,7 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::transport::{failure, refused};
+use super::failure::{failure, refused};
 use crate::error::{CarrierError, CarrierFault, PeerError};
 use crate::json::number;
 

@@ -1,19 +1,15 @@
 //! HTTP requests to one server: its URL, the credentials, redirects and failures.
 
-use std::error::Error;
 use std::io;
-use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
-    WWW_AUTHENTICATE,
-};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Method, Request, Response, Url};
 
 #[cfg(feature = "oauth")]
 use super::authorization::{ServerAccess, Tries};
+use super::failure::failure;
 use super::options::{HttpClientOptions, Proxy};
 use super::outgoing::OutgoingMessage;
 use crate::error::{CarrierError, CarrierFault};
@@ -30,9 +26,6 @@ pub const JSON_OR_EVENTS: HeaderValue =
 
 /// The protocols offered in the TLS handshake.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-
-/// Maximum number of characters of a response body that an error quotes.
-const WHY_CHARS: usize = 200;
 
 /// Adds credentials to a request to the server's own origin.
 type Authorize<'a> = &'a mut (dyn FnMut(&mut Request) -> Result<(), CarrierError> + Send);
@@ -86,7 +79,11 @@ impl HttpTransport {
         let bare = certificate.map(|_| client(&options, None)).transpose()?;
         #[cfg(feature = "oauth")]
         let access = match &options.authorization {
-            Some(authorization) => Some(authorization.server(&url, &options)?),
+            Some(authorization) => {
+                // The certificate is for the MCP server alone.
+                let http = client_builder(&options, None)?;
+                Some(authorization.server(&url, http, options.proxy.hosts()))
+            }
             None => None,
         };
         Ok(Self {
@@ -287,7 +284,7 @@ fn client(
 }
 
 /// An HTTP client as the options have it.
-pub fn client_builder(
+fn client_builder(
     options: &HttpClientOptions,
     certificate: Option<&ClientCertificate>,
 ) -> io::Result<ClientBuilder> {
@@ -325,71 +322,6 @@ fn origins(named: &[String]) -> io::Result<Vec<Url>> {
     all.ok_or_else(|| {
         invalid("redirect_origins: an origin is a URL such as https://mcp.example.com")
     })
-}
-
-/// Why there is no response, or why its body broke off.
-pub fn failure(error: reqwest::Error) -> CarrierError {
-    let connecting = error.is_connect();
-    let timed_out = error.is_timeout();
-    let error = error.without_url();
-    // The innermost cause says most.
-    let mut source: &dyn Error = &error;
-    let mut tls = false;
-    while let Some(inner) = cause(source) {
-        source = inner;
-        tls |= source.is::<rustls::Error>();
-    }
-    let (fault, what) = match (connecting, timed_out, tls) {
-        (_, _, true) => (CarrierFault::Tls, "no secure connection"),
-        (true, true, _) => (
-            CarrierFault::TimedOut,
-            "the server took too long to connect",
-        ),
-        (true, false, _) => (CarrierFault::Unreachable, "the server cannot be reached"),
-        (false, true, _) => (
-            CarrierFault::TimedOut,
-            "the server said nothing for too long",
-        ),
-        (false, false, _) => (CarrierFault::Broken, "the connection broke off"),
-    };
-    CarrierError::new(fault, format!("{what}: {source}"))
-}
-
-/// The cause of an error. `source` of an I/O error skips the error inside it, so that one is returned
-/// first.
-fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let io = error
-        .downcast_ref::<io::Error>()
-        .and_then(io::Error::get_ref);
-    match io {
-        Some(inner) => Some(inner),
-        None => error.source(),
-    }
-}
-
-/// The error for a response with an error status; quotes its body if it is not empty.
-pub fn refused(response: &Response, body: &str) -> CarrierError {
-    let status = response.status();
-    let authenticate = response.headers().get(WWW_AUTHENTICATE);
-    let authenticate = authenticate.and_then(|value| value.to_str().ok());
-    let said: String = body
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(WHY_CHARS)
-        .collect();
-    let why = match said.trim() {
-        "" => format!("the server answered with status {status}"),
-        said => format!("the server answered with status {status}: {said}"),
-    };
-    let retry_after = response.headers().get(RETRY_AFTER);
-    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    CarrierError {
-        fault: CarrierFault::Refused,
-        status: Some(status.as_u16()),
-        retry_after: retry_after.map(Duration::from_secs),
-        authenticate: authenticate.map(Box::from),
-        why: why.into(),
-    }
 }
 
 /// Percent-decodes a part of a URL.

@@ -1,7 +1,7 @@
 //! Drives a login: sends its requests, asks the user.
 
-use std::io;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcpbolt_oauth::client::{
@@ -10,17 +10,17 @@ use mcpbolt_oauth::client::{
 };
 use mcpbolt_oauth::store::CredentialStore;
 use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::{Client, Method, Request, Url};
+use reqwest::{Client, ClientBuilder, Method, Request, Url};
 use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
 
-use super::Shared;
+use super::Logins;
 use super::hooks::LoginHooks;
-use super::resolver::{GuardedResolver, hosts};
-use crate::io::http::client::options::HttpClientOptions;
+use super::resolver::GuardedResolver;
+use crate::io::http::client::failure::failure;
 use crate::io::http::client::response::read_body;
-use crate::io::http::client::transport::{client_builder, failure};
+use crate::sync::lock;
 
 /// How long one request of a login may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,7 +28,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Drives the logins for one MCP server.
 pub struct Agent {
     url: Url,
-    http: HttpClientOptions,
+    http: Mutex<Option<ClientBuilder>>,
+    /// Hosts of proxies, which the user chose.
+    proxies: HashSet<String>,
     options: Arc<LoginOptions>,
     pub store: Arc<dyn CredentialStore>,
     hooks: Arc<dyn LoginHooks>,
@@ -44,41 +46,34 @@ pub fn now() -> u64 {
 }
 
 impl Agent {
-    pub fn new(url: &Url, options: &HttpClientOptions, shared: &Shared) -> io::Result<Self> {
-        let http = HttpClientOptions {
-            // The certificate and the headers are for the MCP server alone.
-            certificate: None,
-            headers: Vec::new(),
-            authorization: None,
-            read_timeout: Some(REQUEST_TIMEOUT),
-            http2_prior_knowledge: false,
-            ..options.clone()
-        };
-        Ok(Self {
-            url: url.clone(),
-            http,
-            options: shared.options.clone(),
-            store: shared.store.clone(),
-            hooks: shared.hooks.clone(),
-            timeout: shared.timeout,
+    pub fn new(url: Url, http: ClientBuilder, proxies: HashSet<String>, logins: &Logins) -> Self {
+        Self {
+            url,
+            http: Mutex::new(Some(http)),
+            proxies,
+            options: logins.options.clone(),
+            store: logins.store.clone(),
+            hooks: logins.hooks.clone(),
+            timeout: logins.timeout,
             client: OnceCell::new(),
-        })
+        }
     }
 
     async fn client(&self) -> Result<&(Client, UrlGuard), LoginError> {
+        let wrong = |why: String| LoginError::new(LoginStage::Options, why);
         let made = self.client.get_or_try_init(async || {
             let guard = UrlGuard::new(self.zone().await, self.options.allows_private_addresses);
             let resolver = GuardedResolver {
                 guard,
-                proxies: hosts(&self.http.proxy),
+                proxies: self.proxies.clone(),
             };
-            let client = client_builder(&self.http, None)?.dns_resolver(resolver);
-            let client = client.build();
-            let client = client.map_err(|error| io::Error::other(error.without_url()))?;
-            io::Result::Ok((client, guard))
+            let http = lock(&self.http).take();
+            let http = http.ok_or_else(|| wrong("there is no HTTP client".into()))?;
+            let client = http.dns_resolver(resolver).build();
+            let client = client.map_err(|error| wrong(error.without_url().to_string()))?;
+            Ok((client, guard))
         });
         made.await
-            .map_err(|error| LoginError::new(LoginStage::Options, error.to_string()))
     }
 
     /// Where the MCP server is. By its name alone, a server is not on this machine.

@@ -12,20 +12,18 @@ mod agent;
 mod hooks;
 mod resolver;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpbolt_oauth::client::LoginOptions;
 use mcpbolt_oauth::store::{CredentialStore, MemoryStore};
-use reqwest::Url;
+use reqwest::{ClientBuilder, Url};
 
 pub use self::access::{ServerAccess, Tries};
 use self::agent::Agent;
 pub use self::hooks::{Hooked, LoginHooks, WithBrowser};
-use super::options::HttpClientOptions;
 use crate::sync::lock;
 
 /// How long a user may take to log in.
@@ -53,10 +51,10 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Authorization(Arc<Shared>);
+pub struct Authorization(Arc<Logins>);
 
 /// What clones share.
-pub struct Shared {
+pub struct Logins {
     options: Arc<LoginOptions>,
     store: Arc<dyn CredentialStore>,
     hooks: Arc<dyn LoginHooks>,
@@ -67,7 +65,7 @@ pub struct Shared {
 impl Authorization {
     /// Logins that open the user's browser, and are forgotten when the process ends.
     pub fn new(options: LoginOptions) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(Logins {
             options: Arc::new(options),
             store: Arc::new(MemoryStore::default()),
             hooks: Arc::new(WithBrowser::default()),
@@ -76,34 +74,34 @@ impl Authorization {
         }))
     }
 
-    fn with(&self, change: impl FnOnce(&mut Shared)) -> Self {
-        let mut shared = Shared {
+    fn with(&self, change: impl FnOnce(&mut Logins)) -> Self {
+        let mut logins = Logins {
             options: self.0.options.clone(),
             store: self.0.store.clone(),
             hooks: self.0.hooks.clone(),
             timeout: self.0.timeout,
             servers: Mutex::default(),
         };
-        change(&mut shared);
-        Self(Arc::new(shared))
+        change(&mut logins);
+        Self(Arc::new(logins))
     }
 
     /// Keeps credentials in this store, which other processes may share.
     #[must_use]
     pub fn with_store(self, store: impl CredentialStore) -> Self {
-        self.with(|shared| shared.store = Arc::new(store))
+        self.with(|logins| logins.store = Arc::new(store))
     }
 
     /// Asks the user, or the program, by these functions.
     #[must_use]
     pub fn with_hooks(self, hooks: impl LoginHooks) -> Self {
-        self.with(|shared| shared.hooks = Arc::new(hooks))
+        self.with(|logins| logins.hooks = Arc::new(hooks))
     }
 
     /// How long a user may take to log in, and a workload to give an assertion: 5 minutes by default.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        self.with(|shared| shared.timeout = timeout)
+        self.with(|logins| logins.timeout = timeout)
     }
 
     /// How long opening a connection may wait for the user.
@@ -114,22 +112,20 @@ impl Authorization {
         }
     }
 
-    /// The credentials for the server at `url`, whose clients have these options.
+    /// The credentials for the server at `url`, whose logins use an HTTP client made with `http`, through
+    /// these proxies.
     pub(super) fn server(
         &self,
         url: &Url,
-        options: &HttpClientOptions,
-    ) -> io::Result<Arc<ServerAccess>> {
-        let mut key = url.clone();
-        key.set_fragment(None);
-        let key = String::from(key);
-        if let Some(known) = lock(&self.0.servers).get(&key) {
-            return Ok(known.clone());
-        }
-        let agent = Agent::new(url, options, &self.0)?;
-        let server = Arc::new(ServerAccess::new(url.clone(), agent));
-        lock(&self.0.servers).insert(key, server.clone());
-        Ok(server)
+        http: ClientBuilder,
+        proxies: HashSet<String>,
+    ) -> Arc<ServerAccess> {
+        let mut servers = lock(&self.0.servers);
+        let server = servers.entry(url.to_string()).or_insert_with(|| {
+            let agent = Agent::new(url.clone(), http, proxies, &self.0);
+            Arc::new(ServerAccess::new(url.clone(), agent))
+        });
+        server.clone()
     }
 }
 

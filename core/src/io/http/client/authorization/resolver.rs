@@ -5,11 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use mcpbolt_oauth::client::UrlGuard;
-use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
-
-use crate::io::http::client::options::Proxy;
 
 /// Resolves names, and refuses addresses that are not for those who named them. The check is of the
 /// addresses that are connected to, so a name that changes its address does not evade it.
@@ -33,25 +30,4 @@ impl Resolve for GuardedResolver {
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
-}
-
-/// The hosts of the proxies that requests may be sent through.
-pub fn hosts(proxy: &Proxy) -> HashSet<String> {
-    let urls = match proxy {
-        Proxy::None => Vec::new(),
-        Proxy::At(url) => vec![url.clone()],
-        Proxy::Environment => {
-            let names = ["http_proxy", "https_proxy", "all_proxy"];
-            let both = names.map(|name| [name.to_owned(), name.to_ascii_uppercase()]);
-            both.into_iter()
-                .flatten()
-                .filter_map(|name| std::env::var(name).ok())
-                .collect()
-        }
-    };
-    let hosts = urls.iter().filter_map(|url| {
-        let url = Url::parse(url).or_else(|_| Url::parse(&format!("http://{url}")));
-        url.ok()?.host_str().map(str::to_owned)
-    });
-    hosts.collect()
 }

@@ -1,0 +1,78 @@
+//! What failed requests and error responses mean.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+
+use crate::error::{CarrierError, CarrierFault};
+
+/// Maximum number of characters of a response body that an error quotes.
+const WHY_CHARS: usize = 200;
+
+/// Why there is no response, or why its body broke off.
+pub fn failure(error: reqwest::Error) -> CarrierError {
+    let connecting = error.is_connect();
+    let timed_out = error.is_timeout();
+    let error = error.without_url();
+    // The innermost cause says most.
+    let mut source: &dyn Error = &error;
+    let mut tls = false;
+    while let Some(inner) = cause(source) {
+        source = inner;
+        tls |= source.is::<rustls::Error>();
+    }
+    let (fault, what) = match (connecting, timed_out, tls) {
+        (_, _, true) => (CarrierFault::Tls, "no secure connection"),
+        (true, true, _) => (
+            CarrierFault::TimedOut,
+            "the server took too long to connect",
+        ),
+        (true, false, _) => (CarrierFault::Unreachable, "the server cannot be reached"),
+        (false, true, _) => (
+            CarrierFault::TimedOut,
+            "the server said nothing for too long",
+        ),
+        (false, false, _) => (CarrierFault::Broken, "the connection broke off"),
+    };
+    CarrierError::new(fault, format!("{what}: {source}"))
+}
+
+/// The cause of an error. `source` of an I/O error skips the error inside it, so that one is returned
+/// first.
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let io = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match io {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+/// The error for a response with an error status; quotes its body if it is not empty.
+pub fn refused(response: &Response, body: &str) -> CarrierError {
+    let status = response.status();
+    let authenticate = response.headers().get(WWW_AUTHENTICATE);
+    let authenticate = authenticate.and_then(|value| value.to_str().ok());
+    let said: String = body
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(WHY_CHARS)
+        .collect();
+    let why = match said.trim() {
+        "" => format!("the server answered with status {status}"),
+        said => format!("the server answered with status {status}: {said}"),
+    };
+    let retry_after = response.headers().get(RETRY_AFTER);
+    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    CarrierError {
+        fault: CarrierFault::Refused,
+        status: Some(status.as_u16()),
+        retry_after: retry_after.map(Duration::from_secs),
+        authenticate: authenticate.map(Box::from),
+        why: why.into(),
+    }
+}
