@@ -99,8 +99,10 @@ pub(super) async fn document<T: DeserializeOwned>(
 }
 
 /// The key of what is known about an MCP server.
-fn server_key(url: &Url) -> String {
-    format!("server {}", canonical(url))
+fn server_key(url: &str) -> io::Result<String> {
+    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the server's URL is no URL");
+    let url = Url::parse(url).map_err(|_| wrong())?;
+    Ok(format!("server {}", canonical(&url)))
 }
 
 /// The canonical URL of an MCP server (R-AUC-08).
@@ -144,9 +146,9 @@ impl Credentials {
     /// The credentials kept for the MCP server at `url`.
     ///
     /// # Errors
-    /// When the store fails, or the tokens in it cannot be read.
-    pub async fn load(store: &dyn CredentialStore, url: &Url) -> io::Result<Option<Self>> {
-        let Some(origin) = document::<Origin>(store, &server_key(url)).await? else {
+    /// When the URL is none, the store fails, or the tokens in it cannot be read.
+    pub async fn load(store: &dyn CredentialStore, url: &str) -> io::Result<Option<Self>> {
+        let Some(origin) = document::<Origin>(store, &server_key(url)?).await? else {
             return Ok(None);
         };
         let tokens = tokens::load(store, &origin.tokens_key()).await?;
@@ -154,24 +156,26 @@ impl Credentials {
     }
 
     /// Keeps new credentials for the MCP server at `url`.
-    pub(super) async fn keep(&mut self, store: &dyn CredentialStore, url: &Url) -> io::Result<()> {
+    pub(super) async fn keep(&mut self, store: &dyn CredentialStore, url: &str) -> io::Result<()> {
+        let key = server_key(url)?;
         tokens::keep(store, &self.origin.tokens_key(), &mut self.tokens).await?;
         let origin = serde_json::to_string(&self.origin)?;
-        store.save(&server_key(url), &origin).await
+        store.save(&key, &origin).await
     }
 
     /// Removes the credentials kept for the MCP server at `url`, and returns them for revocation. The
     /// registration of the client stays.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn forget(store: &dyn CredentialStore, url: &Url) -> io::Result<Option<Self>> {
-        let origin: Option<Origin> = document(store, &server_key(url)).await?;
+    /// When the URL is none, or the store fails.
+    pub async fn forget(store: &dyn CredentialStore, url: &str) -> io::Result<Option<Self>> {
+        let key = server_key(url)?;
+        let origin: Option<Origin> = document(store, &key).await?;
         let Some(origin) = origin else {
             return Ok(None);
         };
         let tokens = tokens::forget(store, &origin.tokens_key()).await?;
-        store.remove(&server_key(url)).await?;
+        store.remove(&key).await?;
         Ok(tokens.map(|tokens| Self::new(tokens, origin)))
     }
 

@@ -132,7 +132,7 @@ impl Flow {
             ..Credentials::new(tokens, origin)
         };
         credentials
-            .keep(&*self.store, url)
+            .keep(&*self.store, &occasion.url)
             .await
             .map_err(of_store)?;
         Ok(credentials)

@@ -207,7 +207,7 @@ impl Flow {
             query.push(("prompt", "consent"));
         }
         if !thumbprint.is_empty() {
-            query.push(("dpop_jkt", &thumbprint));
+            query.push(("dpop_jkt", thumbprint));
         }
         let page = AuthorizationPage {
             url: with_query(page, &query),

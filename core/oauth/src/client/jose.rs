@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::error::{LoginError, LoginStage};
 use super::options::SigningKey;
-use crate::jwk::sha256_base64url;
+use crate::jwk::{PublicKey, sha256_base64url};
 
 /// How long an assertion is valid, in seconds.
 const ASSERTION_SECONDS: u64 = 120;
@@ -49,6 +49,7 @@ pub(super) fn assertion(
 pub struct DpopKey {
     key: EncodingKey,
     jwk: Value,
+    public: PublicKey,
     document: String,
 }
 
@@ -77,12 +78,14 @@ impl DpopKey {
         let point = pair.public_key().as_ref();
         // Uncompressed: one byte, then both coordinates.
         let (x, y) = point.get(1..)?.split_at_checked(32)?;
+        let jwk = json!({
+            "crv": "P-256", "kty": "EC",
+            "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
+        });
         Some(Self {
             key: EncodingKey::from_ec_der(&pkcs8),
-            jwk: json!({
-                "crv": "P-256", "kty": "EC",
-                "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
-            }),
+            public: PublicKey::from_jwk(jwk.as_object()?).ok()?,
+            jwk,
             document: document.to_owned(),
         })
     }
@@ -93,9 +96,8 @@ impl DpopKey {
     }
 
     /// The thumbprint of the public key (RFC 7638).
-    pub fn thumbprint(&self) -> String {
-        // The members of this object are sorted, as the thumbprint needs them.
-        sha256_base64url(self.jwk.to_string().as_bytes())
+    pub fn thumbprint(&self) -> &str {
+        self.public.thumbprint()
     }
 
     /// A proof for one request. `token` is the access token sent with it, `nonce` the last one of the

@@ -53,13 +53,24 @@ impl ClientBuilder {
     /// a [`RequestError`](crate::error::RequestError).
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
         #[cfg(feature = "oauth")]
-        let patience = options.authorization.as_ref().map(|it| it.patience());
+        let (patience, extension) = match &options.authorization {
+            Some(authorization) => (authorization.patience(), authorization.extension()),
+            None => (std::time::Duration::ZERO, None),
+        };
         let transport = HttpTransport::new(url, options)?;
-        let (mut config, prepared) = self.prepare().map_err(invalid)?;
+        // R-AUE-04
+        #[cfg(feature = "oauth")]
+        let this = match extension {
+            Some(name) => self.extension(name, "{}"),
+            None => self,
+        };
+        #[cfg(not(feature = "oauth"))]
+        let this = self;
+        let (mut config, prepared) = this.prepare().map_err(invalid)?;
         // A user who logs in takes longer than a server.
         #[cfg(feature = "oauth")]
         {
-            config.limits.handshake_timeout += patience.unwrap_or_default();
+            config.limits.handshake_timeout += patience;
         }
         let actions = config.opening == OpeningMode::Actions;
         let known = (!actions).then(|| KnownOpening::apply(transport.url(), &mut config));

@@ -67,7 +67,7 @@ impl ServerAccess {
     pub async fn current(self: &Arc<Self>) -> Result<Option<Arc<Credentials>>, CarrierError> {
         let is_loaded = lock(&self.state).is_loaded;
         if !is_loaded {
-            let stored = Credentials::load(&*self.agent.store, &self.url).await;
+            let stored = Credentials::load(&*self.agent.store, self.url.as_str()).await;
             let stored = stored.map_err(|error| {
                 lost(
                     0,

@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpbolt_oauth::client::LoginOptions;
+use mcpbolt_oauth::client::{Grant, LoginOptions};
 use mcpbolt_oauth::store::{CredentialStore, MemoryStore};
 use reqwest::{ClientBuilder, Url};
 
@@ -109,6 +109,17 @@ impl Authorization {
         match self.0.options.grant.has_user() {
             true => self.0.timeout,
             false => Duration::ZERO,
+        }
+    }
+
+    /// The extension of the protocol that the grant is (R-AUE-04).
+    pub(super) fn extension(&self) -> Option<&'static str> {
+        match &self.0.options.grant {
+            Grant::ClientCredentials => Some("io.modelcontextprotocol/oauth-client-credentials"),
+            Grant::EnterpriseManaged(_) => {
+                Some("io.modelcontextprotocol/enterprise-managed-authorization")
+            }
+            _ => None,
         }
     }
 
