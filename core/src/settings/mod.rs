@@ -19,6 +19,7 @@
 mod action;
 mod client;
 mod connect;
+mod consent;
 mod definition;
 mod error;
 mod serve;
@@ -30,6 +31,7 @@ use serde::{Deserialize, Deserializer};
 pub use self::action::{ActionSettings, BreakerSettings, FallbackAction, RetrySettings};
 pub use self::client::ClientSettings;
 pub use self::connect::{AuthSettings, ConnectSettings, PemSource, ResumeSettings};
+pub use self::consent::{ConsentSettings, UpstreamSettings};
 pub use self::definition::{
     PromptArgumentDefinition, PromptDefinition, ResourceDefinition, ToolDefinition,
 };
