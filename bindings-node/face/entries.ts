@@ -285,8 +285,9 @@ export abstract class Entries<State> {
      * may return, or answers without `next`, or throws as a handler may. It may be a plain function, too.
      *
      * The middleware added first is the outermost. Arguments are checked before it, and cleaned by `sanitise`; `approval`
-     * follows it, then the cache and the steps of the tool. The engine answers the handshake, pings, subscriptions,
-     * skills, tasks and requests that it refuses by itself. In a mounted server middleware sees no lists.
+     * follows it, then the cache and the steps of the tool. Methods of extensions pass no middleware. The engine answers the
+     * handshake, pings, subscriptions, skills, tasks and requests that it refuses by itself. In a mounted server middleware
+     * sees no lists.
      */
     use(...middleware: Middleware<State>[]): this {
         for (const one of middleware)
@@ -460,10 +461,18 @@ export abstract class Entries<State> {
         const isIt = ({ entry }: Offered) => entry.kind === kind && entry.key === key && (owner === undefined || entry.owner === owner);
         const found = [...this.#offered].find(([, offered]) => isIt(offered));
         if (!found) return false;
-        const [target, { remove, entry }] = found;
-        // One that refuses leaves this one as it was.
-        for (const { outer, prefix } of this.#mountedIn) outer.#remove(kind, prefix.key(kind, key), entry.owner ?? this);
-        const removed = guarded(() => remove!(this.entries, key));
+        const [target, offered] = found;
+        const { remove, entry } = offered;
+        const without: Mount[] = [];
+        let removed: boolean;
+        try {
+            for (const mount of this.#mountedIn) if (mount.outer.#remove(kind, mount.prefix.key(kind, key), entry.owner ?? this)) without.push(mount);
+            removed = guarded(() => remove!(this.entries, key));
+        } catch (error) {
+            // If one refuses, all keep it.
+            for (const mount of without) mount.outer.#adopt(mount, target, offered);
+            throw error;
+        }
         this.#offered.delete(target);
         this.#served.delete(target);
         if (kind === Kind.Prompt || kind === Kind.Template) this.#completers.remove(kind === Kind.Prompt ? 'prompt' : 'resource', entry.key);

@@ -13,7 +13,7 @@ import { Kind } from './entry';
 import { States } from './states';
 import { DIRECTIONS, type ClientInfo, type Trace } from './protocol';
 import { refuse } from './results';
-import { areUnheard, holdSignals, Serving, stopOn } from './serving';
+import { areUnheard, GRACE, holdSignals, Serving, stopOn } from './serving';
 
 const STDIO = 'stdio:';
 
@@ -140,7 +140,7 @@ export class Server<State = undefined> extends Entries<State> {
      * @internal Serves stdin and stdout, without ending the process. With `null` as the grace period, calls in flight
      * may take as long as the process lives.
      */
-    serveStdio(grace: number | null = 5000, options: RunOptions = { signals: false }): Promise<Begun> {
+    serveStdio(grace: number | null = GRACE, options: RunOptions = { signals: false }): Promise<Begun> {
         return this.#begin(options, (wake, signals, trace) => native.serveStdio(this.entries, wake, grace, signals, trace));
     }
 

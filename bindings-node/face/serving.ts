@@ -3,6 +3,9 @@ import { onAbort } from './abort';
 import type { RunReport } from './definitions';
 import type { Link } from './link';
 
+/** @internal How long calls in flight may take after the end of stdin or a signal, in ms, by default. */
+export const GRACE = 5000;
+
 /** Counters of a server at an address since it started. */
 export interface Counts {
     openConnections: number;

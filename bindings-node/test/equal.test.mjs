@@ -11,9 +11,9 @@ import { DIFFERENCES, expectedOf, Talk } from './talk.mjs';
 
 const THEIRS = fileURLToPath(new URL('theirs.mjs', import.meta.url));
 /** Over HTTP ours answers every request, also one that was cancelled (R-HTP-04). */
-const talk = (generation, how, carrier) => {
+const talk = (generation, how, carrier, isLow = false) => {
     const args = how === 'exec' ? [COMMAND, 'exec', THEIRS, String(generation), 'sdk', carrier] : [THEIRS, String(generation), how, carrier];
-    return new Talk(args, carrier, carrier === 'http' && how !== 'sdk');
+    return new Talk(args, carrier, carrier === 'http' && how !== 'sdk', isLow ? { LOW: '1' } : {});
 };
 
 /** Streams of HTTP are not in order beside each other, and ids of sessions and requests are who serves' own. */
@@ -44,12 +44,12 @@ function carriersOf(generation) {
 
 // Most of the time is spent waiting for what comes behind an answer.
 describe('in the revisions with a handshake', { concurrency: 3 }, () => {
-    for (const generation of [1, 2])
+    for (const [generation, isLow] of [[1, false], [2, false], [1, true]])
         for (const carrier of carriersOf(generation))
-            for (const how of ['accelerated', 'transport', 'exec'])
+            for (const how of isLow ? ['accelerated', 'exec'] : ['accelerated', 'transport', 'exec'])
                 for (const revision of how === 'accelerated' && carrier === 'stdio' ? ['2025-06-18', '2025-11-25'] : ['2025-11-25'])
-                    test(`McpServer v${generation}, ${how} over ${carrier}, ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
-                        const [theirs, ours] = ['sdk', how].map(how => talk(generation, how, carrier));
+                    test(`${isLow ? 'Server' : 'McpServer'} v${generation}, ${how} over ${carrier}, ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
+                        const [theirs, ours] = ['sdk', how].map(how => talk(generation, how, carrier, isLow));
                         assert.deepEqual(await ours.open(revision), await theirs.open(revision));
                         const [unlike, met] = [[], new Set()];
                         const order = carrier === 'http' ? talk => asOverHttp({ answer: talk.answer ?? null, others: talk.others }) : talk => talk;

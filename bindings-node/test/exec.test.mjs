@@ -65,7 +65,7 @@ test('serveStdio without a handshake, and what its factory may do', async () => 
         assert.match(done.told[0], reason);
         assert.equal(done.answers[2].result.content[0].text, '3');
     }
-    for (const [name, text, reason, answered] of [['low-entry.mjs', low, /: it is not an McpServer/, true], ['fails.mjs', fails, /: it cannot be served: not yet$/m, false]]) {
+    for (const [name, text, reason, answered] of [['low-entry.mjs', low, /: it is neither an McpServer nor a Server of v1/, true], ['fails.mjs', fails, /: it cannot be served: not yet$/m, false]]) {
         const done = await executed([write(name, text)]);
         assert.match(done.told.join('\n'), reason);
         if (answered) assert.equal(done.answers[2].result.content[0].text, '3');
@@ -114,7 +114,6 @@ const SEES = {
 
 test('where the program takes part in the protocol, its sessions answer', async () => {
     const cases = [
-        ['low.mjs', LOWLEVEL, /: it is not an McpServer/],
         ['opens.mjs', OPENS, /: initialize has a handler of the program's own$/],
         ['direct.mjs', `${imports(1)}\nconst transport = new StdioServerTransport();
             transport.onmessage = ({ id }) => id && transport.send({ jsonrpc: '2.0', id, result: { content: [] } });
@@ -133,15 +132,18 @@ test('where the program takes part in the protocol, its sessions answer', async 
     }
 });
 
-test('a program that begins to look at the messages while it serves sees them from then on', async () => {
-    const file = write('looks.mjs', program(1, true, `
-        const transport = new StdioServerTransport();
+const LOOK = `const { onmessage } = transport;
+    transport.onmessage = (message, extra) => (console.error('seen', message.id), onmessage(message, extra));`;
+const LOOKS = {
+    McpServer: program(1, true, `const transport = new StdioServerTransport();
         await server.connect(transport);
-        server.registerTool('look', {}, async () => {
-            const { onmessage } = transport;
-            transport.onmessage = (message, extra) => (console.error('seen', message.id), onmessage(message, extra));
-            return { content: [] };
-        });`));
+        server.registerTool('look', {}, async () => { ${LOOK} return { content: [] }; });`),
+    Server: LOWLEVEL.replace('async ({ params }) => (', `async ({ params }) => { if (params.name === 'look') { ${LOOK} } return (`)
+        .replace('}] }));', '}] }); });').replace(`await ${CONNECT}`, 'const transport = new StdioServerTransport(); await server.connect(transport)')
+};
+
+for (const [name, text] of Object.entries(LOOKS)) test(`a program of ${name} that begins to look at the messages while it serves sees them from then on`, async () => {
+    const file = write(`looks-${name}.mjs`, text);
     const wire = await Wire.open([COMMAND, 'exec', file]);
     for (const [id, name] of [[2, 'add'], [3, 'look'], [4, 'add'], [5, 'add']]) {
         wire.call(id, name, { a: 1, b: 2 });

@@ -17,8 +17,8 @@ export class Posting {
     stderr = '';
 
     /** `args` are those of node. */
-    constructor(args) {
-        this.child = spawn(process.execPath, args, { cwd: folder });
+    constructor(args, env = {}) {
+        this.child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env } });
         this.#url = new Promise((resolve, reject) => {
             this.child.stderr.setEncoding('utf8').on('data', text => {
                 this.stderr += text;

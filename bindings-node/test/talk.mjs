@@ -16,9 +16,9 @@ const ANSWERS = {
 
 /** With a server that has a tool `slow`; `toldOfCancels`: whether it answers a cancelled request. */
 export class Talk {
-    constructor(args, carrier, toldOfCancels = false) {
+    constructor(args, carrier, toldOfCancels = false, env = {}) {
         this.toldOfCancels = toldOfCancels;
-        this.wire = carrier === 'stdio' ? new Wire(args) : new Posting(args);
+        this.wire = carrier === 'stdio' ? new Wire(args, env) : new Posting(args, env);
     }
 
     async open(protocolVersion) {

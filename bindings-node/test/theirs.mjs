@@ -177,7 +177,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     const [generation, how, carrier = 'stdio'] = [Number(process.argv[2]), process.argv[3], process.argv[4]];
     const ours = how === 'sdk' ? {} : await import('mcpbolt/sdk');
     const classes = how === 'sdk' ? await import(SDK[generation][carrier === 'stdio' ? 'stdio' : 'http']) : ours;
-    const server = carrier === 'entry' ? undefined : await make(generation);
+    const made = carrier === 'entry' ? undefined : await make(generation);
+    // The same handlers, on a low-level server.
+    const server = process.env.LOW ? made.server : made;
     if (carrier === 'entry') listen(classes.createMcpHandler(() => make(generation)).fetch);
     else if (how === 'accelerated') {
         const accelerated = ours.accelerate(server);

@@ -192,12 +192,20 @@ test('a tool of the outer server outlives the removal of one of that name in a m
     assert.equal(said(await (await connect(outer)).callTool('in_a')), 'outer');
 });
 
-test('a removal that the outer server refuses leaves both as they were', async () => {
-    const inner = new Server('inner', '1', quiet).tool('a', {}, () => 'a');
-    const outer = new Server('outer', '1', quiet).mount('in', inner);
-    const client = await connect(outer);
-    assert.throws(() => inner.removeTool('a'));
-    assert.equal(said(await client.callTool('in_a')), 'a');
+test('a removal that one outer server refuses leaves all as they were', async () => {
+    const inner = new Server('inner', '1', { listChanges: true, ...quiet }).tool('a', {}, () => 'a').prompt('p', { arguments: [{ name: 'city', complete }] }, () => 'p');
+    const outer = options => new Server('outer', '1', { ...quiet, ...options }).mount('in', inner);
+    const farther = new Server('farther', '1', { listChanges: true, ...quiet });
+    const all = [outer({ listChanges: true }), outer({}), outer({ listChanges: true })];
+    farther.mount('all', all[0]);
+    const clients = await Promise.all([...all, farther].map(server => connect(server)));
+    for (const remove of [() => inner.removeTool('a'), () => inner.removePrompt('p')]) assert.throws(remove, failsWith('ERR_MCP_MISUSE'));
+    for (const client of clients) {
+        const prefix = client === clients[3] ? 'all_in_' : 'in_';
+        assert.equal(said(await client.callTool(`${prefix}a`)), 'a');
+        assert.deepEqual(names([...(await client.listTools()), ...(await client.listPrompts())]), [`${prefix}a`, `${prefix}p`]);
+        assert.deepEqual((await client.complete({ prompt: `${prefix}p` }, 'city', 'os')).values, ['oslo', 'ostende']);
+    }
     assert.deepEqual(names(await (await connect(inner)).listTools()), ['a']);
 });
 

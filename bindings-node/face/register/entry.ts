@@ -4,7 +4,7 @@ import { Delegated, type Served, type Sides } from '../sdk/delegated';
 import { MODERN } from '../sdk/entry';
 import { infoOf, limitsVersions } from '../sdk/private';
 import { Noted, ownOpening } from '../sdk/proof';
-import { reportOf } from '../sdk/report';
+import { NO_REGISTRY, reportOf } from '../sdk/report';
 import { introductionOf } from '../sdk/said';
 import { servedBy } from '../sdk/served';
 import { mcpServerOf, type SdkServer } from '../sdk/shapes';
@@ -88,7 +88,7 @@ async function serve(factory: Factory, { legacy, onerror, transport }: Options):
 
 function sided(server: SdkServer, revision?: string): Served {
     const mcp = mcpServerOf(server);
-    if (mcp === undefined) throw new Unfit('it is not an McpServer, whose tools can be seen');
+    if (mcp === undefined) throw new Unfit(NO_REGISTRY);
     const method = ownOpening(mcp.server);
     if (method !== undefined) throw new Unfit(`${method} has a handler of the program's own`);
     if (limitsVersions(mcp.server)) throw new Unfit(VERSIONS);

@@ -2,8 +2,8 @@
 import { known, type Package } from '../sdk/gate';
 import type { StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport } from '../sdk/http';
 import { generationOf, httpOptionsOf, infoOf, limitsVersions, promptsOf, resourcesOf, setSessionId, templatesOf, toolsOf, webOf } from '../sdk/private';
-import { Noted } from '../sdk/proof';
 import { reportOf } from '../sdk/report';
+import { leaveToSdk } from '../sdk/served';
 import { mcpServerOf, protocolOf, type SdkMcpServer } from '../sdk/shapes';
 import * as say from './say';
 import { replace, VERSIONS, whenSeen, whyCarried, type Connected, type Method, type Transport } from './taken';
@@ -45,17 +45,16 @@ export function joinHttp(prototype: Transport, release: Package, own: Own, conne
         }
         const why = whyCarried(this, release, connected, send);
         const carrier = carrierOf(this, new own(options(this)) as Carrier, connected!);
-        const mcp = mcpServerOf(connected!.server);
-        if (why === undefined) carrier.accelerate(mcp!);
+        if (why === undefined) carrier.accelerate(connected!.server);
         carriers.set(this, carrier);
         await carrier.start();
         if (why !== undefined) return say.carried('http', why);
         const { served } = carrier;
         whenSeen(this, () => {
-            if (served?.proof instanceof Noted) served.proof.isSeen = true;
+            leaveToSdk(served!);
             carrier.forgetLists();
         });
-        say.served('http', infoOf(mcp!.server).name ?? '', reportOf(served!));
+        say.served('http', infoOf(protocolOf(connected!.server)!).name ?? '', reportOf(served!));
     });
 }
 

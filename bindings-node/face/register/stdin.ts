@@ -1,6 +1,7 @@
 /** This process's stdin and stdout, which the engine takes over and gives back. */
 import { isMainThread } from 'node:worker_threads';
 import { stopReading } from '../sdk/private';
+import { GRACE } from '../serving';
 import * as say from './say';
 
 /** Resolves once the engine has given back what a closed server had. */
@@ -41,9 +42,6 @@ export interface Engine {
     keepAlive(isKept: boolean): void;
 }
 
-/** How long calls in flight may take when stdin has ended, in ms, where the SDK closes the connection then. */
-const GRACE = 5000;
-
 /** @internal Stdin and stdout from when the engine has them until it has ended. */
 export class Held {
     /** Resolves once the engine has ended. */
@@ -83,6 +81,7 @@ export class Held {
         if (this.#isEnded) return;
         this.#end();
         if (this.#generation === 1) this.#engine.keepAlive(false);
+        // Where the SDK closes the connection.
         else this.#timer = setTimeout(() => this.#engine.finish(false), GRACE);
     }
 

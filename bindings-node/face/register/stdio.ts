@@ -5,11 +5,10 @@ import { Bridge } from '../sdk/bridge';
 import { Delegated } from '../sdk/delegated';
 import type { Package } from '../sdk/gate';
 import { boundsBuffer, infoOf, streamsOf } from '../sdk/private';
-import { Noted } from '../sdk/proof';
 import { reportOf } from '../sdk/report';
 import { introductionOf } from '../sdk/said';
-import { servedBy } from '../sdk/served';
-import { mcpServerOf, type Message, type SdkMcpServer, type SendOptions } from '../sdk/shapes';
+import { leaveToSdk, servedSince } from '../sdk/served';
+import { protocolOf, type Message, type SendOptions } from '../sdk/shapes';
 import { StdioServerTransport as Pipes } from '../sdk/stdio';
 import * as say from './say';
 import { Held, untilGivenBack, whyNotStdio, type Engine } from './stdin';
@@ -109,18 +108,16 @@ async function carried(transport: Transport, { version }: Package): Promise<Carr
     };
 }
 
-/** The engine serves an `McpServer`. */
+/** The engine serves a server. */
 async function accelerated(transport: Transport, { server }: Connected): Promise<Carrier> {
-    const mcp = mcpServerOf(server) as SdkMcpServer;
-    const protocol = mcp.server;
+    const protocol = protocolOf(server)!;
     const bridge = new Bridge({ protocol });
     bridge.onmessage = (message, extra) => transport.onmessage?.(message, extra);
     bridge.onerror = error => transport.onerror?.(error);
-    const proof = new Noted(mcp);
-    const served = servedBy(bridge, mcp, proof);
+    const served = servedSince(bridge, server);
     const delegated = new Delegated(introductionOf(protocol), { handshake: served });
     whenSeen(transport, () => {
-        proof.isSeen = true;
+        leaveToSdk(served);
         delegated.forgetLists();
     });
     const held = await hold(delegated, bridge.generation, error => transport.onerror?.(error));

@@ -1,8 +1,9 @@
 /** Shared parts of the transports that the engine takes over. */
 import { known, type Package } from '../sdk/gate';
-import { limitsVersions } from '../sdk/private';
+import { generationOf, limitsVersions } from '../sdk/private';
 import { ownOpening } from '../sdk/proof';
-import { mcpServerOf, type SdkServer, type SdkTransport } from '../sdk/shapes';
+import { NO_REGISTRY } from '../sdk/report';
+import { mcpServerOf, protocolOf, type SdkServer, type SdkTransport } from '../sdk/shapes';
 
 /** @internal A transport of an SDK. */
 export type Transport = SdkTransport & { [name: string]: any };
@@ -30,11 +31,11 @@ export const VERSIONS = 'it chooses its protocol versions itself';
 export function whyCarried(transport: Transport, release: Package, connected: Connected | undefined, send: unknown): string | undefined {
     if (known(release) !== 'accelerated') return `${release.name} ${release.version} is not accelerated`;
     if (connected === undefined) return 'the program reads the messages itself';
-    const server = mcpServerOf(connected.server);
-    if (server === undefined) return 'it is not an McpServer, whose tools can be seen';
+    const protocol = protocolOf(connected.server);
+    if (protocol === undefined || (generationOf(protocol) === 2 && mcpServerOf(connected.server) === undefined)) return NO_REGISTRY;
     if (connected.isHeard || transport.send !== send) return 'the program sees each message';
-    if (limitsVersions(server.server)) return VERSIONS;
-    const method = ownOpening(server.server);
+    if (limitsVersions(protocol)) return VERSIONS;
+    const method = ownOpening(protocol);
     return method && `${method} has a handler of the program's own`;
 }
 

@@ -5,7 +5,9 @@ import type { Serving } from '../serving';
 import { McpError } from '../errors';
 import { Bridge } from './bridge';
 import { Delegated, type Served } from './delegated';
-import { Observed } from './proof';
+import { Direct } from './direct';
+import { generationOf } from './private';
+import { Observed, unfitToCall } from './proof';
 import { reportOf, type AccelerationReport } from './report';
 import { introductionOf } from './said';
 import { servedBy } from './served';
@@ -18,7 +20,9 @@ export function servedOf(server: SdkServer, revision?: string): Served {
         throw new McpError('ERR_MCP_MISUSE', 'FastMCP authenticates clients in its own listener; serve it with its start()');
     const bridge = new Bridge({ server, opens: protocol === undefined, ...(revision !== undefined && { revision }) });
     const mcp = mcpServerOf(server);
-    return mcp === undefined ? { bridge } : servedBy(bridge, mcp, new Observed(mcp));
+    if (mcp !== undefined) return servedBy(bridge, mcp, new Observed(mcp));
+    const isFit = protocol !== undefined && generationOf(protocol) === 1 && unfitToCall(protocol) === undefined;
+    return isFit ? { bridge, direct: new Direct(protocol) } : { bridge };
 }
 
 /** A server of the official SDK that runs on the engine. */

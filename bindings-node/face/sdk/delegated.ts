@@ -3,6 +3,7 @@ import type { Link } from '../link';
 import { Server, type Attending } from '../server';
 import type { Bridge } from './bridge';
 import { SdkCall } from './call';
+import type { Direct } from './direct';
 import type { Fast } from './fast';
 import { templatesOf } from './private';
 import type { Proof } from './proof';
@@ -25,6 +26,8 @@ export interface Served {
     mcp?: SdkMcpServer | undefined;
     proof?: Proof | undefined;
     fast?: Fast | undefined;
+    /** For a low-level `Server`. */
+    direct?: Direct | undefined;
     /** Called when a client has disconnected. */
     left?: () => void;
 }
@@ -118,10 +121,10 @@ export class Delegated extends Server {
                 const message = JSON.parse(text) as Message;
                 const isAlone = alone !== undefined && message.params?._meta?.[VERSION] !== undefined;
                 const side = of(isAlone);
-                const { bridge, fast } = side;
+                const { bridge, fast, direct } = side;
                 const call = (calls[number] = SdkCall.whole(bridge, number, message, isAlone));
                 bridge.begin(call);
-                begin(side, call, !bridge.isIntroducing && fast?.serve(call) === true);
+                begin(side, call, !bridge.isIntroducing && (fast ?? direct)?.serve(call) === true);
             },
             invoke: (number, tool, args, id, meta, isAlone) => {
                 const side = of(isAlone);

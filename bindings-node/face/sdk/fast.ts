@@ -5,7 +5,7 @@ import { Couriers, type Kind } from './courier';
 import { isPlainResult, readerOf, textOf, type Reader } from './plain';
 import { boundsArguments, promptsOf, resourcesOf, templatesOf, toolsOf, validateInput, validateOutput } from './private';
 import type { Proof } from './proof';
-import { entryOf, isObject, type SdkMcpServer, type SdkTool } from './shapes';
+import { entryOf, isObject, isOutOfTheOrdinary, type SdkMcpServer, type SdkTool } from './shapes';
 
 /** The SDKs send this one as a protocol error. */
 const URL_ELICITATION_REQUIRED = -32042;
@@ -239,13 +239,6 @@ export function whyNot(tool: SdkTool): string | undefined {
     if (support === 'required' || support === 'optional') return 'its calls may go on as tasks';
     if (tool.executor === undefined && typeof tool.handler !== 'function') return 'its calls may go on as tasks';
     return undefined;
-}
-
-/** Whether a request uses features of the SDK that are not implemented here. */
-function isOutOfTheOrdinary({ _meta, requestState, inputResponses }: Record<string, any>): boolean {
-    if (requestState !== undefined || inputResponses !== undefined) return true;
-    if (_meta === undefined) return false;
-    return !isObject(_meta) || _meta['io.modelcontextprotocol/related-task'] !== undefined;
 }
 
 /** Whether a result is final: it requests no input, and has no property that v2 handles specially. */

@@ -10,10 +10,9 @@ import { Bridge } from './bridge';
 import { Delegated, type Served } from './delegated';
 import { refuse, refusal, StatelessExchange, toNode, toWeb } from './exchange';
 import { webHeadersOf } from '../web';
-import { Noted } from './proof';
 import { introductionOf, UNSAID } from './said';
-import { servedBy } from './served';
-import { isLeftOut, refuseOptions, type Id, type Message, type SdkMcpServer, type SdkTransport, type SendOptions } from './shapes';
+import { servedSince } from './served';
+import { isLeftOut, protocolOf, refuseOptions, type Id, type Message, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
 
 /** The options of the SDKs' classes. */
 export interface StreamableHTTPServerTransportOptions {
@@ -70,8 +69,8 @@ abstract class HttpServerTransport implements SdkTransport {
     readonly #exchanges = new Map<Id, StatelessExchange>();
     #isClosed = false;
     #left: Promise<void> | undefined;
-    /** The server that the engine calls itself. */
-    #mcp: SdkMcpServer | undefined;
+    /** The server whose handlers the engine calls itself. */
+    #own: SdkServer | undefined;
     #served: Served | undefined;
 
     constructor(options: StreamableHTTPServerTransportOptions = {}) {
@@ -81,8 +80,8 @@ abstract class HttpServerTransport implements SdkTransport {
     }
 
     /** @internal Has the engine answer for a server, except where only the SDK can. Called before `start`. */
-    accelerate(mcp: SdkMcpServer): void {
-        this.#mcp = mcp;
+    accelerate(server: SdkServer): void {
+        this.#own = server;
     }
 
     /** @internal How the server is served, once it is started. */
@@ -98,8 +97,9 @@ abstract class HttpServerTransport implements SdkTransport {
     /** Called by `connect()`. */
     async start(): Promise<void> {
         if (this.#bridge) throw new McpError('ERR_MCP_MISUSE', 'already started; connect() calls start()');
-        const mcp = this.#mcp;
-        const bridge = (this.#bridge = new Bridge(mcp ? { protocol: mcp.server } : { generation: this.#generation, opens: true }));
+        const server = this.#own;
+        const protocol = server && protocolOf(server)!;
+        const bridge = (this.#bridge = new Bridge(protocol ? { protocol } : { generation: this.#generation, opens: true }));
         bridge.onmessage = (message, extra) => this.onmessage?.(message, extra);
         bridge.onerror = error => this.onerror?.(error);
         bridge.onclose = () => this.#ended();
@@ -115,9 +115,9 @@ abstract class HttpServerTransport implements SdkTransport {
             sessionTtl: FOREVER,
             ...(keepAliveMs !== undefined && { commentInterval: keepAliveMs >= 1 ? Math.min(keepAliveMs, FOREVER) : FOREVER })
         };
-        const served: Served = (this.#served = mcp ? servedBy(bridge, mcp, new Noted(mcp)) : { bridge });
+        const served: Served = (this.#served = server ? servedSince(bridge, server) : { bridge });
         served.left = () => void this.#leave().catch(error => this.onerror?.(error));
-        this.#server = new Delegated(mcp ? introductionOf(mcp.server) : UNSAID, { handshake: served });
+        this.#server = new Delegated(protocol ? introductionOf(protocol) : UNSAID, { handshake: served });
         this.#endpoint = this.#server.endpoint(endpoint);
     }
 
@@ -225,7 +225,7 @@ abstract class HttpServerTransport implements SdkTransport {
                 this.#name = headers[i + 1]!;
                 if (this.sessionId === undefined) {
                     this.sessionId = this.#options.sessionIdGenerator!();
-                    if (this.#mcp) this.#bridge!.sessionId = this.sessionId;
+                    if (this.#own) this.#bridge!.sessionId = this.sessionId;
                     told = this.#options.onsessioninitialized && this.#opened(this.sessionId);
                 }
                 headers[i + 1] = this.sessionId;

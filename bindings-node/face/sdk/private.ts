@@ -108,6 +108,9 @@ export function limitsVersions(protocol: SdkProtocol): boolean {
     return within(protocol)._options?.supportedProtocolVersions !== undefined;
 }
 
+/** @internal The property of a server that has its handlers. */
+export const HANDLERS = '_requestHandlers';
+
 /** @internal The handler of a method. */
 export function handlerOf(protocol: SdkProtocol, method: string): unknown {
     return within(protocol)._requestHandlers?.get(method);

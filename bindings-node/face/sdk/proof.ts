@@ -3,8 +3,8 @@
  * clients must then get the program's.
  */
 import { fileURLToPath } from 'node:url';
-import { packageOf, unfit } from './gate';
-import { handlerOf, promptsOf, REGISTRIES, resourcesOf, templatesOf, toolsOf } from './private';
+import { packageOf, unfit, type Package } from './gate';
+import { handlerOf, HANDLERS, promptsOf, REGISTRIES, resourcesOf, templatesOf, toolsOf } from './private';
 import type { SdkMcpServer, SdkProtocol } from './shapes';
 
 /** @internal What is known about the handlers of one `McpServer`. */
@@ -90,12 +90,8 @@ export class Observed implements Proof {
     readonly #begun = new Set<string>();
 
     constructor(private readonly server: SdkMcpServer) {
-        let file: string | undefined;
-        const stop = observe(server, 'server', () => (file ??= callers()[0]));
-        server.isConnected();
-        stop();
-        const release = file === undefined ? undefined : packageOf(file);
-        this.unfit = release === undefined ? 'its class is in no package' : unfit(release);
+        const release = releaseOf(server, 'server', () => server.isConnected());
+        this.unfit = whyUnfit(release);
         if (release) this.#folder = release.folder;
     }
 
@@ -138,6 +134,25 @@ export class Observed implements Proof {
     #handler(method: string): unknown {
         return handlerOf(this.server.server, method);
     }
+}
+
+/** @internal Why the handlers of a low-level server may not be called; `undefined` if they may. */
+export function unfitToCall(protocol: SdkProtocol): string | undefined {
+    // Without a handler of that name, this only looks.
+    return whyUnfit(releaseOf(protocol, HANDLERS, () => protocol.removeRequestHandler('')));
+}
+
+function whyUnfit(release: Package | undefined): string | undefined {
+    return release === undefined ? 'its class is in no package' : unfit(release);
+}
+
+/** The package of the function that reads a property first when `look` is called. */
+function releaseOf(of: object, name: string, look: () => void): Package | undefined {
+    let file: string | undefined;
+    const stop = observe(of, name, () => (file ??= callers()[0]));
+    look();
+    stop();
+    return file === undefined ? undefined : packageOf(file);
 }
 
 /** Calls `seen` whenever a property is read, until the returned function is called. */

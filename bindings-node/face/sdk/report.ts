@@ -13,10 +13,17 @@ export interface AccelerationReport {
 /** Methods that the engine or this module answers. */
 const NATIVE = new Set([...LISTS, 'initialize', 'ping', 'server/discover', 'tools/call', 'resources/read', 'prompts/get']);
 
+/** @internal Why the parts of a server are left to the SDK. */
+export const NO_REGISTRY = 'it is neither an McpServer nor a Server of v1';
+
 /** @internal */
-export function reportOf({ mcp, proof }: Served): AccelerationReport {
+export function reportOf({ mcp, proof, direct }: Served): AccelerationReport {
     const report: AccelerationReport = { native: [], sdk: [] };
-    const why = mcp === undefined || proof === undefined ? 'it is not an McpServer, whose tools can be seen' : proof.unfit;
+    if (direct) {
+        report.native.push(...methodsOf(direct.protocol).map(method => `method ${method}`));
+        return report;
+    }
+    const why = mcp === undefined || proof === undefined ? NO_REGISTRY : proof.unfit;
     if (mcp === undefined || proof === undefined || why !== undefined) {
         report.sdk.push({ what: 'everything', why: why! });
         return report;

@@ -46,6 +46,7 @@ export interface SdkServer {
 export interface SdkProtocol extends SdkServer {
     request(request: any, schemaOrOptions?: any, options?: any): Promise<any>;
     notification(notification: any, options?: any): Promise<void>;
+    removeRequestHandler(method: string): void;
     /** v2. */
     getCapabilities?(): object;
 }
@@ -120,6 +121,13 @@ export function entryOf<T>(registry: Record<string, T>, name: unknown): T | unde
 /** @internal Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, any> {
     return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @internal Whether a request uses features of the SDK that are not implemented here. */
+export function isOutOfTheOrdinary({ _meta, requestState, inputResponses }: Record<string, any>): boolean {
+    if (requestState !== undefined || inputResponses !== undefined) return true;
+    if (_meta === undefined) return false;
+    return !isObject(_meta) || _meta['io.modelcontextprotocol/related-task'] !== undefined;
 }
 
 /**

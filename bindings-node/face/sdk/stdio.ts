@@ -2,10 +2,8 @@ import { PassThrough, type Stream } from 'node:stream';
 import { guarded, McpError } from '../errors';
 import { Link } from '../link';
 import { native, type NativeLink } from '../native';
+import { GRACE } from '../serving';
 import type { Id, Message, SdkTransport } from './shapes';
-
-/** How long requests in flight may take when stdin has ended, in ms. */
-const GRACE = 5000;
 
 /** A transport of the SDKs over a pair of pipes. */
 abstract class Pipes implements SdkTransport {

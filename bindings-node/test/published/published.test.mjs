@@ -1,61 +1,19 @@
 // Servers that others have published, by themselves and under `mcpbolt exec`: every answer is compared.
 //
-// The stage `published-node` takes all of them; `MCPBOLT_PUBLISHED=NAME,NAME` takes these. Each is installed from npm into a
-// folder of its own, once.
+// The stage `published-node` takes all of them; `MCPBOLT_PUBLISHED=NAME,NAME` takes these.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { COMMAND } from '../programs.mjs';
+import { begun, place } from './begun.mjs';
 import { nameOf, SERVERS } from './servers.mjs';
 import { conversation, masked, shape, STATELESS, Talk } from './talk.mjs';
-import { folder } from '../wire.mjs';
 
 const { MCPBOLT_PUBLISHED: wish = 'all' } = process.env;
 const CHOSEN = SERVERS.filter(server => wish === 'all' || wish.split(',').includes(nameOf(server)));
 assert.ok(CHOSEN.length > 0, `no server is named ${wish}`);
-const CACHE = fileURLToPath(new URL('../.cache/node/published/', folder));
-const place = realpathSync(mkdtempSync(join(tmpdir(), 'mcpbolt-published-')));
-after(() => rmSync(place, { recursive: true, force: true }));
-
-/** The file of its program. */
-function installed(server) {
-    const name = nameOf(server);
-    const at = join(CACHE, name.replace('/', '+'));
-    const manifest = JSON.stringify({ name: 'published', private: true, dependencies: { [name]: server.package.slice(name.length + 1) } });
-    const stamp = join(at, 'installed.json');
-    if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== manifest) {
-        rmSync(at, { recursive: true, force: true });
-        mkdirSync(at, { recursive: true });
-        writeFileSync(join(at, 'package.json'), manifest);
-        // Browsers and the like, which such scripts load, are not needed.
-        const { status, stderr } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: at, encoding: 'utf8' });
-        assert.equal(status, 0, stderr);
-        writeFileSync(stamp, manifest);
-    }
-    const package_ = join(at, 'node_modules', name);
-    const { bin } = JSON.parse(readFileSync(join(package_, 'package.json'), 'utf8'));
-    const own = name.slice(name.indexOf('/') + 1);
-    const programs = typeof bin === 'string' ? { [own]: bin } : bin;
-    return join(package_, programs[server.program ?? (own in programs ? own : Object.keys(programs)[0])]);
-}
-
-/** Starts it in a folder that is as it was before each other run. */
-function begun(server, how, revision) {
-    const file = installed(server);
-    // Runs of both kinds find the same paths, one after the other.
-    const here = join(place, nameOf(server).replace('/', '+'));
-    rmSync(here, { recursive: true, force: true });
-    mkdirSync(here);
-    server.prepare?.(here);
-    const command = how === 'own' ? [process.execPath, file] : [process.execPath, COMMAND, 'exec', file];
-    return new Talk([...command, ...(server.args ?? [])], here, { MCPBOLT_REPORT: '1', HOME: here, ...server.env }, revision);
-}
-
 for (const server of CHOSEN) {
     for (const revision of ['2025-11-25', STATELESS])
         test(`${nameOf(server)} says the same, ${revision}`, async () => {
@@ -84,6 +42,8 @@ for (const server of CHOSEN) {
         for (const how of ['own', 'exec']) {
             const talk = begun(server, how, '2025-11-25');
             await talk.open();
+            // The program runs on once its server is connected, and may set a handler then; it answers this after that.
+            await talk.request('tools/list');
             talk.child.kill('SIGTERM');
             ends[how] = await talk.exit;
         }

@@ -54,7 +54,7 @@ export const SERVERS = [
     },
     // It hands serveStdio a transport around the SDK's own.
     { package: '@upstash/context7-mcp@4.1.1', how: CARRIED },
-    { package: '@antv/mcp-server-chart@0.9.10', how: CARRIED, isListedOnly: true },
+    { package: '@antv/mcp-server-chart@0.9.10', isListedOnly: true },
     { package: '@eslint/mcp@0.3.13', prepare: script, known: { filePaths: ['a.js'] } },
     {
         package: 'mcp-server-code-runner@0.1.8',
@@ -64,9 +64,9 @@ export const SERVERS = [
     { package: '@cyanheads/pubmed-mcp-server@2.7.4', isListedOnly: true },
     { package: '@magicuidesign/mcp@2.0.0', isListedOnly: true },
     { package: '@mui/mcp@0.1.5', isListedOnly: true },
-    { package: 'tavily-mcp@0.2.22', how: CARRIED, isListedOnly: true },
-    { package: '@browsermcp/mcp@0.1.3', how: CARRIED, isListedOnly: true },
-    { package: '@h1deya/mcp-server-weather@0.1.3', how: CARRIED, isListedOnly: true },
+    { package: 'tavily-mcp@0.2.22', isListedOnly: true },
+    { package: '@browsermcp/mcp@0.1.3', isListedOnly: true },
+    { package: '@h1deya/mcp-server-weather@0.1.3', isListedOnly: true },
     { package: '@notionhq/notion-mcp-server@2.5.2', how: BUNDLED, isListedOnly: true },
     { package: '@playwright/mcp@0.0.83', how: BUNDLED, isListedOnly: true },
     { package: 'chrome-devtools-mcp@1.11.0', how: BUNDLED, isListedOnly: true },

@@ -106,7 +106,7 @@ export async function conversation(talk, server) {
 }
 
 /** Right arguments by a schema: the required ones, and those whose values are known. */
-function argumentsOf(schema, tool, known) {
+export function argumentsOf(schema, tool, known) {
     const made = {};
     for (const [name, of] of Object.entries(schema.properties ?? {})) {
         const value = known[`${tool}.${name}`] ?? known[name];
