@@ -1,11 +1,33 @@
 // The client that the official conformance suite asks for. The suite says in the environment which scenario it plays, and
 // passes the server's URL last: conformance client --command "node conformance-client.mjs" --suite all
-import { Client } from 'mcpbolt';
+import { Client, oauth } from 'mcpbolt';
 
 /** Scenarios about skills. */
 const SKILLS = 'sep-2640';
 
 const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_PROTOCOL_VERSION: revision = '' } = process.env;
+/** What the suite tells the client about the scenario. */
+const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
+
+/** The login that the scenario's context asks for, with a user who consents to everything, without a browser. */
+function login() {
+    const { client_id: clientId, client_secret: clientSecret, private_key_pem: pem, valid_jwt: workload, idp_id_token: idToken } = context;
+    const { signing_algorithm: algorithm, idp_token_endpoint: tokenEndpoint, idp_client_id: idpClientId } = context;
+    const grants = { enterprise: tokenEndpoint, workload, clientCredentials: pem ?? (scenario.includes('client-credentials') && clientSecret) };
+    const [grant = 'code'] = Object.keys(grants).filter(name => grants[name]);
+    return oauth({
+        grant,
+        clientName: 'mcpbolt-node-conformance',
+        clientId,
+        clientSecret,
+        clientMetadataUrl: 'https://conformance-test.local/client-metadata.json',
+        redirectUri: 'http://localhost:3000/callback',
+        onAuthorize: async ({ url }) => (await fetch(url, { redirect: 'manual' })).headers.get('location'),
+        ...(pem && { signingKey: { pem, algorithm } }),
+        ...(grant === 'enterprise' && { identityProvider: { tokenEndpoint, clientId: idpClientId } }),
+        assertion: () => idToken ?? workload
+    });
+}
 
 /** Something that fits a plain schema. */
 function example(schema) {
@@ -41,7 +63,7 @@ async function callTools(client) {
     const tools = await client.listTools();
     switch (scenario) {
         case 'http-custom-headers':
-            for (const call of JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT).toolCalls) await client.callTool(call.name, call.arguments);
+            for (const call of context.toolCalls) await client.callTool(call.name, call.arguments);
             break;
         case 'json-schema-2020-12-preservation': {
             const { inputSchema: schema } = tools.find(({ name }) => name === 'json_schema_2020_12_tool');
@@ -78,6 +100,7 @@ const client = await Client.connect(process.argv.at(-1), {
     opening: isNewest ? 'probe' : 'handshake',
     ...(!isNewest && revision && { revision }),
     extensions: { 'io.modelcontextprotocol/skills': {} },
+    ...(scenario.startsWith('auth/') && { auth: login() }),
     onElicitation: filled
 });
 try {

@@ -1,4 +1,5 @@
 import { McpError } from './errors';
+import { OAuth } from './login';
 import { settingsJson } from './numbers';
 import type { ClientOptionsOf } from './options';
 
@@ -13,8 +14,8 @@ export type Auth =
 export interface ConnectOptionsOf<Client> extends ClientOptionsOf<Client> {
     /** Additional headers of every request, for HTTP and WebSocket; never sent to another origin. */
     headers?: Readonly<Record<string, string>>;
-    /** Credentials for HTTP and WebSocket; never sent to another origin. */
-    auth?: Auth;
+    /** Credentials for HTTP and WebSocket, or a login for HTTP; never sent to another origin. */
+    auth?: Auth | OAuth;
     /** The subprotocols that a WebSocket offers, preferred first; `mcp` by default. */
     protocols?: readonly string[];
     /** Time limit for the transport to connect, TLS included, in ms; 30 s by default. */
@@ -43,7 +44,7 @@ export function connectSettings(options: ConnectOptionsOf<any>): string {
     const { headers = {}, auth, protocols, connectTimeout, heartbeat, redirectOrigins, ca = [], cert, key } = options;
     if ((cert === undefined) !== (key === undefined)) throw new McpError('ERR_MCP_MISUSE', 'cert and key belong together');
     return settingsJson({
-        ...{ headers: Object.entries(headers), auth, protocols, connectTimeout, heartbeat, redirectOrigins },
+        ...{ headers: Object.entries(headers), auth: auth instanceof OAuth ? undefined : auth, protocols, connectTimeout, heartbeat, redirectOrigins },
         rootCertificates: [ca].flat().map(text => ({ text })),
         ...(cert !== undefined && { certificate: [{ text: cert }, { text: key }] })
     });

@@ -6,6 +6,7 @@ import type { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Listening } from './listening';
 import type { ListOptions } from './lists';
+import { OAuth } from './login';
 import { native, type NativeLink, type NativeEntries } from './native';
 import { childSettings, clientSettings, type ClientOptionsOf, type SpawnOptionsOf } from './options';
 import { LEVELS } from './protocol';
@@ -85,7 +86,8 @@ export class Client extends Actions {
         if (command) return Client.spawn(command[0]!, command.slice(1), options);
         const [settings, trace] = [clientSettings(options), options.trace !== undefined];
         const transport = connectSettings(options);
-        const connect = (wake: () => void) => guarded(() => native.openAddress(settings, trace, address, transport, wake));
+        const login = options.auth instanceof OAuth ? options.auth.native : undefined;
+        const connect = (wake: () => void) => guarded(() => native.openAddress(settings, trace, address, transport, login, wake));
         return Client.#open(async () => new Client(options, connect));
     }
 

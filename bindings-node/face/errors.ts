@@ -15,6 +15,7 @@ export type ErrorCode =
     | 'ERR_MCP_HANDSHAKE'
     | 'ERR_MCP_IO'
     | 'ERR_MCP_CARRIER'
+    | 'ERR_MCP_LOGIN'
     | 'ERR_MCP_SPAWN'
     | 'ERR_MCP_OVERLOADED'
     | 'ERR_MCP_BAD_ANSWER'
@@ -44,19 +45,46 @@ export type CarrierFault =
     | 'broken'
     | 'session_lost';
 
+/** The part of a login that failed. */
+export type LoginStep =
+    /** The options, or what a function of the program returned. */
+    | 'options'
+    /** Finding out which authorization server the MCP server trusts. */
+    | 'resource'
+    /** Reading the metadata of the authorization server. */
+    | 'discovery'
+    /** Registering the client. */
+    | 'registration'
+    /** The user's consent. */
+    | 'authorization'
+    /** Asking for an access token. */
+    | 'token'
+    /** Replacing an access token that has ended. */
+    | 'refresh'
+    /** More scopes for one request. */
+    | 'step_up'
+    /** Ending tokens. */
+    | 'revocation'
+    /** The store of credentials. */
+    | 'store';
+
 /** Details of a failure besides its code and message. */
 interface Details {
     /** The JSON-RPC error code of the peer; only with `ERR_MCP_PEER`. */
     readonly rpcCode?: number;
-    /** How the transport failed; only with `ERR_MCP_CARRIER`. */
+    /** How the transport failed; only with `ERR_MCP_CARRIER` and `ERR_MCP_LOGIN`. */
     readonly fault?: CarrierFault;
-    /** The HTTP status of the failure; only with `ERR_MCP_CARRIER`. */
+    /** The HTTP status of the failure; only with `ERR_MCP_CARRIER` and `ERR_MCP_LOGIN`. */
     readonly status?: number;
     /**
      * The `WWW-Authenticate` header as received: how the server wants clients to authenticate; only with
      * `ERR_MCP_CARRIER`.
      */
     readonly authenticate?: string;
+    /** The part of the login that failed; only with `ERR_MCP_LOGIN`. */
+    readonly loginStep?: LoginStep;
+    /** The error code that the authorization server gave, such as `access_denied`; only with `ERR_MCP_LOGIN`. */
+    readonly oauthError?: string;
     /** The `data` of the peer's error. */
     readonly data?: unknown;
     /** For a failed action: what went wrong, in a sentence for people without technical knowledge. */

@@ -39,13 +39,15 @@ export type {
 } from './definitions';
 export type { EndpointOptions, ServeOptions } from './endpoint';
 export { ActionError, McpError, ProtocolError, ToolError } from './errors';
-export type { ActionErrorDetails, CarrierFault, ErrorCode } from './errors';
+export type { ActionErrorDetails, CarrierFault, ErrorCode, LoginStep } from './errors';
 export type { ClientEvents } from './events';
 export type { Handler } from './handler';
 export { Results } from './resultcache';
 export type { Listening } from './listening';
 export type { ListOptions } from './lists';
 export type { Logger, LogRecord } from './logger';
+export { oauth } from './login';
+export type { AssertionRequest, AuthorizationPage, CredentialStore, DeviceCode, LoginCall, OAuth, OAuthOptions } from './login';
 export type { Integers } from './numbers';
 export type { Endpoint } from './mount';
 export type { Exit } from './options';

@@ -8,6 +8,8 @@ export type {
     EngineConnection as NativeEngineConnection,
     Entries as NativeEntries,
     Link as NativeLink,
+    Login as NativeLogin,
+    LoginReplies as NativeLoginReplies,
     Mount as NativeMount,
     ResultCache as NativeResultCache,
     SkillFile as NativeSkillFile

@@ -76,10 +76,17 @@ fn request_code(why: &RequestError) -> &'static str {
         RequestError::Closed(_) => "ERR_MCP_CLOSED",
         RequestError::Overloaded => "ERR_MCP_OVERLOADED",
         RequestError::BadAnswer(_) | RequestError::BadResult(_) => "ERR_MCP_BAD_ANSWER",
-        RequestError::Carrier(_) => "ERR_MCP_CARRIER",
+        RequestError::Carrier(error) => carrier_code(error),
         RequestError::Unsupported(_) => "ERR_MCP_UNSUPPORTED",
         RequestError::Misuse(_) => "ERR_MCP_MISUSE",
         _ => "ERR_MCP_INTERNAL",
+    }
+}
+
+fn carrier_code(error: &CarrierError) -> &'static str {
+    match error.login {
+        Some(_) => "ERR_MCP_LOGIN",
+        None => "ERR_MCP_CARRIER",
     }
 }
 
@@ -131,15 +138,20 @@ impl Failure {
         let code = format!("ERR_MCP_{}", why.name().to_ascii_uppercase());
         let failure = Self::new(&code, why);
         match why {
-            ConnectionError::Carrier(error) => failure.carrier(error),
+            ConnectionError::Carrier(error) => {
+                failure.with("code", &carrier_code(error)).carrier(error)
+            }
             _ => failure,
         }
     }
 
     /// Adds the details of a transport failure.
     fn carrier(self, error: &CarrierError) -> Self {
+        let login = error.login.as_deref();
         self.with("fault", &error.fault.name())
             .with("status", &error.status)
             .with("authenticate", &error.authenticate)
+            .with("loginStep", &login.map(|login| login.step))
+            .with("oauthError", &login.map(|login| &login.code))
     }
 }

@@ -38,6 +38,7 @@ mod json;
 mod kinds;
 mod leaving;
 mod link;
+mod login;
 mod mount;
 mod open;
 mod operation;

@@ -7,7 +7,7 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::Address;
 use mcpbolt::settings::{ConnectSettings, Milliseconds};
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{ClassInstance, Function};
 use napi_derive::napi;
 use serde_json::json;
 
@@ -17,6 +17,7 @@ use crate::inbox::{EndReport, Event, Inbox};
 use crate::json::read;
 use crate::kinds::Inbound;
 use crate::link::{Link, Side};
+use crate::login::Login;
 use crate::panics::{self, caught};
 use crate::threads::spawn;
 
@@ -29,18 +30,27 @@ enum Opening {
     Closed,
 }
 
-/// Starts to connect to a server at an address.
+/// Starts to connect to a server at an address, on HTTP with these logins.
 #[napi(catch_unwind)]
 pub fn open_address(
     settings: String,
     trace: bool,
     address: String,
     options: String,
+    login: Option<ClassInstance<'_, Login>>,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
     let address: Address = address.parse().map_err(misuse)?;
     let options: ConnectSettings<Milliseconds> = read(&options)?;
-    let options = options.connect().map_err(error::io)?;
+    let mut options = options.connect().map_err(error::io)?;
+    if let Some(login) = login {
+        if matches!(address, Address::WebSocket(_)) {
+            return Err(misuse(
+                "logins are for http: and https: addresses; for WebSocket, pass a token as auth",
+            ));
+        }
+        options.http.authorization = Some(login.authorization());
+    }
     let inbox = Arc::new(Inbox::new(&wake)?);
     // The failure of a client that never opened is reported below.
     let report = |opened: &Arc<OnceLock<Client>>| {

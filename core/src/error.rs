@@ -251,8 +251,19 @@ pub struct CarrierError {
     pub authenticate: Option<Box<str>>,
     /// How long the peer asks the client to wait: HTTP's `Retry-After`, if given in seconds.
     pub retry_after: Option<Duration>,
+    /// Which step of a login failed, if the request was not sent for want of credentials.
+    pub login: Option<Box<FailedLogin>>,
     /// A description; contains no address and no credentials.
     pub why: Box<str>,
+}
+
+/// Where a login failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedLogin {
+    /// A stable identifier of the step, such as `registration`.
+    pub step: &'static str,
+    /// The error code that the authorization server gave, such as `access_denied`.
+    pub code: Option<Box<str>>,
 }
 
 impl CarrierError {
@@ -263,6 +274,7 @@ impl CarrierError {
             status: None,
             authenticate: None,
             retry_after: None,
+            login: None,
             why: why.into(),
         }
     }

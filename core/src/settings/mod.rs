@@ -22,6 +22,8 @@ mod connect;
 mod consent;
 mod definition;
 mod error;
+#[cfg(feature = "oauth")]
+mod login;
 mod serve;
 mod server;
 mod time;
@@ -36,6 +38,10 @@ pub use self::definition::{
     PromptArgumentDefinition, PromptDefinition, ResourceDefinition, ToolDefinition,
 };
 pub use self::error::SettingsError;
+#[cfg(feature = "oauth")]
+pub use self::login::{
+    GrantName, IdentityProviderSettings, LoginSettings, SigningKeySettings, StoreSettings,
+};
 pub use self::serve::{ServeSettings, TlsSettings};
 pub use self::server::{ListScope, ReferenceSettings, ServerSettings, TaskSettings};
 pub use self::time::{Milliseconds, Seconds};

@@ -69,10 +69,9 @@ pub fn refused(response: &Response, body: &str) -> CarrierError {
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
     CarrierError {
-        fault: CarrierFault::Refused,
         status: Some(status.as_u16()),
         retry_after: retry_after.map(Duration::from_secs),
         authenticate: authenticate.map(Box::from),
-        why: why.into(),
+        ..CarrierError::new(CarrierFault::Refused, why)
     }
 }

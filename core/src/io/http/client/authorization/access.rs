@@ -9,7 +9,7 @@ use reqwest::{Request, Response, Url};
 use tokio::sync::watch;
 
 use super::agent::{Agent, now};
-use crate::error::{CarrierError, CarrierFault};
+use crate::error::{CarrierError, CarrierFault, FailedLogin};
 use crate::sync::lock;
 
 /// A token that ends within so many seconds counts as ended: it has to reach the server.
@@ -243,6 +243,10 @@ fn lost(status: u16, header: Option<&str>, error: &LoginError) -> CarrierError {
     CarrierError {
         status: (status > 0).then_some(status),
         authenticate: header.map(Box::from),
+        login: Some(Box::new(FailedLogin {
+            step: error.stage.name(),
+            code: error.code.clone(),
+        })),
         ..CarrierError::new(CarrierFault::Refused, error.to_string())
     }
 }

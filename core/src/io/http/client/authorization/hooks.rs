@@ -1,9 +1,11 @@
 //! What a login needs of the program.
 
+use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Mutex;
 
+use futures_util::future::{Either, select};
 use mcpbolt_oauth::client::{AssertionRequest, AuthorizationPage, DeviceCode};
 
 use crate::io::login::{Callback, open_browser};
@@ -50,10 +52,46 @@ fn refuse<T: Send + 'static>(why: &'static str) -> Hooked<'static, T> {
 /// Most addresses that are open for browsers at a time; the oldest is closed.
 const MAX_OPEN: usize = 16;
 
-/// A user with a browser on this machine.
-#[derive(Debug, Default)]
+/// Shows a page to the user. If the program learns with which address the browser came back, it gives that
+/// address; with `None`, the address is waited for.
+type Opener = Box<dyn Fn(AuthorizationPage) -> Hooked<'static, Option<String>> + Send + Sync>;
+
+/// A user with a browser on this machine, which comes back to an address that is open for one login.
 pub struct WithBrowser {
     open: Mutex<Vec<Callback>>,
+    opener: Opener,
+}
+
+impl WithBrowser {
+    /// A browser that the program opens. If `open` learns with which address the browser came back, it
+    /// returns that address. Its future is dropped once the browser came back by itself.
+    pub fn opened_by<F>(open: impl Fn(AuthorizationPage) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Option<String>, String>> + Send + 'static,
+    {
+        Self {
+            open: Mutex::default(),
+            opener: Box::new(move |page| Box::pin(open(page))),
+        }
+    }
+}
+
+/// The browser of the platform.
+impl Default for WithBrowser {
+    fn default() -> Self {
+        Self::opened_by(|page| {
+            let opened = open_browser(&page.url).map_err(|error| {
+                format!("no browser can be opened ({error}); log in with `mcpbolt login`, or use the grant for other devices")
+            });
+            std::future::ready(opened.map(|()| None))
+        })
+    }
+}
+
+impl fmt::Debug for WithBrowser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WithBrowser(..)")
+    }
 }
 
 impl LoginHooks for WithBrowser {
@@ -84,11 +122,15 @@ impl LoginHooks for WithBrowser {
                 at.map(|at| open.remove(at))
             };
             let callback = callback.ok_or("too many logins at a time")?;
-            open_browser(&page.url).map_err(|error| {
-                format!("no browser can be opened ({error}); log in with `mcpbolt login`, or use the grant for other devices")
-            })?;
-            let answer = callback.wait(&page.state).await;
-            answer.map_err(|error| error.to_string())
+            let back = pin!(callback.wait(&page.state));
+            let opened = (self.opener)(page.clone());
+            match select(back, opened).await {
+                Either::Left((answer, _)) => answer.map_err(|error| error.to_string()),
+                Either::Right((opened, back)) => match opened? {
+                    Some(address) => Ok(address),
+                    None => back.await.map_err(|error| error.to_string()),
+                },
+            }
         })
     }
 }
