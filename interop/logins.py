@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +21,7 @@ import peers
 
 HERE = install.HERE / "logins"
 # How long an access token lives. Clients call again when it has ended.
-LIFETIME_SECONDS, PAUSE_SECONDS, CLIENT_SECONDS = 2, 3, 60
-EXPECTED = ["user: mcp:read"] * 2
+LIFETIME_SECONDS, PAUSE_SECONDS, CLIENT_SECONDS = 5, 6, 60
 
 CLIENTS = {
     "mcp": [install.PYTHON, HERE / "clients" / "python_client.py"],
@@ -32,6 +32,8 @@ SERVERS = {
     "mcp": [install.PYTHON, HERE / "servers" / "python_server.py"],
     "node-v1": ["node", HERE / "servers" / "node_server.mjs"],
 }
+# The ways to log in of our command.
+WAYS = ("browser", "device", "paste", "machine")
 # Whether servers read signed tokens, or ask the authorization server about opaque ones.
 PATHS = {"mcp": ["/mcp", "/opaque"], "node-v1": ["/mcp"]}
 
@@ -79,10 +81,11 @@ class Logins:
     command: list[object]
     clients: dict[str, list[object]]
     path: str = "/mcp"
+    by: str = ""
 
     @property
     def name(self) -> str:
-        return f"logins -> {self.server}{self.path}"
+        return f"{self.by}logins -> {self.server}{self.path}"
 
     def run(self, into: Path) -> Iterator[tuple[str, list[str]]]:
         """Returns the faults of each login."""
@@ -97,36 +100,51 @@ class Logins:
                 try:
                     network.wait_for(server, port, log)
                     with ThreadPoolExecutor() as pool:
-                        done = [pool.submit(self.log_in, command, url) for command in self.clients.values()]
+                        done = [pool.submit(self.log_in, name, url) for name in self.clients]
                     for name, problems in zip(self.clients, done, strict=True):
                         yield f"{name} {self.name}", problems.result()
                 finally:
                     server.kill()
                     server.wait()
             seen = issuer.seen()
+            users = sum(who(name) == "user" for name in self.clients)
             refreshed = seen.get("token 200", 0) - len(self.clients)
-            faults = [f"only {refreshed} refreshes: {seen}"] * (refreshed < len(self.clients))
+            faults = [f"only {refreshed} refreshes: {seen}"] * (refreshed < users)
             yield f"the authorization server of {self.name}", faults
 
-    def log_in(self, command: list[object], url: str) -> list[str]:
+    def log_in(self, name: str, url: str) -> list[str]:
         environment = {**os.environ, "MCPBOLT_PAUSE": str(PAUSE_SECONDS)}
-        words = [str(word) for word in [*command, url]]
+        words = [str(word) for word in [*self.clients[name], url]]
+        expected = [f"{who(name)}: mcp:read"] * 2
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=CLIENT_SECONDS
         )
         said = done.stdout.splitlines()
-        faults = [f"it said {said}, not {EXPECTED}"] * (said != EXPECTED)
-        return [*faults, *([f"exit status {done.returncode}"] * bool(done.returncode)), *(done.stderr.splitlines() if faults else [])]
+        faults = [f"it said {said}, not {expected}"] * (said != expected)
+        faults += [f"exit status {done.returncode}"] * bool(done.returncode)
+        return faults + (done.stderr.splitlines() if faults else [])
+
+
+def who(client: str) -> str:
+    """The user that the client logs in."""
+    return "machine" if client.endswith("machine") else "user"
+
+
+def ours(language: str) -> dict[str, list[object]]:
+    """Our clients in that language."""
+    if language != "rust":
+        return {}
+    target = Path(os.environ.get("CARGO_TARGET_DIR", install.HERE.parent / "target")) / "debug"
+    command = [sys.executable, HERE / "clients" / "command.py"]
+    return {f"mcpbolt login by {way}": [*command, way, target / "mcpbolt"] for way in WAYS}
 
 
 def planned(languages: list[str]) -> list[Logins]:
     """All logins: each client of others to our servers, and our clients to all servers."""
     out = []
     for language in languages:
-        if language == "reference":
+        clients = CLIENTS if language == "reference" else ours(language)
+        if clients:
             servers = [(name, path) for name in SERVERS for path in PATHS[name]]
-            out += [Logins(name, SERVERS[name], CLIENTS, path) for name, path in servers]
-        if language == "rust":
-            # Its own authorization server stands before the real one, which sees a single client.
-            out.append(Logins("consent proxy", [peers.built("interop-consent")], CLIENTS))
+            out += [Logins(name, SERVERS[name], clients, path, f"{language} ") for name, path in servers]
     return out

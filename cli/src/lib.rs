@@ -1,9 +1,11 @@
-//! The `mcpbolt` command as a library: inspects a server, calls its tools, or serves a sample server. The
+//! The `mcpbolt` command as a library: inspects a server, calls its tools, logs in, or serves a sample server. The
 //! program of this crate and those of the Python and Node packages are [`run`] with their own arguments. It
 //! uses only the public API of `mcpbolt`.
 
 mod inspect;
 mod log;
+mod login;
+mod network;
 mod serve;
 mod session;
 mod shown;
@@ -13,7 +15,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use session::Start;
 
-/// Inspect an MCP server, call its tools, or serve a sample server.
+/// Inspect an MCP server, call its tools, log in to it, or serve a sample server.
 #[derive(Parser)]
 #[command(name = "mcpbolt", version)]
 struct Args {
@@ -52,6 +54,16 @@ enum Task {
         #[command(flatten)]
         start: Start,
     },
+    /// Log in to a server on HTTP, for the commands that connect to it
+    ///
+    /// Opens the browser; --device and --paste are for machines without one. What the login gave is kept in
+    /// files that only this user can read, in the folder that MCPBOLT_CREDENTIALS names, else in the user's
+    /// folder for program state. Access tokens are refreshed when they end.
+    Login(Box<login::Login>),
+    /// Forget the login for a server, and have its authorization server end the tokens
+    Logout(login::Server),
+    /// Show the stored login for a server, without asking anybody
+    Whoami(login::Whoami),
 }
 
 /// Runs the command with `arguments`, which do not include the program's name. Returns its exit status: 2 if
@@ -92,6 +104,9 @@ impl Args {
                 json,
                 start,
             } => inspect::call(&start, &tool, &arguments, json),
+            Task::Login(args) => login::login(&args),
+            Task::Logout(args) => login::logout(&args),
+            Task::Whoami(args) => login::whoami(&args),
         };
         done.unwrap_or_else(|error| {
             eprintln!("error: {}", shown::lines(&format!("{error:#}")));

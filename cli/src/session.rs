@@ -9,9 +9,13 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
 };
+use mcpbolt::io::http::HttpClientOptions;
+use mcpbolt::io::login::Authorization;
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, wait_for_clients};
 use mcpbolt::mcp::{ErrorKind, Side};
 
+use crate::login;
+use crate::network::Network;
 use crate::shown;
 
 /// How to start a server, or its address.
@@ -35,13 +39,30 @@ pub struct Start {
     /// A further header, for servers on HTTP and WebSocket, as NAME=VALUE
     #[arg(long = "header", value_name = "NAME=VALUE", requires = "at")]
     headers: Vec<String>,
+    #[command(flatten)]
+    network: Network,
     /// The command that starts the server
     #[arg(last = true, required_unless_present = "at", value_name = "COMMAND")]
     command: Vec<String>,
 }
 
+impl Start {
+    /// The user's login, unless the options have credentials.
+    fn stored_login(&self) -> Result<Option<Authorization>> {
+        let is_authorization = |header: &String| {
+            let name = header.split('=').next();
+            name.is_some_and(|name| name.trim().eq_ignore_ascii_case("authorization"))
+        };
+        let has_credentials = self.bearer.is_some() || self.headers.iter().any(is_authorization);
+        let is_http = matches!(self.at, Some(Address::Http(_)));
+        (is_http && !has_credentials)
+            .then(login::stored)
+            .transpose()
+    }
+}
+
 /// How long closing a connection may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+pub const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A client, together with the child process of its server if it started one.
 pub struct Session {
@@ -68,6 +89,11 @@ impl Session {
         let options = ConnectOptions {
             auth: start.bearer.clone().map_or(Auth::None, Auth::Bearer),
             headers: start.headers.iter().map(header).collect::<Result<_>>()?,
+            root_certificates: start.network.certificates()?,
+            http: HttpClientOptions {
+                authorization: start.stored_login()?,
+                ..start.network.options()?
+            },
             ..ConnectOptions::default()
         };
         let builder = Client::builder("mcpbolt", env!("CARGO_PKG_VERSION"));

@@ -15,6 +15,9 @@ use crate::store::{CredentialStore, KeyLock};
 /// The version of the documents that this release writes.
 const VERSION: u32 = 1;
 
+/// How many seconds before its end an access token is replaced, if it lives four times as long or more.
+const EARLY: u64 = 10;
+
 /// What a login gave: an access token and what is needed for the next one. Times are seconds since 1970,
 /// so that they mean the same to every process. `Debug` omits secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,9 @@ pub struct Tokens {
     pub access_token: String,
     /// How the access token is sent: `Bearer` or `DPoP`, in any case.
     pub token_type: String,
+    /// When the server gave them.
+    #[serde(default)]
+    issued_at: u64,
     /// When the access token ends, if the server said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
@@ -67,6 +73,7 @@ impl Tokens {
             generation: 0,
             access_token: response.access_token,
             token_type: response.token_type,
+            issued_at: now,
             expires_at: response.expires_in.map(|valid| now.saturating_add(valid)),
             refresh_token: response.refresh_token.filter(|token| !token.is_empty()),
             scope: response.scope,
@@ -79,10 +86,25 @@ impl Tokens {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
+    /// Whether to refresh at `now`: the access token has ended, or ends before a request with it may have
+    /// reached the server. A token that no refresh token replaces is used to its end.
+    pub fn wants_refresh(&self, now: u64) -> bool {
+        let Some(end) = self.expires_at else {
+            return false;
+        };
+        let lifetime = end.saturating_sub(self.issued_at);
+        let early = match self.refresh_token {
+            Some(_) => EARLY.min(lifetime / 4),
+            None => 0,
+        };
+        end.saturating_sub(early) <= now
+    }
+
     fn parse(document: &str) -> io::Result<Self> {
         // The error's text could quote a token.
-        let tokens: io::Result<Self> = serde_json::from_str(document)
-            .map_err(|_| invalid("the stored tokens are damaged; log out and in again"));
+        let tokens: io::Result<Self> = serde_json::from_str(document).map_err(|_| {
+            invalid("the stored tokens are damaged; remove them from the store and log in again")
+        });
         let tokens = tokens?;
         if tokens.version > VERSION {
             return Err(invalid(

@@ -93,11 +93,17 @@ impl Drop for Driven {
 pub(super) fn drive_client(
     connection: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    runtime()?.spawn(awaited(connection));
+    Ok(())
+}
+
+/// Work that [`wait_for_clients`] waits for, from now on.
+pub(super) fn awaited<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     *lock(&DRIVEN.0) += 1;
     let driven = Driven;
-    runtime()?.spawn(async move {
-        connection.await;
+    async move {
+        let done = work.await;
         drop(driven);
-    });
-    Ok(())
+        done
+    }
 }

@@ -61,7 +61,7 @@ server = MCPServer("logins", auth=settings, token_verifier=Verifier())
 def whoami() -> str:
     """Says who asks."""
     token = get_access_token()
-    return f"{token.subject}: {' '.join(token.scopes)}"
+    return f"{token.subject or token.client_id}: {' '.join(token.scopes)}"
 
 
 place = urlsplit(URL)

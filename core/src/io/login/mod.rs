@@ -13,4 +13,4 @@ pub use mcpbolt_oauth::client::{
 };
 pub use mcpbolt_oauth::store::{CredentialStore, FileStore, KeyLock, MemoryStore, Stored};
 
-pub use super::http::client::{Authorization, Hooked, LoginHooks, WithBrowser};
+pub use super::http::client::{Authorization, Hooked, LoggedOut, LoginHooks, WithBrowser};

@@ -25,7 +25,7 @@
 //! | `driver` | polls the parts in turn |
 //! | `known_openings` | servers that are known to begin with a handshake |
 //! | `relay` | the same transport for another program's client, without an engine connection |
-//! | `authorization` | logins, with the feature `oauth` |
+//! | `authorization`, `logout` | logins, with the feature `oauth` |
 //! | `open` | [`ClientBuilder::http`](crate::client::ClientBuilder::http) |
 
 mod actions;
@@ -40,6 +40,8 @@ mod exchange;
 mod failure;
 mod known_openings;
 mod legacy_sse;
+#[cfg(feature = "oauth")]
+mod logout;
 mod message_headers;
 mod open;
 mod options;
@@ -51,6 +53,6 @@ mod response;
 mod transport;
 
 #[cfg(feature = "oauth")]
-pub use self::authorization::{Authorization, Hooked, LoginHooks, WithBrowser};
+pub use self::authorization::{Authorization, Hooked, LoggedOut, LoginHooks, WithBrowser};
 pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};

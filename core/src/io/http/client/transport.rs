@@ -284,7 +284,7 @@ fn client(
 }
 
 /// An HTTP client as the options have it.
-fn client_builder(
+pub fn client_builder(
     options: &HttpClientOptions,
     certificate: Option<&ClientCertificate>,
 ) -> io::Result<ClientBuilder> {

@@ -10,10 +10,8 @@ use tokio::sync::watch;
 
 use super::agent::{Agent, now};
 use crate::error::{CarrierError, CarrierFault, FailedLogin};
+use crate::io::runtime::awaited;
 use crate::sync::lock;
-
-/// A token that ends within so many seconds counts as ended: it has to reach the server.
-const EARLY: u64 = 10;
 
 /// Most logins for more scopes during one request (R-AUC-16). With the one before, that is three.
 const MAX_STEP_UPS: u8 = 2;
@@ -85,7 +83,7 @@ impl ServerAccess {
         let Some(held) = credentials else {
             return Ok(None);
         };
-        if !held.tokens().is_expired(now() + EARLY) {
+        if !held.tokens().wants_refresh(now()) {
             return Ok(Some(held));
         }
         let occasion = Occasion::new(self.url.as_str(), Some(Credentials::clone(&held)));
@@ -189,8 +187,8 @@ impl ServerAccess {
         Ok(true)
     }
 
-    /// Replaces credentials, once for all who wait for it. It goes on if they do not wait any longer: a
-    /// refresh token may be used up, and a user may be logging in.
+    /// Replaces credentials, once for all who wait for it. It goes on if they do not wait any longer, and
+    /// `wait_for_clients` waits for it: a refresh token may be used up, and a user may be logging in.
     async fn renewed(
         self: &Arc<Self>,
         sent: Option<&Arc<Credentials>>,
@@ -223,7 +221,7 @@ impl ServerAccess {
 
     fn begin(self: Arc<Self>, occasion: Occasion) -> Running {
         let (sender, running) = watch::channel(None);
-        tokio::spawn(async move {
+        tokio::spawn(awaited(async move {
             let outcome = self.agent.run(occasion).await.map(Arc::new);
             let mut state = lock(&self.state);
             state.running = None;
@@ -233,7 +231,7 @@ impl ServerAccess {
                 Err(_) => {}
             }
             sender.send_replace(Some(outcome));
-        });
+        }));
         running
     }
 }

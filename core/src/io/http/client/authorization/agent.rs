@@ -92,7 +92,19 @@ impl Agent {
     pub async fn run(&self, occasion: Occasion) -> Result<Credentials, LoginError> {
         let (client, guard) = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
-        let mut login = Login::new(options, store, *guard, occasion, now());
+        self.drive(Login::new(options, store, *guard, occasion, now()), client)
+            .await
+    }
+
+    /// Ends the tokens of these credentials at their authorization server.
+    pub async fn revoke(&self, held: Credentials) -> Result<Credentials, LoginError> {
+        let (client, guard) = self.client().await?;
+        let (options, store) = (self.options.clone(), self.store.clone());
+        self.drive(Login::revoke(options, store, *guard, held, now()), client)
+            .await
+    }
+
+    async fn drive(&self, mut login: Login, client: &Client) -> Result<Credentials, LoginError> {
         loop {
             let answer = match login.next().await? {
                 Step::Done(credentials) => return Ok(*credentials),

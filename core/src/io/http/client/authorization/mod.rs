@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `access` | the credentials for one server, and the login that all waiting requests share |
 //! | `agent` | drives a login: sends its requests, asks the user |
+//! | `forget` | forgets and revokes tokens |
 //! | `hooks` | what a login needs of the program: a browser, assertions |
 //! | `resolver` | addresses of hosts, without those that a server may not choose |
 
 mod access;
 mod agent;
+mod forget;
 mod hooks;
 mod resolver;
 
@@ -23,6 +25,7 @@ use reqwest::{ClientBuilder, Url};
 
 pub use self::access::{ServerAccess, Tries};
 use self::agent::Agent;
+pub use self::forget::LoggedOut;
 pub use self::hooks::{Hooked, LoginHooks, WithBrowser};
 use crate::sync::lock;
 

@@ -1,0 +1,122 @@
+//! What the commands about logins say where no authorization server takes part. Logins with a real one are in
+//! `interop/logins.py`.
+#![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+struct Sandbox(std::path::PathBuf);
+
+impl Sandbox {
+    fn new(name: &str) -> Self {
+        let folder = format!("mcpbolt-cli-{name}-{}", std::process::id());
+        Self(std::env::temp_dir().join(folder))
+    }
+
+    fn run(&self, args: &[&str]) -> (bool, String) {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+            .args(args)
+            .env("MCPBOLT_CREDENTIALS", &self.0)
+            .env("MCPBOLT_CLIENT_SECRET", "SECRET")
+            .output()
+            .unwrap();
+        let said = String::from_utf8([stdout, stderr].concat()).unwrap();
+        assert!(!said.contains("SECRET"), "{said}");
+        (status.success(), said)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let sandbox = Sandbox::new("refused");
+    let url = "https://127.0.0.1:9/mcp";
+    let cases: [(&[&str], &str); 9] = [
+        (&["login"], "<URL>"),
+        (
+            &["login", "tcp:127.0.0.1:9"],
+            "only servers on HTTP have logins",
+        ),
+        (&["login", "nonsense"], "nonsense"),
+        (&["login", url], "logging in to https://127.0.0.1:9/mcp"),
+        (
+            &["login", url, "--device", "--paste"],
+            "cannot be used with",
+        ),
+        (&["login", url, "--machine"], "--client-id"),
+        (
+            &[
+                "login",
+                url,
+                "--client-id",
+                "a",
+                "--client-secret-file",
+                "/no/such/file",
+            ],
+            "/no/such/file",
+        ),
+        (
+            &[
+                "login",
+                url,
+                "--client-id",
+                "a",
+                "--signing-key",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+            ],
+            "signing key",
+        ),
+        (&["login", url, "--ca", "/no/such/file"], "certificates"),
+    ];
+    for (args, why) in cases {
+        let (succeeds, said) = sandbox.run(args);
+        assert!(!succeeds && said.contains(why), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_login_that_is_not_there_is_asked_for() {
+    let sandbox = Sandbox::new("absent");
+    let (succeeds, said) = sandbox.run(&["whoami", "https://mcp.example/mcp"]);
+    assert!(
+        !succeeds && said.contains("mcpbolt login https://mcp.example/mcp"),
+        "{said}"
+    );
+    let (succeeds, said) = sandbox.run(&["logout", "https://mcp.example/mcp"]);
+    assert!(succeeds && said.contains("There is no login"), "{said}");
+}
+
+struct Serving(Child, String);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_without_logins_is_told_apart() {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(["serve", "http://127.0.0.1:0/mcp"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    let mut output = BufReader::new(process.stdout.take().unwrap());
+    output.read_line(&mut address).unwrap();
+    let serving = Serving(process, address.trim().to_owned());
+    let sandbox = Sandbox::new("open");
+    let (succeeds, said) = sandbox.run(&["login", &serving.1]);
+    assert!(succeeds && said.contains("asks for no login"), "{said}");
+}
