@@ -41,7 +41,7 @@ pub struct Who(Value);
 
 /// The stored login of a server.
 pub fn load(store: &FileStore, url: &str) -> Result<Option<Who>> {
-    let credentials = block_on(Credentials::load(store, &url.parse()?));
+    let credentials = block_on(Credentials::load(store, url));
     let credentials = credentials.context("reading the stored login")?;
     Ok(credentials.map(|credentials| Who(about(&credentials, now()))))
 }

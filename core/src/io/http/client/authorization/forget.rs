@@ -32,7 +32,7 @@ impl Authorization {
         proxies: HashSet<String>,
     ) -> Result<LoggedOut, LoginError> {
         let failed = |stage| move |error: io::Error| LoginError::new(stage, error.to_string());
-        let held = Credentials::forget(&*self.0.store, &url).await;
+        let held = Credentials::forget(&*self.0.store, url.as_str()).await;
         let Some(held) = held.map_err(failed(LoginStage::Store))? else {
             return Ok(LoggedOut::NotLoggedIn);
         };
