@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -52,6 +53,10 @@ class Provider:
         """How often each endpoint answered how."""
         return self._ask("seen")
 
+    def secrets(self) -> list[str]:
+        """Everything that it gave or was given and that nobody else may see."""
+        return self._ask("secrets")
+
     def _ask(self, path: str, data: bytes | None = None) -> dict:
         with urllib.request.urlopen(f"{self.issuer}/{path}", data, timeout=30) as answer:
             return json.load(answer)
@@ -82,6 +87,9 @@ class Logins:
     clients: dict[str, list[object]]
     path: str = "/mcp"
     by: str = ""
+    # Whether the clients, and the server, are ours: what they write down is searched for secrets.
+    our_clients: bool = False
+    our_server: bool = False
 
     @property
     def name(self) -> str:
@@ -90,13 +98,17 @@ class Logins:
     def run(self, into: Path) -> Iterator[tuple[str, list[str]]]:
         """Returns the faults of each login."""
         stem = into / self.name.translate(str.maketrans("/> ", "---"))
+        self.written = stem.with_suffix(".written")
+        shutil.rmtree(self.written, ignore_errors=True)
+        self.written.mkdir()
         with provider(stem.with_suffix(".provider.log"), lifetime=LIFETIME_SECONDS) as issuer:
             port = network.free_port()
             url = f"http://{network.HOST}:{port}{self.path}"
-            log = stem.with_suffix(".log")
+            log = (self.written if self.our_server else into) / f"{stem.name}.log"
             with log.open("wb") as output:
-                command = [str(word) for word in [*self.command, issuer.issuer, url]]
-                server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                words = [str(word) for word in [*self.command, issuer.issuer, url]]
+                environment = self.watched("server") if self.our_server else None
+                server = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
                 try:
                     network.wait_for(server, port, log)
                     with ThreadPoolExecutor() as pool:
@@ -111,14 +123,33 @@ class Logins:
             refreshed = seen.get("token 200", 0) - len(self.clients)
             faults = [f"only {refreshed} refreshes: {seen}"] * (refreshed < users)
             yield f"the authorization server of {self.name}", faults
+            if self.our_clients or self.our_server:
+                yield f"no secret is written down: {self.name}", self.leaks(issuer.secrets())
+
+    def watched(self, name: str) -> dict[str, str]:
+        """An environment in which ours write down all that they can."""
+        traces = self.written / f"{name} traces"
+        traces.mkdir()
+        return {**os.environ, "RUST_LOG": "trace", "MCPBOLT_TRACE": str(traces)}
+
+    def leaks(self, secrets: list[str]) -> list[str]:
+        """The files with a secret in them."""
+        files = [path for path in self.written.rglob("*") if path.is_file()]
+        texts = {path: path.read_text(errors="replace") for path in files}
+        if not secrets or not any("whoami" in text for text in texts.values()):
+            return ["nothing was written down, or there were no secrets"]
+        return [f"{path}: …{secret[-4:]}" for path, text in texts.items() for secret in secrets if secret in text]
 
     def log_in(self, name: str, url: str) -> list[str]:
-        environment = {**os.environ, "MCPBOLT_PAUSE": str(PAUSE_SECONDS)}
+        environment = self.watched(name) if self.our_clients else {**os.environ}
+        environment["MCPBOLT_PAUSE"] = str(PAUSE_SECONDS)
         words = [str(word) for word in [*self.clients[name], url]]
         expected = [f"{who(name)}: mcp:read"] * 2
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=CLIENT_SECONDS
         )
+        if self.our_clients:
+            (self.written / f"{name}.log").write_text(done.stdout + done.stderr)
         said = done.stdout.splitlines()
         faults = [f"it said {said}, not {expected}"] * (said != expected)
         faults += [f"exit status {done.returncode}"] * bool(done.returncode)
@@ -146,5 +177,6 @@ def planned(languages: list[str]) -> list[Logins]:
         clients = CLIENTS if language == "reference" else ours(language)
         if clients:
             servers = [(name, path) for name in SERVERS for path in PATHS[name]]
-            out += [Logins(name, SERVERS[name], clients, path, f"{language} ") for name, path in servers]
+            own = language != "reference"
+            out += [Logins(name, SERVERS[name], clients, path, f"{language} ", own) for name, path in servers]
     return out

@@ -102,6 +102,7 @@ class TheProvider(unittest.TestCase):
         form = {"grant_type": "authorization_code", "redirect_uri": CALLBACK, "client_id": client}
         code = self.code(client, "right" * 10)
         self.assertEqual(self.refusal(code=code, code_verifier="wrong" * 10, **form), "invalid_grant")
+        self.assertLessEqual({code, "wrong" * 10}, {*self.provider.secrets()})
 
     def test_a_refresh_token_works_once_and_ends_the_login_when_it_is_used_again(self) -> None:
         client = self.client()
@@ -110,6 +111,7 @@ class TheProvider(unittest.TestCase):
         second = self.grant(refresh_token=first, **form)["refresh_token"]
         self.assertNotEqual(first, second)
         third = self.grant(refresh_token=second, **form)["refresh_token"]
+        self.assertLessEqual({first, second, third}, {*self.provider.secrets()})
         self.assertEqual(self.refusal(refresh_token=first, **form), "invalid_grant")
         self.assertEqual(self.refusal(refresh_token=third, **form), "invalid_grant")
 

@@ -4,7 +4,7 @@
 //
 // Prints a line of JSON with its issuer once it listens. `POST /control` with a JSON object changes the
 // options while it runs; `{"rotate": true}` gives it a new signing key, beside the old ones. `GET /seen`
-// tells how often each endpoint succeeded and which errors it gave.
+// tells how often each endpoint succeeded and which errors it gave, `GET /secrets` what nobody else may see.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
@@ -67,6 +67,13 @@ newKey();
 const seen = {};
 const count = (what) => (seen[what] = (seen[what] ?? 0) + 1);
 
+// Everything that nobody but its owner may see.
+const secrets = new Set(CLIENTS.map((client) => client.client_secret).filter(Boolean));
+const remember = (members) => {
+  const names = ['access_token', 'refresh_token', 'id_token', 'client_secret', 'device_code', 'code', 'code_verifier'];
+  for (const name of names) if (members?.[name]) secrets.add(members[name]);
+};
+
 const serverOf = (resource) => ({
   scope: SCOPES.join(' '),
   audience: resource,
@@ -116,11 +123,16 @@ function make(issuer) {
       ctx.body = {};
     } else if (ctx.path === '/seen') {
       ctx.body = seen;
+    } else if (ctx.path === '/secrets') {
+      ctx.body = [...secrets];
     } else if (ctx.path.startsWith('/agree/')) {
       await agree(provider, ctx.req, ctx.res);
       ctx.respond = false;
     } else {
       await next();
+      const location = ctx.response.get('location');
+      for (const members of [ctx.body, ctx.oidc?.params, ctx.oidc?.body]) remember(members);
+      if (location) remember(Object.fromEntries(new URL(location, issuer).searchParams));
       count(`${ctx.oidc?.route ?? ctx.path} ${ctx.body?.error ?? ctx.status}`);
     }
   });

@@ -1,5 +1,5 @@
 """Logs in with the command `mcpbolt`, calls `whoami` twice, after a pause of `MCPBOLT_PAUSE` seconds, and logs
-out. Prints both answers.
+out. Prints both answers, and on stderr what the command does.
 
     python3 command.py browser|device|paste|machine MCPBOLT URL
 """
@@ -29,6 +29,7 @@ way, program, url = sys.argv[1:]
 
 def run(*words: str, fails: bool = False) -> str:
     done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    sys.stderr.write(done.stderr)
     if bool(done.returncode) != fails:
         raise SystemExit(f"{words}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stderr if fails else done.stdout
@@ -39,6 +40,7 @@ def page(login: subprocess.Popen) -> str:
     told = ""
     for line in login.stderr:
         told += line
+        sys.stderr.write(line)
         if "Paste that address" in line or "The code is valid" in line:
             return re.findall(r"^  (http\S+)$", told, re.MULTILINE)[-1]
     raise SystemExit(told)
@@ -56,6 +58,7 @@ def log_in() -> None:
             login.stdin.write(browser.open_url(shown, callback) + "\n")
             login.stdin.flush()
         told = login.communicate(timeout=60)
+        sys.stderr.write(told[1])
         if login.returncode or "Logged in" not in told[0]:
             raise SystemExit(f"login: exit status {login.returncode}\n{told}")
 
