@@ -5,11 +5,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { COMMAND } from '../programs.mjs';
 import { nameOf } from './servers.mjs';
 import { Talk } from './talk.mjs';
-import { folder } from '../wire.mjs';
 
+const folder = new URL('../..', import.meta.url);
+const COMMAND = fileURLToPath(new URL('bin/mcpbolt.mjs', folder));
 const CACHE = fileURLToPath(new URL('../.cache/node/published/', folder));
 /** A folder for one run of this process. */
 export const place = realpathSync(mkdtempSync(join(tmpdir(), 'mcpbolt-published-')));

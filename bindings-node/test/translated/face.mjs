@@ -88,8 +88,17 @@ function tick(callback, ...args) {
 }
 
 /** The classes with which the tests are to run. */
-export function faces({ McpServer, Client, InMemoryTransport }) {
+export function faces({ McpServer, Server, Client, InMemoryTransport }) {
     return {
+        Server: Server && class extends Server {
+            connect(to) {
+                return to instanceof InMemoryTransport ? new Carried(this, to).start() : super.connect(to);
+            }
+
+            sendLoggingMessage(...message) {
+                return super.sendLoggingMessage(...message).then(settled);
+            }
+        },
         McpServer: class extends McpServer {
             constructor(...args) {
                 super(...args);

@@ -17,12 +17,12 @@ const LEAST = 0.95;
 const SUITES = {
     v1: {
         tag: 'v1.29.0',
-        installed: ['@modelcontextprotocol/sdk@1.29.0', 'zod@4.1.13'],
-        files: ['test/server/mcp.test.ts', 'test/server/title.test.ts', 'test/server/completable.test.ts', 'test/issues/test_1277_zod_v4_description.test.ts'],
+        installed: ['@modelcontextprotocol/sdk@1.29.0', 'zod@4.1.13', 'supertest@7', '@cfworker/json-schema@4'],
+        files: ['test/server/mcp.test.ts', 'test/server/index.test.ts', 'test/server/elicitation.test.ts', 'test/server/title.test.ts', 'test/server/completable.test.ts', 'test/issues/test_1277_zod_v4_description.test.ts'],
         beside: ['src/__fixtures__/zodTestMatrix.ts'],
         // The sources, by their places in the package.
         imports: [
-            ['^\\.\\./\\.\\./src/server/mcp\\.js$', './v1-server.mjs'],
+            ['^\\.\\./\\.\\./src/server/(?:mcp|index)\\.js$', './v1-server.mjs'],
             ['^\\.\\./\\.\\./src/client/index\\.js$', './v1-client.mjs'],
             ['^\\.\\./\\.\\./src/(?!__fixtures__)(.*)$', '@modelcontextprotocol/sdk/$1']
         ]

@@ -366,6 +366,7 @@ const SDKS_OF_NODE: [(&str, &str, &[&str]); 12] = [
 const CARRIED_IN_NODE: &[&str] = &["carried"];
 const ACCELERATED_IN_NODE: &[&str] = &[
     "accelerate",
+    "carried",
     "equal",
     "exec",
     "exec-ends",
