@@ -98,6 +98,11 @@ export function faces({ McpServer, Server, Client, InMemoryTransport }) {
             sendLoggingMessage(...message) {
                 return super.sendLoggingMessage(...message).then(settled);
             }
+
+            createElicitationCompletionNotifier(...of) {
+                const tell = super.createElicitationCompletionNotifier(...of);
+                return () => tell().then(settled);
+            }
         },
         McpServer: class extends McpServer {
             constructor(...args) {
