@@ -9,6 +9,7 @@ mod beginning;
 mod faults;
 mod headers;
 mod hostile;
+mod logins;
 mod older;
 mod relay;
 mod scripted;

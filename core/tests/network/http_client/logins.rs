@@ -1,0 +1,210 @@
+//! Logins under a client's requests: one for all that wait, and the request is sent again.
+#![cfg(feature = "oauth")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcpbolt::client::{Client, ClientBuilder, block_on};
+use mcpbolt::error::{CarrierFault, RequestError};
+use mcpbolt::io::http::HttpClientOptions;
+use mcpbolt::io::login::{
+    Authorization, AuthorizationPage, Credentials, FileStore, Grant, Hooked, LoginHooks,
+    LoginOptions,
+};
+use serde_json::json;
+
+use super::scripted::{Request, Scripted, Wire};
+
+/// What the server does, and what it counts.
+#[derive(Clone, Default)]
+struct Site {
+    tokens: Arc<AtomicUsize>,
+    pages: Arc<AtomicUsize>,
+    /// How long tokens are valid, in seconds.
+    expires_in: u64,
+    /// Whether it refuses the user.
+    refuses: bool,
+    /// Whether it refuses every token.
+    is_deaf: bool,
+}
+
+impl Site {
+    fn serve(&self) -> Scripted {
+        let site = self.clone();
+        Scripted::stateless(move |request, wire| site.answer(request, wire))
+    }
+
+    fn answer(&self, request: &Request, wire: &mut Wire) {
+        match &*request.path {
+            "/mcp" => {}
+            "/register" => return wire.json(&json!({"client_id": "id"})),
+            "/token" => {
+                let number = self.tokens.fetch_add(1, Ordering::SeqCst) + 1;
+                return wire.json(&json!({
+                    "access_token": format!("t{number}"), "token_type": "Bearer",
+                    "expires_in": self.expires_in, "refresh_token": format!("r{number}"),
+                }));
+            }
+            _ => return wire.answer(404, "", ""),
+        }
+        let newest = format!("Bearer t{}", self.tokens.load(Ordering::SeqCst));
+        if self.is_deaf || request.header("authorization") != Some(&newest) {
+            let headers = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";
+            return wire.answer(401, headers, "");
+        }
+        wire.json(&request.said("done"));
+    }
+
+    fn authorization(&self) -> Authorization {
+        Authorization::new(LoginOptions::new("Test")).with_hooks(self.clone())
+    }
+}
+
+impl LoginHooks for Site {
+    fn redirect_uri(&self, _known: Option<String>) -> Hooked<'_, String> {
+        Box::pin(async { Ok("http://127.0.0.1:9/callback".into()) })
+    }
+
+    fn authorize(&self, page: AuthorizationPage) -> Hooked<'_, String> {
+        self.pages.fetch_add(1, Ordering::SeqCst);
+        let answer = if self.refuses {
+            "error=access_denied"
+        } else {
+            "code=c"
+        };
+        Box::pin(async move { Ok(format!("{answer}&state={}", page.state)) })
+    }
+}
+
+fn options(authorization: &Authorization) -> HttpClientOptions {
+    HttpClientOptions {
+        authorization: Some(authorization.clone()),
+        ..HttpClientOptions::default()
+    }
+}
+
+fn calls(
+    server: &Scripted,
+    options: HttpClientOptions,
+    count: usize,
+) -> Vec<Result<(), RequestError>> {
+    let client = server.with(Client::builder("test", "1"), options);
+    let calls = (0..count).map(|_| client.call_tool("t", &json!({})));
+    let calls: Vec<_> = calls.map(IntoFuture::into_future).collect();
+    block_on(futures::future::join_all(calls))
+        .into_iter()
+        .map(|call| call.map(drop))
+        .collect()
+}
+
+/// R-AUC-01, R-AUC-03
+#[test]
+fn one_login_serves_all_who_wait_for_it() {
+    let site = Site {
+        expires_in: 3600,
+        ..Site::default()
+    };
+    let server = site.serve();
+    let authorization = site.authorization();
+    for _ in 0..2 {
+        // The second client has the first one's token.
+        for outcome in calls(&server, options(&authorization), 16) {
+            outcome.unwrap();
+        }
+        assert_eq!(site.pages.load(Ordering::SeqCst), 1);
+        assert_eq!(site.tokens.load(Ordering::SeqCst), 1);
+    }
+}
+
+/// R-AUC-17: what has ended is refreshed, once for all, without the user.
+#[test]
+fn tokens_are_refreshed_before_they_are_sent() {
+    let folder = std::env::temp_dir().join(format!("mcpbolt-logins-{}", std::process::id()));
+    let store = FileStore::at(&folder);
+    let site = Site::default();
+    let server = site.serve();
+    let authorization = site.authorization().with_store(store.clone());
+    // Each token has ended when it comes.
+    for before in 1..4 {
+        for outcome in calls(&server, options(&authorization), 1) {
+            outcome.unwrap();
+        }
+        assert_eq!(site.pages.load(Ordering::SeqCst), 1);
+        assert!(site.tokens.load(Ordering::SeqCst) >= before);
+    }
+    // Another process goes on with what is kept.
+    let again = site.authorization().with_store(store.clone());
+    calls(&server, options(&again), 1).remove(0).unwrap();
+    assert_eq!(site.pages.load(Ordering::SeqCst), 1);
+    let kept = block_on(Credentials::load(&store, &server.url())).unwrap();
+    assert!(kept.is_some());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn who_waits_learns_why_there_is_no_login() {
+    let refused = Site {
+        refuses: true,
+        expires_in: 3600,
+        ..Site::default()
+    };
+    let deaf = Site {
+        is_deaf: true,
+        expires_in: 3600,
+        ..Site::default()
+    };
+    for (site, expected, pages) in [
+        (
+            refused,
+            "asking the user for consent: the authorization server answered access_denied",
+            1,
+        ),
+        (
+            deaf,
+            "refuses the token of the login that has just been made",
+            1,
+        ),
+    ] {
+        let server = site.serve();
+        for outcome in calls(&server, options(&site.authorization()), 1) {
+            let RequestError::Carrier(error) = outcome.unwrap_err() else {
+                panic!("not the carrier");
+            };
+            assert_eq!(
+                (error.fault, error.status),
+                (CarrierFault::Refused, Some(401))
+            );
+            assert!(error.why.contains(expected), "{}", error.why);
+        }
+        assert_eq!(site.pages.load(Ordering::SeqCst), pages);
+    }
+}
+
+/// R-AUE-04
+#[test]
+fn a_grant_that_is_an_extension_is_declared() {
+    let mut login = LoginOptions::new("Test");
+    login.client_id = Some("own".into());
+    login.client_secret = Some("secret".into());
+    login.grant = Grant::ClientCredentials;
+    let site = Site {
+        expires_in: 3600,
+        ..Site::default()
+    };
+    let server = site.serve();
+    let authorization = Authorization::new(login);
+    let open = |builder: ClientBuilder| server.with(builder, options(&authorization));
+    block_on(
+        open(Client::builder("test", "1"))
+            .call_tool("t", &json!({}))
+            .into_future(),
+    )
+    .unwrap();
+    let asked = server.asked("tools/call");
+    let declared = &asked[0].body["params"]["_meta"];
+    assert!(
+        declared
+            .to_string()
+            .contains("io.modelcontextprotocol/oauth-client-credentials")
+    );
+}
