@@ -119,17 +119,18 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
     raw: list[Work] = []
     for language in languages:
         if language == "reference":
+            raw += logins.planned(language)
             servers = [server for server in peers.SERVERS.items() if not server[1].script]
             pairs += itertools.product(peers.CLIENTS.items(), servers)
             continue
         diagnostic = peers.diagnostic(language) if build else ["python3"]
         client, server = peers.ours(language, diagnostic[0])
         raw += [BadFrames(language, diagnostic), Mixed(language, diagnostic)]
+        raw += logins.planned(language, diagnostic[0])
         pairs += ((peer, (language, server)) for peer in peers.CLIENTS.items())
         pairs += (((f"our {language}", client), peer) for peer in peers.SERVERS.items())
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
-    raw += logins.planned(languages)
     return [Rules(), *raw], [session for pair in pairs for session in meetings(*pair, full)]
 
 

@@ -113,6 +113,10 @@
 pub mod architecture {
     #![doc = include_str!("../ARCHITECTURE.md")]
 }
+#[cfg(doc)]
+pub mod authorization {
+    #![doc = include_str!("../AUTHORIZATION.md")]
+}
 #[cfg(all(doc, feature = "macros", feature = "client", feature = "stdio"))]
 pub mod coming_from_rmcp {
     #![doc = include_str!("../COMING_FROM_RMCP.md")]

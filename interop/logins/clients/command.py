@@ -1,7 +1,7 @@
-"""Logs in with the command `mcpbolt`, calls `whoami` twice, after a pause of `MCPBOLT_PAUSE` seconds, and logs
+"""Logs in with the command `mcpbolt`, as the guide ../../../core/AUTHORIZATION.md says, calls `whoami` twice, after a pause of `MCPBOLT_PAUSE` seconds, and logs
 out. Prints both answers, and on stderr what the command does.
 
-    python3 command.py browser|device|paste|machine MCPBOLT URL
+    python3 command.py browser|dpop|device|paste|machine MCPBOLT URL
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ import browser
 
 WAYS = {
     "browser": [],
+    "dpop": ["--dpop"],
     "device": ["--device", "--client-id", "device"],
     "paste": ["--paste"],
     "machine": ["--machine", "--client-id", "machine"],
 }
 way, program, url = sys.argv[1:]
+GUIDE = Path(__file__).parents[3] / "core" / "AUTHORIZATION.md"
+LINES = [line.split() for line in re.findall(r"^mcpbolt (.+)$", GUIDE.read_text(), re.MULTILINE)]
+LOGIN, CALL, WHOAMI, LOGOUT = ([url if word.startswith("http") else word for word in line] for line in LINES)
 
 
 def run(*words: str, fails: bool = False) -> str:
@@ -47,7 +51,7 @@ def page(login: subprocess.Popen) -> str:
 
 
 def log_in() -> None:
-    words = [program, "login", url, *WAYS[way]]
+    words = [program, *LOGIN, *WAYS[way]]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as login:
         if way == "device":
@@ -68,16 +72,16 @@ with tempfile.TemporaryDirectory() as folder:
     if way == "machine":
         os.environ["MCPBOLT_CLIENT_SECRET"] = "secret-of-the-machine"
     os.environ["BROWSER"] = f"{sys.executable} {browser.__file__}"
-    told = run("call", "whoami", "--at", url, fails=True)
+    told = run(*CALL, fails=True)
     if "mcpbolt login" not in told:
         raise SystemExit(f"it does not say what to do: {told}")
     log_in()
-    print(run("call", "whoami", "--at", url), end="")
+    print(run(*CALL), end="")
     if way != "machine":  # which has no refresh token
         time.sleep(float(os.environ.get("MCPBOLT_PAUSE", "0")))
-    print(run("call", "whoami", "--at", url), end="")
-    told = run("whoami", url)
+    print(run(*CALL), end="")
+    told = run(*WHOAMI)
     if "mcp:read" not in told:
         raise SystemExit(f"whoami: {told}")
-    run("logout", url)
-    run("call", "whoami", "--at", url, fails=True)
+    run(*LOGOUT)
+    run(*CALL, fails=True)
