@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AuditEvent, AuditQueue, Auth, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, Credentials, Described, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, McpError, Middleware, Next, PageRequest, PageResult, Patterns, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Verifier, audio, image, json, link, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Verifier, audio, image, json, link, oauth, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -254,6 +254,9 @@ export declare class Message {
     withId(id: Id | Json): Buffer;
     [inspect.custom](): string;
 }
+export declare class OAuth {
+    #private;
+}
 export declare class ProtocolError extends Error {
     readonly name = "ProtocolError";
     readonly kind: 'internal' | 'invalid params' | 'not found' | 'missing capability' | number;
@@ -398,6 +401,7 @@ export declare function encodeResponse(id: Id | Json, result: object | Json): st
 export declare function image(data: Uint8Array, mimeType: string): Block;
 export declare function json(text: string): Json;
 export declare function link(uri: string, name: string, mimeType?: string): Block;
+export declare function oauth(options?: OAuthOptions): OAuth;
 export declare function resource(uri: string, contents: string | Uint8Array, mimeType?: string): Block;
 export declare function snapshot(value: unknown): any;
 export declare function text(value: string): Block;
@@ -461,6 +465,10 @@ export interface AskedOf<Client> {
     readonly signal: AbortSignal;
     readonly client: Client;
 }
+export interface AssertionRequest {
+    readonly issuer: string;
+    readonly resource: string;
+}
 export interface AuditEvent {
     method: string;
     name: string;
@@ -477,6 +485,11 @@ export interface AuditEvent {
 export interface AuditQueue {
     events?: number;
     whenFull?: 'wait' | 'drop' | 'refuse';
+}
+export interface AuthorizationPage {
+    readonly url: string;
+    readonly redirectUri: string;
+    readonly state: string;
 }
 export interface BreakerPolicy {
     failures?: number;
@@ -552,7 +565,7 @@ export interface ConnectOptions extends ConnectOptionsOf<Client> {
 }
 export interface ConnectOptionsOf<Client> extends ClientOptionsOf<Client> {
     headers?: Readonly<Record<string, string>>;
-    auth?: Auth;
+    auth?: Auth | OAuth;
     protocols?: readonly string[];
     connectTimeout?: number;
     redirectOrigins?: readonly string[];
@@ -590,9 +603,21 @@ export interface CreateMcpHandlerOptions {
     origins?: readonly string[];
     responseMode?: 'auto' | 'json';
 }
+export interface CredentialStore {
+    load(key: string): Awaitable<string | null | undefined>;
+    save(key: string, document: string): Awaitable<unknown>;
+    remove(key: string): Awaitable<unknown>;
+    lock?(key: string): Awaitable<() => unknown>;
+}
 export interface DecoderOptions extends ReadOptions {
     framing?: Framing;
     maxMessageBytes?: number;
+}
+export interface DeviceCode {
+    readonly userCode: string;
+    readonly verificationUri: string;
+    readonly verificationUriComplete?: string;
+    readonly expiresIn: number;
 }
 export interface EndpointOptions {
     hosts?: readonly string[];
@@ -674,6 +699,9 @@ export interface LogRecord {
     message: string;
     error: unknown;
 }
+export interface LoginCall {
+    readonly signal: AbortSignal;
+}
 export interface McpError extends Details {
 }
 export interface McpHttpHandler {
@@ -702,6 +730,35 @@ export interface Message {
         message: string;
         data?: unknown;
     };
+}
+export interface OAuthOptions {
+    clientName?: string;
+    grant?: 'code' | 'device' | 'clientCredentials' | 'workload' | 'enterprise';
+    clientId?: string;
+    clientSecret?: string;
+    issuer?: string;
+    signingKey?: {
+        readonly pem: string;
+        readonly algorithm: 'ES256' | 'ES384' | 'EdDSA' | 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512';
+        readonly keyId?: string;
+    };
+    clientMetadataUrl?: string;
+    scopes?: readonly string[];
+    dpop?: boolean;
+    allowsPrivateAddresses?: boolean;
+    identityProvider?: {
+        readonly tokenEndpoint: string;
+        readonly clientId: string;
+        readonly clientSecret?: string;
+    };
+    store?: 'memory' | 'user' | {
+        readonly folder: string;
+    } | CredentialStore;
+    timeout?: number;
+    onAuthorize?(page: AuthorizationPage, call: LoginCall): Awaitable<string | URL | void>;
+    redirectUri?: string | URL;
+    onDeviceCode?(code: DeviceCode, call: LoginCall): unknown;
+    assertion?(request: AssertionRequest, call: LoginCall): Awaitable<string>;
 }
 export interface PageRequest {
     mode: 'url';
@@ -1169,7 +1226,7 @@ export type Described<S, Unknown = Record<string, any>> = S extends {
 } ? Output : S extends {
     readonly static: infer Output;
 } ? Output : S extends Shape ? DescribedBy<S> : Unknown;
-export type ErrorCode = 'ERR_MCP_PEER' | 'ERR_MCP_CANCELLED' | 'ERR_MCP_TIMEOUT' | 'ERR_MCP_CLOSED' | 'ERR_MCP_CLOSED_LOCALLY' | 'ERR_MCP_CLOSED_BY_PEER' | 'ERR_MCP_PEER_EXITED' | 'ERR_MCP_STALLED' | 'ERR_MCP_UNRESPONSIVE' | 'ERR_MCP_IDLE' | 'ERR_MCP_SHUTTING_DOWN' | 'ERR_MCP_NO_COMMON_REVISION' | 'ERR_MCP_HANDSHAKE' | 'ERR_MCP_IO' | 'ERR_MCP_CARRIER' | 'ERR_MCP_SPAWN' | 'ERR_MCP_OVERLOADED' | 'ERR_MCP_BAD_ANSWER' | 'ERR_MCP_UNSUPPORTED' | 'ERR_MCP_MISUSE' | 'ERR_MCP_ACTION' | 'ERR_MCP_INVALID_PARAMS' | 'ERR_MCP_BREAKER_OPEN' | 'ERR_MCP_ROUND_OVER' | 'ERR_MCP_SCHEMA' | 'ERR_MCP_TEMPLATE' | 'ERR_MCP_DUPLICATE' | 'ERR_MCP_INTERNAL';
+export type ErrorCode = 'ERR_MCP_PEER' | 'ERR_MCP_CANCELLED' | 'ERR_MCP_TIMEOUT' | 'ERR_MCP_CLOSED' | 'ERR_MCP_CLOSED_LOCALLY' | 'ERR_MCP_CLOSED_BY_PEER' | 'ERR_MCP_PEER_EXITED' | 'ERR_MCP_STALLED' | 'ERR_MCP_UNRESPONSIVE' | 'ERR_MCP_IDLE' | 'ERR_MCP_SHUTTING_DOWN' | 'ERR_MCP_NO_COMMON_REVISION' | 'ERR_MCP_HANDSHAKE' | 'ERR_MCP_IO' | 'ERR_MCP_CARRIER' | 'ERR_MCP_LOGIN' | 'ERR_MCP_SPAWN' | 'ERR_MCP_OVERLOADED' | 'ERR_MCP_BAD_ANSWER' | 'ERR_MCP_UNSUPPORTED' | 'ERR_MCP_MISUSE' | 'ERR_MCP_ACTION' | 'ERR_MCP_INVALID_PARAMS' | 'ERR_MCP_BREAKER_OPEN' | 'ERR_MCP_ROUND_OVER' | 'ERR_MCP_SCHEMA' | 'ERR_MCP_TEMPLATE' | 'ERR_MCP_DUPLICATE' | 'ERR_MCP_INTERNAL';
 export type Event = {
     type: 'opened';
     revision: Revision;
@@ -1222,6 +1279,7 @@ export type LogLevel = (typeof LEVELS)[number];
 export type Logger = {
     error(...args: any[]): unknown;
 } | ((record: LogRecord) => unknown);
+export type LoginStep = 'options' | 'resource' | 'discovery' | 'registration' | 'authorization' | 'token' | 'refresh' | 'step_up' | 'revocation' | 'store';
 export type McpServerFactory = (context: McpRequestContext) => SdkServer | Promise<SdkServer>;
 export type MessageKind = 'request' | 'notification' | 'response' | 'error' | 'batch' | 'invalid';
 export type Middleware<State = any> = (call: Call<State>, next: Next) => unknown;
@@ -1291,6 +1349,8 @@ interface Details {
     readonly fault?: CarrierFault;
     readonly status?: number;
     readonly authenticate?: string;
+    readonly loginStep?: LoginStep;
+    readonly oauthError?: string;
     readonly data?: unknown;
     readonly forPeople?: string;
     readonly isTransient?: boolean;
@@ -1316,6 +1376,7 @@ interface SendOptions {
     requestSignal?: AbortSignal | undefined;
     onRequestStreamEnd?: (() => void) | undefined;
 }
+type Awaitable<T> = T | Promise<T>;
 type Awaitable<T> = T | Promise<T>;
 type Awaitable<T> = T | Promise<T>;
 type DescribedBy<S extends Shape> = Simple<{

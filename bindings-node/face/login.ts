@@ -123,8 +123,7 @@ export interface OAuthOptions {
 
 /** A login, made by `oauth`: pass it as `auth` to `Client.connect`. */
 export class OAuth {
-    /** @internal */
-    readonly native: NativeLogin;
+    readonly #native: NativeLogin;
 
     /** @internal */
     constructor(options: OAuthOptions) {
@@ -139,7 +138,12 @@ export class OAuth {
         const replies = new native.LoginReplies();
         // The engine refers to this function: it must not refer to the login, which would then never be collected.
         const ask = asking(functionsOf(options, own), replies);
-        this.native = guarded(() => new native.Login(settings, redirectUri === undefined ? undefined : String(redirectUri), has, replies, ask));
+        this.#native = guarded(() => new native.Login(settings, redirectUri === undefined ? undefined : String(redirectUri), has, replies, ask));
+    }
+
+    /** @internal */
+    get native(): NativeLogin {
+        return this.#native;
     }
 }
 
@@ -176,7 +180,8 @@ type Asked = (params: any, call: LoginCall) => unknown;
 function functionsOf(options: OAuthOptions, store: CredentialStore | undefined): Readonly<Record<string, Asked>> {
     return {
         onAuthorize: (page, call) => options.onAuthorize!(page, call),
-        onDeviceCode: async (code, call) => void (await options.onDeviceCode!(code, call)),
+        onDeviceCode: async ({ verificationUriComplete, ...code }, call) =>
+            void (await options.onDeviceCode!({ ...code, ...(verificationUriComplete && { verificationUriComplete }) }, call)),
         assertion: (request, call) => options.assertion!(request, call),
         load: ({ key }) => store!.load(key),
         save: async ({ key, document }) => void (await store!.save(key, document)),

@@ -1,7 +1,7 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
 import { createServer } from 'node:http';
 import { createServer as createServer2 } from 'node:http2';
-import { ActionError, Client, McpError, ProtocolError, Results, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
+import { ActionError, Client, McpError, ProtocolError, Results, Server, ToolError, image, oauth, prompt, resource, text } from 'mcpbolt';
 import type {
     ActionAnswer,
     Call,
@@ -245,6 +245,14 @@ async function reach() {
     const client = await Client.connect('https://example.com/mcp', options);
     await Client.connect(new URL('wss://example.com/mcp'), { auth: { type: 'basic', user: 'a', password: 'b' } });
     await Client.connect('http://localhost/mcp', { auth: { type: 'apiKey', key: 'k', header: 'x-key' } });
+    await Client.connect('https://example.com/mcp', { auth: oauth({ store: 'user', onAuthorize: ({ url }) => console.log(url) }) });
+    oauth({ grant: 'workload', clientId: 'pod', assertion: async ({ issuer }) => issuer, store: { load: () => null, save() {}, remove() {} } });
+    // @ts-expect-error: a store without documents
+    oauth({ store: { load: () => null } });
+    // @ts-expect-error: no grant of a client
+    oauth({ grant: 'password' });
+    // @ts-expect-error: options are no login
+    await Client.connect('https://example.com/mcp', { auth: { clientName: 'x' } });
     // @ts-expect-error: a password is missing
     await Client.connect('http://localhost/mcp', { auth: { type: 'basic', user: 'a' } });
     // @ts-expect-error: a server in this process is reached by no carrier

@@ -67,10 +67,11 @@ impl ClientBuilder {
         #[cfg(not(feature = "oauth"))]
         let this = self;
         let (mut config, prepared) = this.prepare().map_err(invalid)?;
-        // A user who logs in takes longer than a server.
+        // A user who logs in takes longer than a server, and may do so during the probe.
         #[cfg(feature = "oauth")]
         {
             config.limits.handshake_timeout += patience;
+            config.limits.probe_timeout += patience;
         }
         let actions = config.opening == OpeningMode::Actions;
         let known = (!actions).then(|| KnownOpening::apply(transport.url(), &mut config));

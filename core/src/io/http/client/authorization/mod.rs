@@ -32,6 +32,9 @@ use crate::sync::lock;
 /// How long a user may take to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// How long opening a connection waits for a login without a user.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How clients on HTTP get access tokens. Clones share everything, so that many clients, and many servers
 /// of one authorization server, need one login each.
 ///
@@ -107,11 +110,11 @@ impl Authorization {
         self.with(|logins| logins.timeout = timeout)
     }
 
-    /// How long opening a connection may wait for the user.
+    /// How long opening a connection may wait for a login.
     pub(super) fn patience(&self) -> Duration {
         match self.0.options.grant.has_user() {
             true => self.0.timeout,
-            false => Duration::ZERO,
+            false => self.0.timeout.min(PROGRAM_TIMEOUT),
         }
     }
 
