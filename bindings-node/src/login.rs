@@ -84,7 +84,6 @@ pub struct LoginReplies(Arc<Open>);
 #[napi]
 impl LoginReplies {
     #[napi(constructor, catch_unwind)]
-    #[expect(clippy::new_without_default, reason = "called by JavaScript alone")]
     pub fn new() -> Self {
         Self(Arc::default())
     }
