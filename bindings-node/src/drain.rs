@@ -254,13 +254,18 @@ impl<'a> Rows<'a> {
                 let registry = live.snapshot().registry;
                 let page = Method::parse(&method).and_then(|method| {
                     let cursor = message.raw(Field::Cursor);
-                    registry.list_page(method, call.reply.revision(), cursor)
+                    registry.list_page(
+                        method,
+                        call.reply.revision(),
+                        cursor,
+                        call.reply.principal(),
+                    )
                 });
                 out.push('[');
                 quote(out, &method);
                 if let Some(members) = page {
                     out.push_str(",{");
-                    out.push_str(members);
+                    out.push_str(&members);
                     out.push('}');
                 }
                 out.push(']');

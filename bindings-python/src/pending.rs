@@ -89,10 +89,11 @@ impl Pending {
         let message = self.message();
         let method = message.method().and_then(|name| Method::parse(&name));
         let revision = self.context.get().inner.revision();
+        let who = self.context.get().inner.verified();
         let session = self.session_of(py)?;
         let registry = session.hub.served.live.snapshot().registry;
         let cursor = message.raw(Field::Cursor);
-        let page = method.and_then(|method| registry.list_page(method, revision, cursor));
+        let page = method.and_then(|method| registry.list_page(method, revision, cursor, who));
         match page {
             Some(members) => read::object(py, &format!("{{{members}}}")),
             None => Err(protocol_error(py, "invalid_params", "unknown cursor")?),

@@ -34,6 +34,7 @@ mod stages;
 mod tally;
 mod test;
 mod together;
+mod tokens;
 mod toolchain;
 
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ enum Task {
     Demo(demo::Args),
     Soak(soak::Args),
     Attacks(attacks::Args),
+    Tokens(tokens::Args),
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
     Conformance(conformance::Args),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Task::Demo(args) => demo::run(&args),
         Task::Soak(args) => soak::run(&args),
         Task::Attacks(args) => attacks::run(&args),
+        Task::Tokens(args) => tokens::run(&args),
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Conformance(args) => conformance::run(&args),

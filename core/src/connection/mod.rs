@@ -106,6 +106,8 @@ pub use self::operation::Operation;
 pub use self::options::{ActOptions, PartialFn, PeerInfo, Progress, ProgressFn, RequestOptions};
 pub(crate) use self::peer_error::read_error;
 pub use self::polled::{ConnectionEvent, Polled};
+#[cfg(feature = "resource-server")]
+pub(crate) use self::principal::unix_seconds;
 pub use self::principal::{Principal, PrincipalKind};
 pub(crate) use self::rate_limiter::RateLimiter;
 pub use self::replies::Replies;

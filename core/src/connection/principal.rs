@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The verified sender of a request. It is verified before the request is served: by a
 /// [verifier](crate::policy::Policy::verifier), or by a layer of the web server, which adds a principal
@@ -44,7 +45,20 @@ pub struct Principal {
     text: Arc<str>,
     /// Offset of the name in `text`.
     name_at: usize,
-    scopes: Arc<[Box<str>]>,
+    /// What was granted; `None` if nothing was said.
+    grant: Option<Arc<Grant>>,
+}
+
+/// What a principal's credentials grant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Grant {
+    scopes: Vec<Box<str>>,
+    /// When the credentials end, in seconds since 1970.
+    expires_at: Option<u64>,
+    /// The thumbprint of the key that the credentials are bound to.
+    key: Option<Box<str>>,
+    /// The digest of the certificate that the credentials are bound to.
+    certificate: Option<Box<str>>,
 }
 
 /// How a [`Principal`] was verified.
@@ -123,7 +137,7 @@ impl Principal {
             kind,
             text: format!("{prefix}{name}").into(),
             name_at: prefix.len(),
-            scopes: Arc::default(),
+            grant: None,
         }
     }
 
@@ -131,7 +145,34 @@ impl Principal {
     #[must_use]
     pub fn with_scopes<S: Into<Box<str>>>(self, scopes: impl IntoIterator<Item = S>) -> Self {
         let scopes = scopes.into_iter().map(Into::into).collect();
-        Self { scopes, ..self }
+        self.granting(|grant| grant.scopes = scopes)
+    }
+
+    /// The same principal, whose credentials end at a time, in seconds since 1970. From then on its requests
+    /// are refused, also on connections and sessions that are open.
+    #[must_use]
+    pub fn with_expiry(self, at: u64) -> Self {
+        self.granting(|grant| grant.expires_at = Some(at))
+    }
+
+    /// The same principal, whose token is bound to the key with this thumbprint (`cnf.jkt`, RFC 9449). A
+    /// resource server then requires a proof of that key with each request; other servers ignore this.
+    #[must_use]
+    pub fn bound_to_key(self, thumbprint: impl Into<Box<str>>) -> Self {
+        self.granting(|grant| grant.key = Some(thumbprint.into()))
+    }
+
+    /// The same principal, whose token is bound to the certificate with this SHA-256 digest in base64url
+    /// (`cnf.x5t#S256`, RFC 8705). A resource server then requires a connection with that certificate;
+    /// other servers ignore this.
+    #[must_use]
+    pub fn bound_to_certificate(self, digest: impl Into<Box<str>>) -> Self {
+        self.granting(|grant| grant.certificate = Some(digest.into()))
+    }
+
+    fn granting(mut self, change: impl FnOnce(&mut Grant)) -> Self {
+        change(Arc::make_mut(self.grant.get_or_insert_default()));
+        self
     }
 
     /// The kind and the name as one text, as the [type](Self) says: unique among principals.
@@ -156,24 +197,56 @@ impl Principal {
 
     /// Whether a scope was granted.
     pub fn has_scope(&self, scope: &str) -> bool {
-        self.scopes.iter().any(|own| **own == *scope)
+        self.scopes().any(|own| own == scope)
+    }
+
+    /// The granted scopes.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        let grant = self.grant.iter();
+        grant.flat_map(|grant| grant.scopes.iter().map(|scope| &**scope))
+    }
+
+    /// When the credentials end, in seconds since 1970, if that is known.
+    pub fn expires_at(&self) -> Option<u64> {
+        self.grant.as_ref()?.expires_at
+    }
+
+    /// The thumbprint of the key that the token is bound to.
+    pub fn bound_key(&self) -> Option<&str> {
+        self.grant.as_ref()?.key.as_deref()
+    }
+
+    /// The digest of the certificate that the token is bound to.
+    pub fn bound_certificate(&self) -> Option<&str> {
+        self.grant.as_ref()?.certificate.as_deref()
     }
 
     /// A principal named by the program becomes the owner of an API key; any other stays as it is.
     pub(crate) fn keyed(self) -> Self {
         match self.kind {
             PrincipalKind::Named => Self {
-                scopes: self.scopes.clone(),
+                grant: self.grant.clone(),
                 ..Self::key(self.name())
             },
             _ => self,
         }
     }
 
-    /// Whether both are the same principal with the same scopes.
+    /// Whether both are the same principal with the same scopes and the same expiry.
     pub(crate) fn has_same_grant(&self, other: &Self) -> bool {
-        self == other && self.scopes == other.scopes
+        self == other && self.grant == other.grant
     }
+
+    /// Whether the credentials have ended.
+    pub(crate) fn has_expired(&self) -> bool {
+        self.expires_at().is_some_and(|end| end <= unix_seconds())
+    }
+}
+
+/// The time, in seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
 }
 
 impl PartialEq for Principal {

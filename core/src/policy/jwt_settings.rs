@@ -8,6 +8,7 @@ use serde_json::Error;
 
 use super::Policy;
 use super::jwt::{Jwt, JwtAlgorithm, JwtError, JwtKeys};
+use super::texts::Texts;
 
 /// The member `jwt` of a policy.
 #[derive(Deserialize)]
@@ -30,22 +31,6 @@ pub(super) struct Tokens {
 struct Key {
     algorithm: JwtAlgorithm,
     key: String,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Texts {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl Texts {
-    fn as_slice(&self) -> &[String] {
-        match self {
-            Self::One(text) => std::slice::from_ref(text),
-            Self::Many(texts) => texts,
-        }
-    }
 }
 
 impl Tokens {

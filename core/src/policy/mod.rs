@@ -40,7 +40,12 @@ mod per_client;
 mod permissions;
 mod queue;
 mod redact;
+#[cfg(feature = "resource-server")]
+mod resource;
+mod scopes;
 mod settings;
+#[cfg(any(feature = "jwt", feature = "resource-server"))]
+mod texts;
 mod verifier;
 
 use std::collections::BTreeMap;
@@ -56,11 +61,16 @@ pub use self::jwt::{Jwt, JwtAlgorithm, JwtBuilder, JwtError, JwtKeys};
 pub use self::permissions::{Patterns, Permissions};
 pub use self::queue::{AuditQueue, WhenFull};
 pub use self::redact::Redaction;
+#[cfg(feature = "resource-server")]
+pub use self::resource::{ProofUse, ResourceError, ResourceServer, ResourceServerBuilder};
+#[cfg(feature = "resource-server")]
+pub(crate) use self::resource::{TokenRequest, invalid as invalid_token};
 pub use self::verifier::{ApiKeys, Credentials};
 
 use self::audit::Sink;
 use self::awaited_verifier::AwaitedVerifier;
 use self::per_client::{Quotas, Rates};
+use self::scopes::Scopes;
 use self::verifier::Verifier;
 use crate::connection::{Principal, RequestSource};
 use crate::limits::{Quota, Rate, VERIFIER_TIMEOUT, WRONG_CREDENTIALS};
@@ -91,8 +101,12 @@ pub struct Policy {
     /// The verifier of tokens, if the policy was read from JSON with `jwt`.
     #[cfg(feature = "jwt")]
     tokens: Option<Jwt>,
-    /// The scopes that each tool requires, by the tool's name.
-    scopes: BTreeMap<String, Vec<String>>,
+    scopes: Scopes,
+    #[cfg(feature = "resource-server")]
+    resource: Option<ResourceServer>,
+    /// Verifies tokens by the resource server on carriers other than HTTP.
+    #[cfg(feature = "resource-server")]
+    bearer: Option<AwaitedVerifier>,
 }
 
 impl Policy {
@@ -250,8 +264,43 @@ impl Policy {
     /// (R-PER-05).
     #[must_use]
     pub fn scope(mut self, tool: impl Into<String>, scope: impl Into<String>) -> Self {
-        let needed = self.scopes.entry(tool.into()).or_default();
-        needed.push(scope.into());
+        let required = self.scopes.tools.entry(tool.into()).or_default();
+        required.push(scope.into());
+        self
+    }
+
+    /// Has lists leave out the tools, resources and prompts for which the caller lacks scopes. Without this,
+    /// lists show them, so that a client can see what it may ask for (R-AUS-06).
+    #[must_use]
+    pub fn filter_lists(mut self) -> Self {
+        self.scopes.filter_lists = true;
+        self
+    }
+
+    /// Lets a client read, or subscribe to, resources whose URI matches `pattern` only if it was granted
+    /// `scope`, as [`scope`](Self::scope) does for tools. `*` matches anything within one path segment, `**`
+    /// anything.
+    #[must_use]
+    pub fn resource_scope(mut self, pattern: impl Into<String>, scope: impl Into<String>) -> Self {
+        let required = self.scopes.resources.entry(pattern.into()).or_default();
+        required.push(scope.into());
+        self
+    }
+
+    /// Lets a client get `prompt` only if it was granted `scope`, as [`scope`](Self::scope) does for tools.
+    #[must_use]
+    pub fn prompt_scope(mut self, prompt: impl Into<String>, scope: impl Into<String>) -> Self {
+        let required = self.scopes.prompts.entry(prompt.into()).or_default();
+        required.push(scope.into());
+        self
+    }
+
+    /// Says that who was granted `broad` holds `narrow`, too, and whatever that implies (R-AUS-08). Scopes
+    /// imply nothing by their names.
+    #[must_use]
+    pub fn scope_implies(mut self, broad: impl Into<String>, narrow: impl Into<String>) -> Self {
+        let implied = self.scopes.implied.entry(broad.into()).or_default();
+        implied.push(narrow.into());
         self
     }
 
@@ -310,11 +359,19 @@ impl Policy {
     }
 
     pub(crate) fn has_verifier(&self) -> bool {
+        #[cfg(feature = "resource-server")]
+        if self.resource.is_some() {
+            return true;
+        }
         self.verifier.is_some() || self.verifies_later()
     }
 
     /// Whether verification takes time: see [`begin_verification`](Self::begin_verification).
     pub(crate) fn verifies_later(&self) -> bool {
+        #[cfg(feature = "resource-server")]
+        if self.resource.is_some() {
+            return true;
+        }
         self.awaited.is_some()
     }
 
@@ -323,11 +380,36 @@ impl Policy {
         &self,
         credentials: &Credentials<'_>,
     ) -> Option<(Verification, Duration)> {
-        let verification = self.awaited.as_ref()?.begin(credentials);
-        Some((
-            verification,
-            self.verifier_timeout.unwrap_or(VERIFIER_TIMEOUT),
-        ))
+        let verification = self.verification(credentials)?;
+        Some((verification, self.verification_limit()))
+    }
+
+    /// How long a verification may take.
+    pub(crate) fn verification_limit(&self) -> Duration {
+        self.verifier_timeout.unwrap_or(VERIFIER_TIMEOUT)
+    }
+
+    #[cfg(not(feature = "resource-server"))]
+    fn verification(&self, credentials: &Credentials<'_>) -> Option<Verification> {
+        Some(self.awaited.as_ref()?.begin(credentials))
+    }
+
+    /// Checks a principal that was verified on a carrier without headers, where a token is not proven to be that
+    /// of its client.
+    ///
+    /// # Errors
+    /// Why the principal is refused.
+    pub(crate) fn checked(&self, who: Principal) -> Result<Principal, String> {
+        #[cfg(feature = "resource-server")]
+        if self.resource.is_some() {
+            if who.bound_key().or(who.bound_certificate()).is_some() {
+                return Err("the token is bound to its client, which is not proven here".into());
+            }
+            if self.lacks_any(&who) {
+                return Err("the token lacks scopes that every request requires".into());
+            }
+        }
+        Ok(who)
     }
 
     /// Verifies credentials at once.
@@ -341,19 +423,19 @@ impl Policy {
         }
     }
 
-    /// The scopes of a tool, separated by spaces, if `who` lacks any of them (R-AUS-06).
+    /// All scopes that a request requires, separated by spaces, if `who` lacks any of them (R-AUS-06).
     pub(crate) fn lacks(
         &self,
         method: Method,
         name: &str,
         who: Option<&Principal>,
     ) -> Option<String> {
-        let needed = self
-            .scopes
-            .get(name)
-            .filter(|_| method == Method::CallTool)?;
-        let granted = |scope: &String| who.is_some_and(|who| who.has_scope(scope));
-        (!needed.iter().all(granted)).then(|| needed.join(" "))
+        self.scopes.lacks(method, name, who)
+    }
+
+    /// Whether lists leave out what the caller lacks scopes for.
+    pub(crate) fn filters_lists(&self) -> bool {
+        self.scopes.filter_lists
     }
 
     /// Counts one request of `client`.

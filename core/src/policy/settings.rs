@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-#[cfg(not(feature = "jwt"))]
 use serde::de::Error as _;
 
 use super::clients::{self, KeyOwner};
 #[cfg(feature = "jwt")]
 use super::jwt_settings::Tokens;
 use super::per_client::{Quotas, Rates};
+#[cfg(feature = "resource-server")]
+use super::resource::ResourceSettings;
+use super::scopes::Scopes;
 use super::verifier::Verifier;
 use super::{AuditQueue, Permissions, Policy, Redaction, WhenFull};
 use crate::limits::{MAX_AUDIT_EVENTS, Quota, Rate, millis};
@@ -33,6 +35,14 @@ struct Settings {
     #[cfg(not(feature = "jwt"))]
     jwt: Option<serde::de::IgnoredAny>,
     scopes: BTreeMap<String, Vec<String>>,
+    resource_scopes: BTreeMap<String, Vec<String>>,
+    prompt_scopes: BTreeMap<String, Vec<String>>,
+    implied_scopes: BTreeMap<String, Vec<String>>,
+    filter_lists: bool,
+    #[cfg(feature = "resource-server")]
+    resource: Option<ResourceSettings>,
+    #[cfg(not(feature = "resource-server"))]
+    resource: Option<serde::de::IgnoredAny>,
     verifier_timeout: Option<Millis>,
 }
 
@@ -69,7 +79,11 @@ impl Policy {
     /// | `secrets` | texts to be masked |
     /// | `auditArguments`, `auditToTracing` | booleans |
     /// | `auditQueue` | `events`, `whenFull` (`wait`, `drop`, `refuse`): [`audit_queue`](Self::audit_queue) |
-    /// | `scopes` | lists of required scopes, by tool |
+    /// | `scopes`, `promptScopes` | lists of required scopes, by tool or prompt |
+    /// | `resourceScopes` | lists of required scopes, by pattern of URIs |
+    /// | `impliedScopes` | lists of narrower scopes, by the broader one |
+    /// | `filterLists` | whether lists omit what the caller lacks scopes for: [`filter_lists`](Self::filter_lists) |
+    /// | `resource` | a resource server of OAuth; needs the feature `resource-server` |
     /// | `keys` | by API key: `client` and its `scopes` |
     /// | `verifierTimeout` | milliseconds: [`verifier_timeout`](Self::verifier_timeout) |
     /// | `jwt` | signed tokens; needs the feature `jwt` |
@@ -78,6 +92,13 @@ impl Policy {
     /// `algorithm` of [`JwtAlgorithm`](super::JwtAlgorithm) and a `key` (the secret, or the public key
     /// in PEM), or `keys`: such pairs by their `kid`. It also has the `issuer` and the `audience`, each
     /// a text or a list of texts, unless `anyIssuer` or `anyAudience` is true.
+    ///
+    /// `resource` is a `ResourceServer`: its `url`, and its `issuers`, each the name of an authorization server or
+    /// an object with `issuer`, and `jwks` (a URL) or `introspection` (`url`, `clientId` and `clientSecret`).
+    /// Optional are `scopes`, `audience` (a text or a list), `anyAudience`, `name`, `documentation`, `proofs`
+    /// (`off`, `accepted` or `required`), `proofNonces` (a `secret` and a `period`), the times `leeway`,
+    /// `cachedFor`, `keyRefresh`, `keyCooldown` and `proofAge` in milliseconds, `rootCertificates` (PEM) and
+    /// `proxy` (a URL, or an empty text for none).
     ///
     /// ```
     /// use mcpbolt::policy::Policy;
@@ -110,13 +131,25 @@ impl Policy {
             }
             None => None,
         };
-        Ok(Self {
+        #[cfg(not(feature = "resource-server"))]
+        if said.resource.is_some() {
+            return Err(serde_json::Error::custom(
+                "`resource` needs the feature `resource-server`",
+            ));
+        }
+        let policy = Self {
             rates: said.rate.map(Rates::new),
             quotas: said.quota.map(Quotas::new),
             verifier: clients::verifier(said.keys, by_token)?,
             #[cfg(feature = "jwt")]
             tokens,
-            scopes: said.scopes,
+            scopes: Scopes {
+                tools: said.scopes,
+                prompts: said.prompt_scopes,
+                resources: said.resource_scopes,
+                implied: said.implied_scopes,
+                filter_lists: said.filter_lists,
+            },
             verifier_timeout: said.verifier_timeout.map(|Millis(time)| time),
             permissions: said.permissions,
             tool_timeout: said.tool_timeout.map(|Millis(time)| time),
@@ -135,7 +168,13 @@ impl Policy {
                 .into_iter()
                 .fold(Redaction::new(), Redaction::secret),
             ..Self::new()
-        })
+        };
+        #[cfg(feature = "resource-server")]
+        if let Some(resource) = said.resource {
+            let wrong = |why| serde_json::Error::custom(format!("`resource`: {why}"));
+            return Ok(policy.resource(resource.read().map_err(wrong)?));
+        }
+        Ok(policy)
     }
 }
 

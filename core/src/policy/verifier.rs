@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac_sha256::Hash;
 
 use crate::connection::Principal;
@@ -21,14 +23,21 @@ pub enum Credentials<'a> {
     Bearer(&'a str),
     /// An API key: `X-API-Key: …`.
     ApiKey(&'a str),
+    /// A name and a password: `Authorization: Basic …` (RFC 7617).
+    Basic {
+        /// The name.
+        user: &'a str,
+        /// The password.
+        password: &'a str,
+    },
     /// The client's certificate, proven by mutual TLS below HTTP: DER.
     Certificate(&'a [u8]),
 }
 
 impl Credentials<'_> {
     /// Passes the credentials in an `auth` member, raw JSON, to `read`. `auth` is an object with `type`
-    /// (`bearer` or `api_key`) and `credentials` (or `token`, or `key`); anything else is
-    /// `Credentials::None`.
+    /// (`bearer`, `basic` or `api_key`) and `credentials` (or `token`, or `key`); those of `basic` are written
+    /// as in the header. Anything else is `Credentials::None`.
     pub(crate) fn with_said<R>(auth: Option<&str>, read: impl FnOnce(&Credentials<'_>) -> R) -> R {
         let text = |name| {
             let value = reader::find(auth?, name)?;
@@ -36,10 +45,29 @@ impl Credentials<'_> {
         };
         let secret = ["credentials", "token", "key"].into_iter().find_map(text);
         let secret: Cow<'_, str> = secret.unwrap_or_default();
+        let mut pair = String::new();
         read(&match text("type").as_deref() {
+            Some("basic") => Credentials::of_basic(&secret, &mut pair),
             Some("bearer") if !secret.is_empty() => Credentials::Bearer(&secret),
             Some("api_key" | "api-key") if !secret.is_empty() => Credentials::ApiKey(&secret),
             _ => Credentials::None,
+        })
+    }
+}
+
+impl<'a> Credentials<'a> {
+    /// Reads a name and a password in base64, with a colon between them (RFC 7617, section 2). `pair` keeps
+    /// both. Anything else is `Credentials::None`.
+    pub(crate) fn of_basic(base64: &str, pair: &'a mut String) -> Self {
+        let decoded = STANDARD.decode(base64.trim()).ok();
+        let Some(text) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return Self::None;
+        };
+        *pair = text;
+        let parts = pair.split_once(':');
+        parts.map_or(Self::None, |(user, password)| Self::Basic {
+            user,
+            password,
         })
     }
 }
@@ -50,6 +78,7 @@ impl fmt::Debug for Credentials<'_> {
             Self::None => "None",
             Self::Bearer(_) => "Bearer(…)",
             Self::ApiKey(_) => "ApiKey(…)",
+            Self::Basic { .. } => "Basic(…)",
             Self::Certificate(_) => "Certificate(…)",
         })
     }
@@ -135,12 +164,19 @@ mod tests {
             (r#"{"type":"bearer","credentials":"t0p"}"#, "Bearer(…)"),
             (r#"{"type":"api_key","key":"t0p"}"#, "ApiKey(…)"),
             (r#"{"type":"api-key","credentials":"t0p"}"#, "ApiKey(…)"),
+            (r#"{"type":"basic","credentials":"YTpiOmM="}"#, "Basic(…)"),
+            (r#"{"type":"basic","credentials":"a:b"}"#, "None"),
+            (r#"{"type":"basic","credentials":"YWI="}"#, "None"),
             (r#"{"type":"api_key"}"#, "None"),
             (r#"{"type":"magic","key":"t0p"}"#, "None"),
             (r#""t0p""#, "None"),
         ] {
             assert_eq!(read(auth), kind, "{auth}");
         }
+        let mut pair = String::new();
+        let (user, password) = ("a", "b:c");
+        let read = Credentials::of_basic("YTpiOmM=", &mut pair);
+        assert!(read == Credentials::Basic { user, password });
         assert!(Credentials::with_said(None, |it| *it == Credentials::None));
     }
 

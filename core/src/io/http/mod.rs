@@ -27,12 +27,16 @@
 
 #[cfg(feature = "http-client")]
 pub(super) mod client;
+#[cfg(feature = "resource-server")]
+mod fetch;
 mod message_bytes;
 #[cfg(feature = "http")]
 mod server;
 
 #[cfg(feature = "http-client")]
 pub use self::client::{HttpClientOptions, Proxy, Relay, RelayEvent, RelayOptions, SendOptions};
+#[cfg(feature = "resource-server")]
+pub(crate) use self::fetch::Fetcher;
 #[cfg(feature = "http")]
 pub(super) use self::server::is_trusted;
 #[cfg(feature = "http")]

@@ -5,7 +5,7 @@ use crate::action::BATCH;
 use crate::action::encode::ActionError;
 use crate::action::{ErrorType, GET_DATA, TOOL, Version};
 use crate::connection::{
-    Answer, Disposition, Implementation, IncomingRequest, Operation, References,
+    Answer, Disposition, Implementation, IncomingRequest, Operation, Principal, References,
 };
 use crate::json::{number, reader, string};
 use crate::mcp::{ErrorKind, Method};
@@ -16,11 +16,11 @@ use crate::server::registry::actions::{standards, write_standard};
 use crate::server::registry::{Registry, page, quoted};
 
 /// Returns the `data` of `mcp.get_schema` for one action; `None` if there is no such action.
-fn schema(registry: &Registry, name: &str) -> Option<String> {
+fn schema(registry: &Registry, name: &str, who: Option<&Principal>) -> Option<String> {
     let mut out = b"{\"actions\":{".to_vec();
     string::append(&mut out, name);
     out.push(b':');
-    let shown = Some(name).filter(|name| registry.shows_action(name));
+    let shown = Some(name).filter(|name| registry.shows_action(name, who));
     let number = shown.and_then(|name| registry.tool(name));
     match number.and_then(|number| registry.tool_at(number)) {
         Some(tool) => tool.write_action(&mut out),
@@ -123,7 +123,7 @@ impl Receiver<'_> {
         match action {
             "mcp.get_schema" => match reader::find(params, "action_name") {
                 None => match page(
-                    self.registry.action_schemas(),
+                    &self.registry.action_schemas(answer.principal()),
                     reader::find(params, "cursor"),
                 ) {
                     Some(data) => answer.action_data(data),
@@ -139,7 +139,7 @@ impl Receiver<'_> {
                         let details = detail("parameter", "action_name");
                         fail(answer, ErrorType::Validation, why, Some(&details))
                     }
-                    Some(name) => match schema(self.registry, &name) {
+                    Some(name) => match schema(self.registry, &name, answer.principal()) {
                         Some(data) => answer.action_data(&data),
                         None => unknown(answer, &name),
                     },

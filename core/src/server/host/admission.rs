@@ -176,7 +176,10 @@ impl Admission {
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, String> {
         if let Some(known) = self.known() {
-            return Ok(Some(known.clone()));
+            return match known.has_expired() {
+                true => Err(EXPIRED.into()),
+                false => Ok(Some(known.clone())),
+            };
         }
         let Some(policy) = registry.policy().filter(|_| registry.verifies()) else {
             return Ok(None);
@@ -318,6 +321,9 @@ pub(super) fn verifies_later(registry: &Registry) -> bool {
 fn digest(auth: Option<&str>) -> [u8; 32] {
     Hash::hash(auth.unwrap_or_default().as_bytes())
 }
+
+/// Why requests are refused on a connection whose client proved itself by credentials that have ended.
+const EXPIRED: &str = "the credentials have expired: connect again with others";
 
 const UNAUDITED: &str = "the audit of this server is behind: try again later";
 

@@ -14,7 +14,7 @@ use self::actions::Receiver;
 use self::admission::{Admission, verifies_later};
 use super::access::{Access, subject};
 use super::lookup::{self, Refusal, declares};
-use super::registry::{Pages, Registry, page};
+use super::registry::Registry;
 use super::snapshot::{SharedRegistry, Source};
 use super::subscriptions::{Filter, Interests, Subscriber};
 use super::tasks::Asker;
@@ -330,8 +330,11 @@ impl<E: Executor + ?Sized> ServerHost<E> {
             Some(Method::GetPrompt) if registry.has_prompts() => {
                 self.operate(lookup::prompt(&registry, &request), request, answer)
             }
-            Some(method) if let Some(pages) = registry.pages(method, request.revision) => {
-                list(&request, answer, pages, registry.list_meta(method))
+            Some(method) if registry.has_list(method) => {
+                let cursor = request.message.raw(Field::Cursor);
+                let (revision, who) = (request.revision, answer.principal());
+                let page = registry.list_page(method, revision, cursor, who);
+                list(answer, page.as_deref(), registry.list_meta(method))
             }
             Some(method @ (Method::Subscribe | Method::Unsubscribe)) if registry.subscribes() => {
                 self.subscribe(method, &request, answer)
@@ -383,13 +386,8 @@ impl<E: Executor + ?Sized> ServerHost<E> {
     }
 }
 
-fn list(
-    request: &IncomingRequest<'_>,
-    answer: Answer<'_>,
-    pages: &Pages,
-    meta: Option<&str>,
-) -> Disposition {
-    match page(pages, request.message.raw(Field::Cursor)) {
+fn list(answer: Answer<'_>, page: Option<&str>, meta: Option<&str>) -> Disposition {
+    match page {
         Some(members) => answer.result(|result| {
             result.encoded(members);
             if let Some(meta) = meta {

@@ -21,6 +21,7 @@ use crate::policy::{Credentials, Policy, TOO_SLOW};
 pub(super) fn job(policy: &Arc<Policy>, handle: &Handle, call: Call) -> Job {
     let (policy, handle) = (policy.clone(), handle.clone());
     Box::pin(async move {
+        let checks = policy.clone();
         let message = call.message.clone();
         let clock = handle.clone();
         let verdict = guarded(call.cancel.cancelled(), move || {
@@ -37,7 +38,7 @@ pub(super) fn job(policy: &Arc<Policy>, handle: &Handle, call: Call) -> Job {
             })
         });
         let verdict: Result<Principal, String> = match verdict.await {
-            Outcome::Made(verdict) => verdict,
+            Outcome::Made(verdict) => verdict.and_then(|who| checks.checked(who)),
             Outcome::Panicked => Err(UNVERIFIED.into()),
             Outcome::Cancelled => return,
         };

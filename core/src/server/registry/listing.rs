@@ -1,12 +1,13 @@
 //! The view of a registry for clients and for its author: capabilities, lists, changes and warnings.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use super::capabilities::Offered;
 use super::pages::{Lists, Pages, Paging, page};
 use super::{Registry, actions, lints};
-use crate::connection::Config;
+use crate::connection::{Config, Principal};
 use crate::mcp::{Method, Revision, Side, extension};
 use crate::model::ToolResult;
 use crate::policy::Permissions;
@@ -131,31 +132,40 @@ impl Registry {
 
     /// The pages of all lists in this revision.
     pub(in crate::server) fn lists(&self, revision: Revision) -> &Lists {
-        self.lists[revision as usize].get_or_init(|| {
-            let hints = match revision.rules().cache_hints {
-                true => self.cache_hints(),
-                false => String::new(),
-            };
-            let paging = self.paging(&hints);
-            let templates: Vec<_> = self.templates().collect();
-            let (mut tools, mut resources) = (self.tools(), self.resources());
-            #[cfg(feature = "skills")]
-            resources.extend(self.skills.manifests());
-            if let Some(permissions) = self.hidden_by(revision) {
-                tools.retain(|tool| permissions.may_call(&tool.name));
-                resources.retain(|resource| permissions.may_read(&resource.uri));
-            }
-            Arc::new(Lists {
-                tools: paging.of("tools", &tools, |one, out| one.write(out, revision)),
-                resources: paging.of("resources", &resources, |one, out| one.write(out, revision)),
-                templates: paging.of("resourceTemplates", &templates, |one, out| {
-                    one.write(out, revision);
-                }),
-                prompts: paging.of("prompts", &self.prompts(), |one, out| {
-                    one.write(out, revision);
-                }),
-            })
-        })
+        let lists = &self.lists[revision as usize];
+        lists.get_or_init(|| Arc::new(self.write_lists(revision, |_, _| true)))
+    }
+
+    /// Writes the pages of all lists, with the entries that `shows` their method and name.
+    fn write_lists(&self, revision: Revision, shows: impl Fn(Method, &str) -> bool) -> Lists {
+        let hints = match revision.rules().cache_hints {
+            true => self.cache_hints(),
+            false => String::new(),
+        };
+        let paging = self.paging(&hints);
+        let templates: Vec<_> = self.templates().collect();
+        let (mut tools, mut resources) = (self.tools(), self.resources());
+        #[cfg(feature = "skills")]
+        resources.extend(self.skills.manifests());
+        if let Some(permissions) = self.hidden_by(revision) {
+            tools.retain(|tool| permissions.may_call(&tool.name));
+            resources.retain(|resource| permissions.may_read(&resource.uri));
+        }
+        let (mut templates, mut prompts) = (templates, self.prompts());
+        tools.retain(|tool| shows(Method::CallTool, &tool.name));
+        resources.retain(|resource| shows(Method::ReadResource, &resource.uri));
+        templates.retain(|template| shows(Method::ReadResource, &template.uri_template));
+        prompts.retain(|prompt| shows(Method::GetPrompt, &prompt.name));
+        Lists {
+            tools: paging.of("tools", &tools, |one, out| one.write(out, revision)),
+            resources: paging.of("resources", &resources, |one, out| one.write(out, revision)),
+            templates: paging.of("resourceTemplates", &templates, |one, out| {
+                one.write(out, revision);
+            }),
+            prompts: paging.of("prompts", &prompts, |one, out| {
+                one.write(out, revision);
+            }),
+        }
     }
 
     /// Returns whether this server answers `method` with a list.
@@ -168,42 +178,59 @@ impl Registry {
         }
     }
 
-    /// The pages of the list that `method` asks for; `None` if this server has no such list.
-    pub(in crate::server) fn pages(&self, method: Method, revision: Revision) -> Option<&Pages> {
-        let lists = self.has_list(method).then(|| self.lists(revision))?;
-        match method {
-            Method::ListTools => Some(&lists.tools),
-            Method::ListResources => Some(&lists.resources),
-            Method::ListResourceTemplates => Some(&lists.templates),
-            _ => Some(&lists.prompts),
-        }
+    /// Whether a list hides an entry from a caller, who lacks scopes for it.
+    fn hides(&self, method: Method, name: &str, who: Option<&Principal>) -> bool {
+        let policy = self.policy.as_ref();
+        policy.is_some_and(|it| it.filters_lists() && it.lacks(method, name, who).is_some())
+    }
+
+    /// Whether lists differ from caller to caller.
+    fn filters_lists(&self) -> bool {
+        let policy = self.policy.as_ref();
+        policy.is_some_and(|policy| policy.filters_lists())
     }
 
     /// Returns a page of the list that `method` asks for, as the members of its result but `_meta`: JSON without braces.
-    /// `cursor` is the raw member of the request. `None` if there is no such list or no such page.
+    /// `cursor` is the raw member of the request, `who` its sender, in case the policy [filters
+    /// lists](crate::policy::Policy::filter_lists). `None` if there is no such list or no such page.
     pub fn list_page(
         &self,
         method: Method,
         revision: Revision,
         cursor: Option<&str>,
-    ) -> Option<&str> {
-        page(self.pages(method, revision)?, cursor)
+        who: Option<&Principal>,
+    ) -> Option<Cow<'_, str>> {
+        if !self.has_list(method) {
+            return None;
+        }
+        if self.filters_lists() {
+            let lists = self.write_lists(revision, |method, name| !self.hides(method, name, who));
+            let page = page(lists.of(method), cursor)?;
+            return Some(Cow::Owned(page.to_owned()));
+        }
+        page(self.lists(revision).of(method), cursor).map(Cow::Borrowed)
     }
 
     /// The `mcp.get_schema` pages: the schemas of all actions (R-ACT-12).
-    pub(in crate::server) fn action_schemas(&self) -> &Pages {
-        self.action_schemas.get_or_init(|| {
+    pub(in crate::server) fn action_schemas(&self, who: Option<&Principal>) -> Arc<Pages> {
+        let write = || {
             let mut tools = self.tools();
-            tools.retain(|tool| self.shows_action(&tool.name));
+            tools.retain(|tool| self.shows_action(&tool.name, who));
             let refers = self.references.is_some();
             Arc::new(actions::schemas(tools.into_iter(), refers, self.page_len()))
-        })
+        };
+        match self.filters_lists() {
+            true => write(),
+            false => self.action_schemas.get_or_init(write).clone(),
+        }
     }
 
-    /// Returns whether `mcp.get_schema` shows this tool; tools that permissions deny are hidden.
-    pub(in crate::server) fn shows_action(&self, tool: &str) -> bool {
+    /// Returns whether `mcp.get_schema` shows this tool; tools that permissions deny are hidden, and those for which
+    /// the caller lacks scopes if lists are filtered.
+    pub(in crate::server) fn shows_action(&self, tool: &str, who: Option<&Principal>) -> bool {
         let permissions = self.policy.as_ref().and_then(|policy| policy.allowed());
         permissions.is_none_or(|permissions| permissions.may_call(tool))
+            && !self.hides(Method::CallTool, tool, who)
     }
 
     /// Lists departures from recommended practice, one sentence each: see

@@ -1,5 +1,7 @@
 //! Lists split into pages, each encoded once.
 
+use crate::mcp::Method;
+
 /// The result members of one list, one string per page.
 pub(in crate::server) type Pages = Box<[Box<str>]>;
 
@@ -10,6 +12,18 @@ pub(in crate::server) struct Lists {
     pub resources: Pages,
     pub templates: Pages,
     pub prompts: Pages,
+}
+
+impl Lists {
+    /// The pages of the list that `method` asks for.
+    pub fn of(&self, method: Method) -> &Pages {
+        match method {
+            Method::ListTools => &self.tools,
+            Method::ListResources => &self.resources,
+            Method::ListResourceTemplates => &self.templates,
+            _ => &self.prompts,
+        }
+    }
 }
 
 /// The page size, and the members that each page carries besides its items.

@@ -56,3 +56,12 @@ mod transport;
 pub use self::authorization::{Authorization, Hooked, LoggedOut, LoginHooks, WithBrowser};
 pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};
+
+/// An HTTP client with the proxy, the roots and the certificate of `options`. It follows no redirects.
+///
+/// # Errors
+/// When an option is not valid.
+#[cfg(feature = "resource-server")]
+pub(super) fn http_client(options: &HttpClientOptions) -> std::io::Result<reqwest::Client> {
+    transport::client(options, options.certificate.as_ref())
+}

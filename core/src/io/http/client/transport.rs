@@ -275,7 +275,7 @@ impl HttpTransport {
 }
 
 /// An HTTP client that shows `certificate`, if there is one.
-fn client(
+pub fn client(
     options: &HttpClientOptions,
     certificate: Option<&ClientCertificate>,
 ) -> io::Result<Client> {

@@ -17,7 +17,7 @@ use super::response::empty;
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// The response headers that a page may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, MCP-Version, ETag, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
+    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, DPoP-Nonce, Retry-After, MCP-Version, ETag, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
 );
 /// How long a browser may cache the answer to a preflight, in seconds.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");

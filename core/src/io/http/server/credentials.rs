@@ -1,13 +1,16 @@
 //! Authenticates the sender of an HTTP request with the server's verifier, before the request is
 //! processed any further.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use hyper::http::Extensions;
 use hyper::http::request::Parts;
+#[cfg(feature = "resource-server")]
+use mcpbolt_oauth::server::TokenRefusal;
 
 use super::forwarded::{self, Network};
 use super::peer::{PeerAddress, PeerCertificate};
@@ -15,10 +18,49 @@ use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
 use crate::connection::{Principal, RequestSource};
 use crate::io::Auth;
 use crate::limits::whole_seconds;
-use crate::policy::{Credentials, Policy, TOO_SLOW};
+use crate::policy::{Credentials, Policy, TOO_SLOW, Verification};
+
+const REPEATED: &str = "the request has more than one credential of a kind";
 
 /// The result of a verification: the principal, or why the credentials are refused.
-pub type VerifierAnswer = Result<Principal, String>;
+pub type VerifierAnswer = Result<Principal, Denied>;
+
+/// Why credentials are refused.
+pub struct Denied {
+    pub why: Cow<'static, str>,
+    /// What the client of a resource server is told.
+    #[cfg(feature = "resource-server")]
+    pub token: Option<TokenRefusal>,
+}
+
+impl From<String> for Denied {
+    fn from(why: String) -> Self {
+        Self {
+            why: why.into(),
+            #[cfg(feature = "resource-server")]
+            token: None,
+        }
+    }
+}
+
+#[cfg(feature = "resource-server")]
+impl From<TokenRefusal> for Denied {
+    fn from(refusal: TokenRefusal) -> Self {
+        Self {
+            why: refusal.why.into(),
+            token: Some(refusal),
+        }
+    }
+}
+
+/// A request whose sender is to be identified.
+pub struct Sender<'a> {
+    pub policy: &'a Policy,
+    pub request: &'a Parts,
+    pub peer: Option<PeerAddress>,
+    pub trusted: &'a [Network],
+    pub in_actions: bool,
+}
 
 /// A verification in progress, for a limited time.
 pub type TimedVerification = Pin<Box<dyn Future<Output = VerifierAnswer> + Send>>;
@@ -43,41 +85,47 @@ impl From<HttpRefusal> for Unidentified {
 /// # Errors
 /// The refusal of a sender whose credentials are missing or wrong (R-ACT-22, R-AUS-01), or a verification that takes time.
 pub fn identify(
-    policy: &Policy,
+    sender: &Sender<'_>,
     verdict: Option<VerifierAnswer>,
-    trusted: &[Network],
-    request: &Parts,
-    peer: Option<PeerAddress>,
-    in_actions: bool,
 ) -> Result<Principal, Unidentified> {
+    let Sender {
+        policy, request, ..
+    } = sender;
     let verdict = match (is_repeated(&request.headers), verdict) {
-        (true, _) => Err("the request has more than one credential of a kind".to_owned()),
+        (true, _) => Err(REPEATED.to_owned().into()),
         (false, Some(verdict)) => verdict,
         (false, None) => {
-            let brought = brought(&request.headers, &request.extensions);
+            let mut pair = String::new();
+            let brought = brought(&request.headers, &request.extensions, &mut pair);
             if let Some((verification, limit)) = policy.begin_verification(&brought) {
-                return Err(Unidentified::Unverified(Box::pin(async move {
-                    let verdict = tokio::time::timeout(limit, verification).await;
-                    verdict.unwrap_or_else(|_| Err(TOO_SLOW.into()))
-                })));
+                return Err(Unidentified::Unverified(timed(verification, limit)));
             }
-            policy.verify(&brought)
+            policy.verify(&brought).map_err(Denied::from)
         }
     };
     let why = match verdict {
         Ok(principal) => return Ok(principal),
-        Err(why) => why,
+        Err(denied) => denied.why,
     };
-    let from = source(trusted, &request.headers, peer);
+    let from = source(sender.trusted, &request.headers, sender.peer);
     let refusal = match policy.refused(&from, &why, Instant::now()) {
         Err(wait) => HttpRefusal {
             retry_after: u64::try_from(whole_seconds(wait)).ok(),
             ..TOO_OFTEN
         },
-        Ok(()) if in_actions => UNAUTHENTICATED.because(why),
+        Ok(()) if sender.in_actions => UNAUTHENTICATED.because(why),
         Ok(()) => UNAUTHENTICATED,
     };
     Err(refusal.into())
+}
+
+/// A verification that is given up after a time.
+pub fn timed(verification: Verification, limit: Duration) -> TimedVerification {
+    Box::pin(async move {
+        let verdict = tokio::time::timeout(limit, verification).await;
+        let verdict = verdict.unwrap_or_else(|_| Err(TOO_SLOW.into()));
+        verdict.map_err(Denied::from)
+    })
 }
 
 /// The source of a request by its address, if that is known.
@@ -99,21 +147,24 @@ fn is_repeated(headers: &HeaderMap) -> bool {
 
 /// The credentials in the headers of a request or in its connection. Credentials in the URI are ignored
 /// (R-AUS-10).
-fn brought<'a>(headers: &'a HeaderMap, extensions: &'a Extensions) -> Credentials<'a> {
+pub fn brought<'a>(
+    headers: &'a HeaderMap,
+    extensions: &'a Extensions,
+    pair: &'a mut String,
+) -> Credentials<'a> {
     let text = |value: &'a HeaderValue| value.to_str().ok();
     let said = headers.get(AUTHORIZATION).and_then(text);
-    let token = said.and_then(|said| {
-        let (scheme, token) = said.split_once(' ')?;
-        scheme
-            .eq_ignore_ascii_case("bearer")
-            .then_some(token.trim())
+    let said = said.and_then(|said| said.split_once(' '));
+    let authorized = said.map_or(Credentials::None, |(scheme, secret)| match scheme {
+        it if it.eq_ignore_ascii_case("bearer") => Credentials::Bearer(secret.trim()),
+        it if it.eq_ignore_ascii_case("basic") => Credentials::of_basic(secret, pair),
+        _ => Credentials::None,
     });
     let key = headers.get(Auth::API_KEY_HEADER).and_then(text);
     let certificate = extensions.get::<PeerCertificate>();
-    match (token, key, certificate) {
-        (Some(token), ..) => Credentials::Bearer(token),
-        (None, Some(key), _) => Credentials::ApiKey(key),
-        (None, None, Some(shown)) => Credentials::Certificate(&shown.0),
-        (None, None, None) => Credentials::None,
+    match (authorized, key, certificate) {
+        (Credentials::None, Some(key), _) => Credentials::ApiKey(key),
+        (Credentials::None, None, Some(shown)) => Credentials::Certificate(&shown.0),
+        (authorized, ..) => authorized,
     }
 }

@@ -30,6 +30,8 @@ use super::gzip;
 use super::options::HttpOptions;
 use super::peer::PeerAddress;
 use super::refusal::WRONG_METHOD;
+#[cfg(feature = "resource-server")]
+use super::resource::ResourceEndpoint;
 use super::response::{self, HttpAnswer};
 use super::route::{Route, Spoken};
 use super::sessions::Sessions;
@@ -54,6 +56,8 @@ pub struct Endpoint {
     reception: Arc<Reception>,
     #[cfg(feature = "consent-proxy")]
     consent: Option<ConsentEndpoint>,
+    #[cfg(feature = "resource-server")]
+    resource: Option<ResourceEndpoint>,
 }
 
 impl Endpoint {
@@ -85,7 +89,13 @@ impl Endpoint {
             let sessions = Sessions::new(hosting.clone(), Arc::new(handshake), options, metrics);
             Arc::new(sessions)
         });
+        #[cfg(feature = "resource-server")]
+        let resource = hosting
+            .policy()
+            .and_then(|policy| ResourceEndpoint::of(&policy));
         Ok(Self {
+            #[cfg(feature = "resource-server")]
+            resource,
             gate: Gate::new(&options, (has_sessions, config.actions), hosting.policy()),
             spoken,
             budget: config.budget.clone(),
@@ -142,6 +152,12 @@ impl Endpoint {
         {
             return Box::pin(consent.respond(parts, body)).await;
         }
+        #[cfg(feature = "resource-server")]
+        if let Some(resource) = &self.resource
+            && let Some(response) = resource.metadata(parts)
+        {
+            return response;
+        }
         #[cfg(feature = "tracing")]
         let (method, begun) = (parts.method.clone(), std::time::Instant::now());
         #[cfg(feature = "compression")]
@@ -158,6 +174,11 @@ impl Endpoint {
                 Ok(admitted) => (page, self.serve(&admitted, body).await),
                 Err(response) => (page, *response),
             }
+        };
+        #[cfg(feature = "resource-server")]
+        let response = match &self.resource {
+            Some(resource) => resource.completed(response),
+            None => response,
         };
         let response = response::in_place_of(mem::take(&mut parts.headers), response);
         #[cfg(feature = "compression")]

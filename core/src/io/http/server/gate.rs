@@ -19,7 +19,7 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::body::HttpBody;
 use super::cors::Page;
-use super::credentials::{self, TimedVerification, Unidentified, VerifierAnswer, identify};
+use super::credentials::{self, Sender, TimedVerification, Unidentified, VerifierAnswer, identify};
 use super::forwarded::Network;
 use super::headers::{RequestHeaders, is_action_stream, is_websocket};
 use super::media::{EVENTS, accepts, is_json};
@@ -27,6 +27,8 @@ use super::options::HttpOptions;
 use super::origin;
 use super::peer::PeerAddress;
 use super::refusal::{HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, WRONG_METHOD};
+#[cfg(feature = "resource-server")]
+use super::resource;
 use super::response::refused;
 use crate::connection::{Principal, RequestSource};
 use crate::handler::{Extensions, Head};
@@ -218,7 +220,20 @@ impl Gate {
         let principal = match &self.policy {
             Some(policy) if known.is_none() => {
                 let trusted = &self.options.trusted_proxies;
-                Some(identify(policy, verdict, trusted, parts, peer, in_actions)?)
+                let sender = Sender {
+                    policy,
+                    request: parts,
+                    peer,
+                    trusted,
+                    in_actions,
+                };
+                #[cfg(feature = "resource-server")]
+                if let Some(resource) = policy.resource_server() {
+                    let is_endpoint = parts.uri.path() == self.options.path;
+                    let who = resource::identify(resource, verdict, &sender, is_endpoint)?;
+                    return Ok((kind, Some(who)));
+                }
+                Some(identify(&sender, verdict)?)
             }
             _ => known,
         };

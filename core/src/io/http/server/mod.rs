@@ -15,6 +15,7 @@
 //! | `endpoint` | the line that every request passes |
 //! | `gate` | the checks that every request must pass before it is served |
 //! | `origin`, `media`, `credentials` | the gate's checks of the origin, the media types and the sender |
+//! | `resource` | the gate's check of access tokens, and the metadata of a resource server |
 //! | `forwarded`, `peer` | the address of a client, also behind proxies |
 //! | `cors` | which pages may read answers |
 //! | `headers`, `route`, `collect` | what headers say; how a POST is served; reading its body |
@@ -63,6 +64,8 @@ mod options;
 mod origin;
 mod peer;
 mod refusal;
+#[cfg(feature = "resource-server")]
+mod resource;
 mod response;
 mod route;
 mod serve;

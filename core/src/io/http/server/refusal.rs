@@ -13,6 +13,8 @@ pub struct HttpRefusal {
     pub retry_after: Option<u64>,
     /// The `details` of the error in the action dialect, as JSON.
     pub details: Option<String>,
+    /// The values of `WWW-Authenticate`; if there are none, a 401 asks for any credentials.
+    pub challenges: Vec<String>,
 }
 
 impl HttpRefusal {
@@ -22,6 +24,7 @@ impl HttpRefusal {
             why: Cow::Borrowed(why),
             retry_after: if status == 503 { Some(1) } else { None },
             details: None,
+            challenges: Vec::new(),
         }
     }
 

@@ -213,10 +213,20 @@ pub fn refused(refusal: HttpRefusal, in_actions: bool) -> Response<HttpBody> {
         StatusCode::UPGRADE_REQUIRED => {
             headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         }
-        StatusCode::UNAUTHORIZED => challenge(&mut response, None),
+        StatusCode::UNAUTHORIZED if refusal.challenges.is_empty() => challenge(&mut response, None),
         _ => {}
     }
+    add_challenges(response.headers_mut(), &refusal.challenges);
     response
+}
+
+/// Adds each challenge as a header of its own.
+pub fn add_challenges(headers: &mut HeaderMap, challenges: &[String]) {
+    for challenge in challenges {
+        if let Ok(value) = HeaderValue::from_str(challenge) {
+            headers.append(WWW_AUTHENTICATE, value);
+        }
+    }
 }
 
 fn error_type(status: StatusCode) -> ErrorType {

@@ -1,0 +1,267 @@
+//! The sender of a request to a resource server of OAuth, and what clients are told about tokens.
+
+use std::time::Instant;
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue,
+    WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use mcpbolt_oauth::challenge::Challenge;
+use mcpbolt_oauth::server::{PresentedToken, RefusalKind, TokenDigest, TokenRefusal};
+use smallvec::smallvec;
+
+use super::body::HttpBody;
+use super::credentials::{Denied, Sender, Unidentified, VerifierAnswer, brought, source, timed};
+use super::peer::PeerCertificate;
+use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
+use super::response::{add_challenges, empty, json};
+use crate::connection::Principal;
+use crate::limits::whole_seconds;
+use crate::policy::{Credentials, Policy, ResourceServer, TokenRequest, invalid_token};
+
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+/// Why a token is refused that the program's verifier does not accept.
+const NOT_ACCEPTED: TokenRefusal = invalid_token("the token is not accepted");
+
+const LACKS_SCOPES: TokenRefusal = TokenRefusal {
+    kind: RefusalKind::InsufficientScope,
+    why: "the token lacks scopes that every request requires",
+};
+
+/// Verifies the token of a request, unless there is a `verdict` on it already. Tokens in the URI are ignored
+/// (R-AUS-10).
+///
+/// # Errors
+/// As [`identify`](super::credentials::identify).
+pub fn identify(
+    resource: &ResourceServer,
+    verdict: Option<VerifierAnswer>,
+    sender: &Sender<'_>,
+    is_endpoint: bool,
+) -> Result<Principal, Unidentified> {
+    let (policy, headers) = (sender.policy, &sender.request.headers);
+    let denied = match PresentedToken::read(values(sender.request, &AUTHORIZATION)) {
+        Ok(token) => match verified(resource, verdict, sender, &token)? {
+            Ok(who) => match check(resource, sender, &token, &who, is_endpoint) {
+                Ok(()) => return Ok(who),
+                Err(refusal) => refusal.into(),
+            },
+            Err(denied) => denied,
+        },
+        Err(refusal) if refusal.kind == RefusalKind::Missing && policy.has_own_verifier() => {
+            let mut pair = String::new();
+            match brought(headers, &sender.request.extensions, &mut pair) {
+                Credentials::None | Credentials::Bearer(_) => refusal.into(),
+                other => match answer(policy, verdict, &other)? {
+                    Ok(who) => return Ok(who),
+                    Err(denied) => denied,
+                },
+            }
+        }
+        Err(refusal) => refusal.into(),
+    };
+    Err(refused(resource, sender, denied).into())
+}
+
+/// The verdict on a token: what is known, what is passed, or what the policy's verifier says at once.
+fn verified(
+    resource: &ResourceServer,
+    verdict: Option<VerifierAnswer>,
+    sender: &Sender<'_>,
+    presented: &PresentedToken<'_>,
+) -> Result<VerifierAnswer, Unidentified> {
+    let (policy, token) = (sender.policy, presented.token);
+    let digest = TokenDigest::of(token);
+    if verdict.is_none()
+        && let Some(known) = resource.known(&digest)
+    {
+        return Ok(known.map_err(Into::into));
+    }
+    if policy.has_token_source() {
+        return verdict.ok_or_else(|| {
+            let verification = resource.verify(token, digest);
+            let limit = policy.verification_limit();
+            Unidentified::Unverified(Box::pin(async move {
+                let verdict = tokio::time::timeout(limit, verification).await;
+                let late = TokenRefusal::unavailable("the verification of the token took too long");
+                verdict.unwrap_or(Err(late)).map_err(Denied::from)
+            }))
+        });
+    }
+    let verdict = answer(policy, verdict, &Credentials::Bearer(token))?;
+    let known = verdict.as_ref().map_err(|_| NOT_ACCEPTED);
+    resource.remember(digest, &known.cloned());
+    Ok(verdict.map_err(|denied| Denied {
+        token: Some(NOT_ACCEPTED),
+        ..denied
+    }))
+}
+
+/// The verdict of the policy's verifier.
+fn answer(
+    policy: &Policy,
+    verdict: Option<VerifierAnswer>,
+    credentials: &Credentials<'_>,
+) -> Result<VerifierAnswer, Unidentified> {
+    if let Some(verdict) = verdict {
+        return Ok(verdict);
+    }
+    match policy.begin_verification(credentials) {
+        Some((verification, limit)) => Err(Unidentified::Unverified(timed(verification, limit))),
+        None => Ok(policy.verify(credentials).map_err(Denied::from)),
+    }
+}
+
+/// Checks what a verified token is bound to, that it has not ended meanwhile, and its scopes.
+fn check(
+    resource: &ResourceServer,
+    sender: &Sender<'_>,
+    presented: &PresentedToken<'_>,
+    who: &Principal,
+    is_endpoint: bool,
+) -> Result<(), TokenRefusal> {
+    if who.has_expired() {
+        return Err(invalid_token("the token has expired"));
+    }
+    let request = sender.request;
+    let proofs: Vec<_> = values(request, &DPOP).collect();
+    let certificate = request.extensions.get::<PeerCertificate>();
+    let request = TokenRequest {
+        method: request.method.as_str(),
+        path: request.uri.path(),
+        is_endpoint,
+        proofs: &proofs,
+        certificate: certificate.map(|it| &*it.0),
+    };
+    resource.check_possession(presented, who, &request)?;
+    match sender.policy.lacks_any(who) {
+        true => Err(LACKS_SCOPES),
+        false => Ok(()),
+    }
+}
+
+fn refused(resource: &ResourceServer, sender: &Sender<'_>, denied: Denied) -> HttpRefusal {
+    let refusal = denied.token.unwrap_or(NOT_ACCEPTED);
+    // A client that has no token yet, or no nonce, has not guessed.
+    let is_guess = matches!(
+        refusal.kind,
+        RefusalKind::InvalidToken | RefusalKind::InvalidProof
+    );
+    let from = source(sender.trusted, &sender.request.headers, sender.peer);
+    if is_guess && let Err(wait) = sender.policy.refused(&from, &denied.why, Instant::now()) {
+        return HttpRefusal {
+            retry_after: u64::try_from(whole_seconds(wait)).ok(),
+            ..TOO_OFTEN
+        };
+    }
+    let challenges = match refusal.kind {
+        RefusalKind::Unavailable => Vec::new(),
+        _ => resource.challenges(&refusal, None),
+    };
+    let why = match sender.in_actions {
+        true => denied.why,
+        false => refusal.why.into(),
+    };
+    HttpRefusal {
+        status: refusal.kind.status(),
+        retry_after: (refusal.kind == RefusalKind::Unavailable).then_some(1),
+        challenges,
+        ..UNAUTHENTICATED.because(why)
+    }
+}
+
+fn values<'a>(request: &'a Parts, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    let values = request.headers.get_all(name).iter();
+    values.map(HeaderValue::as_bytes)
+}
+
+/// The resource server at an endpoint.
+pub struct ResourceEndpoint {
+    resource: ResourceServer,
+    document: String,
+}
+
+impl ResourceEndpoint {
+    /// `None` if the policy has no resource server.
+    pub fn of(policy: &Policy) -> Option<Self> {
+        Some(Self {
+            resource: policy.resource_server()?.clone(),
+            document: policy.resource_document()?,
+        })
+    }
+
+    /// Answers requests for the metadata, from pages of every origin: it is the same for everybody.
+    pub fn metadata(&self, parts: &Parts) -> Option<Response<HttpBody>> {
+        if !self.resource.has_metadata_at(parts.uri.path()) {
+            return None;
+        }
+        let fixed = HeaderValue::from_static;
+        let mut response = match parts.method {
+            Method::GET | Method::HEAD => {
+                let document = self.document.clone().into_bytes();
+                let mut response = json(StatusCode::OK, smallvec![document.into()]);
+                let headers = response.headers_mut();
+                headers.insert(CONTENT_TYPE, fixed("application/json"));
+                headers.insert(CACHE_CONTROL, fixed("public, max-age=3600"));
+                response
+            }
+            Method::OPTIONS => {
+                let mut response = empty(StatusCode::NO_CONTENT);
+                let headers = response.headers_mut();
+                headers.insert(ACCESS_CONTROL_ALLOW_METHODS, fixed("GET, HEAD"));
+                headers.insert(
+                    ACCESS_CONTROL_ALLOW_HEADERS,
+                    fixed("*, mcp-protocol-version"),
+                );
+                headers.insert(ACCESS_CONTROL_MAX_AGE, fixed("86400"));
+                response
+            }
+            _ => {
+                let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
+                response
+                    .headers_mut()
+                    .insert(hyper::header::ALLOW, fixed("GET, HEAD, OPTIONS"));
+                response
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*"));
+        Some(response)
+    }
+
+    /// Completes the challenges of a refusal that was written further in, and adds the nonce for the next proof.
+    pub fn completed(&self, mut response: Response<HttpBody>) -> Response<HttpBody> {
+        let kind = match response.status() {
+            StatusCode::UNAUTHORIZED => RefusalKind::InvalidToken,
+            StatusCode::FORBIDDEN => RefusalKind::InsufficientScope,
+            _ => RefusalKind::Missing,
+        };
+        let said = response.headers().get(WWW_AUTHENTICATE);
+        let said = said.map(|said| Challenge::parse_all([said.as_bytes()]));
+        let said = said.as_ref().and_then(|said| said.first());
+        if let Some(said) = said.filter(|said| said.get("resource_metadata").is_none()) {
+            let why = match kind {
+                RefusalKind::InsufficientScope => {
+                    "the token lacks scopes that the request requires"
+                }
+                _ => "the token has expired",
+            };
+            let refusal = TokenRefusal { kind, why };
+            let challenges = self.resource.challenges(&refusal, said.get("scope"));
+            let headers = response.headers_mut();
+            headers.remove(WWW_AUTHENTICATE);
+            add_challenges(headers, &challenges);
+        }
+        if let Some(nonce) = self.resource.nonce()
+            && let Ok(nonce) = HeaderValue::try_from(nonce)
+        {
+            response.headers_mut().insert(DPOP_NONCE, nonce);
+        }
+        response
+    }
+}

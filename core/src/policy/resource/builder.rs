@@ -1,0 +1,301 @@
+//! How a resource server is set up.
+
+use std::fmt;
+use std::time::Duration;
+
+use mcpbolt_oauth::jwk::SignatureAlgorithm;
+use mcpbolt_oauth::server::{
+    ClientSecret, Introspection, Nonces, ProofRules, ResourceMetadata, TokenRules,
+};
+
+use super::ResourceServer;
+use super::authority::{Authority, KeySource};
+use super::tokens::Tokens;
+use crate::io::http::{Fetcher, HttpClientOptions};
+
+/// Whether clients prove that they hold the key of their token (DPoP, RFC 9449).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProofUse {
+    /// Proofs are not accepted; a token that is bound to a key is refused.
+    #[default]
+    Off,
+    /// A token that is bound to a key needs a proof; other tokens are bearer tokens.
+    Accepted,
+    /// Every token must be bound to a key and needs a proof.
+    Required,
+}
+
+/// Error in the settings of a [`ResourceServer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceError(String);
+
+impl ResourceError {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ResourceError {}
+
+/// Builds a [`ResourceServer`].
+#[derive(Clone, Debug)]
+pub struct ResourceServerBuilder {
+    resource: String,
+    issuers: Vec<Issuer>,
+    audiences: Vec<String>,
+    any_audience: bool,
+    scopes: Vec<String>,
+    leeway: Duration,
+    cached_for: Option<Duration>,
+    key_refresh: Duration,
+    key_cooldown: Duration,
+    proofs: ProofUse,
+    proof_age: Duration,
+    nonces: Option<([u8; 32], Duration)>,
+    name: Option<String>,
+    documentation: Option<String>,
+    http: HttpClientOptions,
+}
+
+#[derive(Clone, Debug)]
+struct Issuer {
+    name: String,
+    jwks: Option<String>,
+    introspection: Option<Introspection>,
+}
+
+impl ResourceServerBuilder {
+    pub(super) fn new(resource: String) -> Self {
+        Self {
+            resource,
+            issuers: Vec::new(),
+            audiences: Vec::new(),
+            any_audience: false,
+            scopes: Vec::new(),
+            leeway: Duration::from_secs(60),
+            cached_for: None,
+            key_refresh: Duration::from_secs(10 * 60),
+            key_cooldown: Duration::from_secs(30),
+            proofs: ProofUse::Off,
+            proof_age: Duration::from_secs(300),
+            nonces: None,
+            name: None,
+            documentation: None,
+            http: HttpClientOptions::default(),
+        }
+    }
+
+    /// Accepts tokens of this authorization server. May be called several times. Unless
+    /// [`jwks`](Self::jwks) or [`introspection`](Self::introspection) follows, its tokens are verified by
+    /// the policy's own verifier or, without one, by the keys that its metadata name (RFC 8414, OpenID
+    /// Connect Discovery).
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuers.push(Issuer {
+            name: issuer.into(),
+            jwks: None,
+            introspection: None,
+        });
+        self
+    }
+
+    /// Verifies tokens of the issuer before this call by the keys at this URL.
+    #[must_use]
+    pub fn jwks(mut self, url: impl Into<String>) -> Self {
+        if let Some(issuer) = self.issuers.last_mut() {
+            issuer.jwks = Some(url.into());
+        }
+        self
+    }
+
+    /// Asks the issuer before this call about its tokens, at this introspection endpoint (RFC 7662), as the
+    /// client with this id and secret. With [`jwks`](Self::jwks) beside it, only about tokens that are not
+    /// signed.
+    #[must_use]
+    pub fn introspection(
+        mut self,
+        endpoint: impl Into<String>,
+        id: impl Into<String>,
+        secret: impl Into<String>,
+    ) -> Self {
+        if let Some(issuer) = self.issuers.last_mut() {
+            issuer.introspection = Some(Introspection {
+                endpoint: endpoint.into(),
+                client: Some(ClientSecret {
+                    id: id.into(),
+                    secret: secret.into(),
+                }),
+            });
+        }
+        self
+    }
+
+    /// Accepts tokens for this audience, too. Tokens for the resource itself are always accepted.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audiences.push(audience.into());
+        self
+    }
+
+    /// Accepts tokens for any audience or none. This includes tokens issued for another server, which can
+    /// then use them here (R-AUS-07).
+    #[must_use]
+    pub fn any_audience(mut self) -> Self {
+        self.any_audience = true;
+        self
+    }
+
+    /// Requires these scopes of every request. They are what a client without a token is asked to get.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the tolerated difference between the clocks of issuer and server, in whole seconds; 60 s by
+    /// default.
+    #[must_use]
+    pub fn leeway(mut self, leeway: Duration) -> Self {
+        self.leeway = leeway;
+        self
+    }
+
+    /// Sets how long an answer about a token is used again, at most until the token ends. 5 s by default for
+    /// introspection. Verdicts of the policy's own verifier are used again only if this is set. Tokens that
+    /// are verified by keys are known until they end or their key is gone.
+    #[must_use]
+    pub fn cached_for(mut self, time: Duration) -> Self {
+        self.cached_for = Some(time);
+        self
+    }
+
+    /// Sets when keys are fetched: at this age, 10 minutes by default, and at most once per `cooldown`, 30
+    /// seconds by default, for tokens that name unknown keys.
+    #[must_use]
+    pub fn key_times(mut self, refresh: Duration, cooldown: Duration) -> Self {
+        (self.key_refresh, self.key_cooldown) = (refresh, cooldown);
+        self
+    }
+
+    /// Sets whether clients prove that they hold the key of their token.
+    #[must_use]
+    pub fn proofs(mut self, proofs: ProofUse) -> Self {
+        self.proofs = proofs;
+        self
+    }
+
+    /// Sets how far the time of a proof may be from now, before and after; 300 s by default. Proofs are
+    /// remembered for twice as long.
+    #[must_use]
+    pub fn proof_age(mut self, age: Duration) -> Self {
+        self.proof_age = age;
+        self
+    }
+
+    /// Requires a nonce in each proof, which changes every `period`. Processes that share `secret` accept each
+    /// other's nonces.
+    #[must_use]
+    pub fn proof_nonces(mut self, secret: [u8; 32], period: Duration) -> Self {
+        self.nonces = Some((secret, period));
+        self
+    }
+
+    /// Sets the name for people in the metadata.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the page for developers in the metadata.
+    #[must_use]
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.documentation = Some(url.into());
+        self
+    }
+
+    /// Sets the proxy, the root certificates and the client certificate of requests to issuers. Other
+    /// options have no effect.
+    #[must_use]
+    pub fn http(mut self, http: HttpClientOptions) -> Self {
+        self.http = http;
+        self
+    }
+
+    /// Builds the resource server. Nothing is fetched yet.
+    ///
+    /// # Errors
+    /// If the resource is not the URL of a server, no issuer is named, or an option is not valid.
+    pub fn build(self) -> Result<ResourceServer, ResourceError> {
+        let mut metadata = ResourceMetadata::new(&self.resource).map_err(ResourceError::new)?;
+        if self.issuers.is_empty() {
+            return Err(ResourceError::new(
+                "name an issuer: the URL of an authorization server whose tokens are accepted",
+            ));
+        }
+        if let Some(twice) = (1..self.issuers.len()).find(|at| {
+            self.issuers[..*at]
+                .iter()
+                .any(|it| it.name == self.issuers[*at].name)
+        }) {
+            let name = &self.issuers[twice].name;
+            return Err(ResourceError::new(format!(
+                "the issuer {name:?} is named twice"
+            )));
+        }
+        let fetcher =
+            Fetcher::new(&self.http).map_err(|why| ResourceError::new(why.to_string()))?;
+        let issuers: Vec<_> = self.issuers.iter().map(|it| it.name.clone()).collect();
+        for issuer in &self.issuers {
+            let urls = [
+                Some(&issuer.name),
+                issuer.jwks.as_ref(),
+                issuer.introspection.as_ref().map(|it| &it.endpoint),
+            ];
+            for url in urls.into_iter().flatten() {
+                Fetcher::check(url).map_err(|why| ResourceError::new(format!("{url:?}: {why}")))?;
+            }
+        }
+        let mut audiences = metadata.audiences();
+        audiences.extend(self.audiences);
+        metadata.authorization_servers.clone_from(&issuers);
+        metadata.name = self.name;
+        metadata.documentation = self.documentation;
+        metadata.requires_proofs = self.proofs == ProofUse::Required;
+        if self.proofs != ProofUse::Off {
+            metadata.proof_algorithms =
+                SignatureAlgorithm::ALL.map(SignatureAlgorithm::name).into();
+        }
+        let rules = TokenRules {
+            issuers,
+            audiences,
+            any_audience: self.any_audience,
+            leeway: self.leeway.as_secs(),
+        };
+        let times = (self.key_refresh, self.key_cooldown);
+        let authorities = self.issuers.into_iter().map(|it| {
+            let keys = match (it.jwks, &it.introspection) {
+                (Some(url), _) => Some(KeySource::At(url)),
+                (None, None) => Some(KeySource::Discovered),
+                (None, Some(_)) => None,
+            };
+            Authority::new(it.name, keys, it.introspection, times)
+        });
+        let nonces = self
+            .nonces
+            .map(|(secret, period)| Nonces::new(secret, period.as_secs()));
+        Ok(ResourceServer::of(
+            metadata,
+            self.scopes,
+            (self.proofs != ProofUse::Off)
+                .then(|| ProofRules::new(self.proof_age.as_secs(), nonces)),
+            Tokens::new(rules, authorities.collect(), self.cached_for, fetcher),
+        ))
+    }
+}
