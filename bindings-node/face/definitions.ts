@@ -171,6 +171,22 @@ export interface Policy {
      * The scopes that a tool requires, by tool name. A client that lacks one is told which: over HTTP with status 403.
      */
     scopes?: Readonly<Record<string, readonly string[]>>;
+    /** The scopes that a resource requires, by pattern of URIs, as in `permissions`. */
+    resourceScopes?: Readonly<Record<string, readonly string[]>>;
+    /** The scopes that a prompt requires, by prompt name. */
+    promptScopes?: Readonly<Record<string, readonly string[]>>;
+    /** The narrower scopes that a scope implies, by the broader one. Scopes imply nothing by their names. */
+    impliedScopes?: Readonly<Record<string, readonly string[]>>;
+    /**
+     * Whether lists omit the tools, resources and prompts for which the caller lacks scopes. By default they show them, so
+     * that a client can see what it may ask for.
+     */
+    filterLists?: boolean;
+    /**
+     * Makes the server a resource server of OAuth. A `verifier` beside it verifies other credentials, and tokens, too,
+     * unless the keys or the introspection of an issuer are set.
+     */
+    resource?: ResourceServer;
     /**
      * Says who a client is, in place of `keys` and `jwt`: called with the credentials of each request (of each connection,
      * where one message establishes them), at most 1000 at a time. It may be `async`; other requests go on meanwhile. An
@@ -187,6 +203,77 @@ export interface Policy {
     audit?: (event: AuditEvent) => void;
     /** Limits the events that wait for `audit`. */
     auditQueue?: AuditQueue;
+}
+
+/** An authorization server whose tokens are accepted. */
+export interface Issuer {
+    /** Its issuer identifier, a URL. */
+    issuer: string;
+    /**
+     * The URL of the keys that verify its tokens. Without `jwks` and `introspection`, the verifier of the policy verifies
+     * its tokens or, without one, the keys that its metadata name (RFC 8414, OpenID Connect Discovery).
+     */
+    jwks?: string;
+    /**
+     * Where it is asked about tokens (RFC 7662), and this server's client id and secret there. With `jwks` beside it, it
+     * is asked about tokens that are not signed.
+     */
+    introspection?: { url: string; clientId: string; clientSecret: string };
+}
+
+/**
+ * A resource server of OAuth 2.1: over HTTP, every request needs an access token of one of its issuers, for this resource.
+ *
+ * A token must be for this resource (`aud`), of an accepted issuer, and must not have ended. It is signed by RS256 to RS512,
+ * PS256 to PS512, ES256, ES384 or EdDSA, or the issuer is asked about it. Its caller is `jwt:ISSUER#SUBJECT`. The metadata
+ * (RFC 9728) is served at `/.well-known/oauth-protected-resource`, with and without the path of the resource. Refusals say
+ * in `WWW-Authenticate` where the metadata is, which scopes are needed and what is wrong. Times are in ms.
+ */
+export interface ResourceServer {
+    /** The URL at which clients reach the server: the audience that tokens must have. */
+    url: string;
+    /** The authorization servers, each with its settings or by its identifier. */
+    issuers: readonly (Issuer | string)[];
+    /** The scopes that every request requires, and that a client without a token is asked to get. */
+    scopes?: readonly string[];
+    /** Further audiences that are accepted. */
+    audience?: string | readonly string[];
+    /**
+     * Accepts tokens for any audience or none. This includes tokens issued for another server, which that server can then
+     * use here.
+     */
+    anyAudience?: boolean;
+    /** The tolerated difference between the clocks of issuer and server; 60,000 by default. */
+    leeway?: number;
+    /**
+     * How long an answer about a token is used again; 5,000 by default for introspection. Verdicts of the policy's verifier
+     * are used again only if this is set.
+     */
+    cachedFor?: number;
+    /** The age at which keys are fetched again; 600,000 by default. */
+    keyRefresh?: number;
+    /** The shortest time between two fetches of keys; 30,000 by default. */
+    keyCooldown?: number;
+    /**
+     * Whether clients prove that they hold the key of their token (DPoP, RFC 9449): `off`, the default; `accepted` for tokens
+     * that are bound to a key; or `required`.
+     */
+    proofs?: 'off' | 'accepted' | 'required';
+    /** How far the time of a proof may be from now; 300,000 by default. */
+    proofAge?: number;
+    /**
+     * Each proof must have a nonce of this server, which changes every period. The secret has 32 characters or more;
+     * processes that share it accept each other's nonces.
+     */
+    proofNonces?: { secret: string; period: number };
+    /** The name for people in the metadata. */
+    name?: string;
+    /** The URL of a page for developers in the metadata. */
+    documentation?: string;
+    /** Certificates (PEM) that are trusted for issuers in addition to those of the system. */
+    rootCertificates?: string | readonly string[];
+    /** The URL of an HTTP proxy for requests to issuers; empty for none. By default the proxy that the environment names. */
+    proxy?: string;
 }
 
 /** The queue between the engine and `audit`. */

@@ -8,6 +8,8 @@ export type Credentials =
     | { readonly kind: 'none' }
     /** `secret` is the token or the key. */
     | { readonly kind: 'bearer' | 'apiKey'; readonly secret: string }
+    /** A name and a password; `secret` is the password. */
+    | { readonly kind: 'basic'; readonly user: string; readonly secret: string }
     /** A certificate (DER) that the client proved by mutual TLS. */
     | { readonly kind: 'certificate'; readonly certificate: Uint8Array };
 
@@ -20,6 +22,18 @@ export interface Principal {
     name: string;
     /** The scopes granted to it. */
     scopes?: readonly string[];
+    /** When its credentials end, in seconds since 1970. Then its requests are refused, also on connections that are open. */
+    expiresAt?: number;
+    /**
+     * The thumbprint of the key that its token is bound to (`cnf.jkt`, RFC 9449). A `resource` of the policy requires a
+     * proof of that key with each request.
+     */
+    boundKey?: string;
+    /**
+     * The digest of the certificate that its token is bound to (`cnf.x5t#S256`, RFC 8705). A `resource` of the policy
+     * requires a connection with that certificate.
+     */
+    boundCertificate?: string;
 }
 
 type Verdict = Principal | string | null | undefined;
@@ -44,9 +58,9 @@ export function verifying(policy: Policy, entries: () => NativeEntries, failures
         running.set(number, controller);
         try {
             const principal = checked(await verifier(credentials, { signal: controller.signal }));
-            entries().verified(number, principal?.name, [...(principal?.scopes ?? [])], false);
+            entries().verified(number, principal && JSON.stringify(principal), false);
         } catch (error) {
-            entries().verified(number, undefined, [], true);
+            entries().verified(number, undefined, true);
             // A verifier that throws because it was aborted is not reported.
             if (!controller.signal.aborted) failures.report(error, 'the verifier');
         } finally {
@@ -70,5 +84,7 @@ function checked(verdict: Verdict): Principal | undefined {
     const { name, scopes = [] } = principal;
     if (typeof name !== 'string' || name === '') throw new TypeError('the verifier returned no name; return a name, { name, scopes }, or nothing to refuse the credentials');
     if (!Array.isArray(scopes)) throw new TypeError('the scopes of a principal are an array of names');
-    return principal;
+    const { expiresAt, boundKey, boundCertificate } = principal;
+    if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw new TypeError('expiresAt is a number of seconds since 1970');
+    return { name, scopes, expiresAt, boundKey, boundCertificate };
 }

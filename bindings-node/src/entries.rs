@@ -133,12 +133,12 @@ impl Entries {
         })
     }
 
-    /// Gives the verdict on credentials: the name and the scopes of the client, or none if they are refused; `failed`
-    /// if the verifier threw.
+    /// Gives the verdict on credentials: the client, a JSON object, or none if they are refused; `failed` if the verifier
+    /// threw.
     #[napi(catch_unwind)]
-    pub fn verified(&self, number: u32, name: Option<String>, scopes: Vec<String>, failed: bool) {
+    pub fn verified(&self, number: u32, granted: Option<String>, failed: bool) {
         if let Some(verifier) = &self.verifier {
-            verifier.end(number, name, scopes, failed);
+            verifier.end(number, granted.as_deref(), failed);
         }
     }
 

@@ -10,6 +10,7 @@ use mcpbolt::policy::{Credentials, Policy};
 use napi::Status;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -28,6 +29,36 @@ const REFUSED: &str = "the credentials are not accepted";
 pub struct Verifier {
     tell: Tell,
     waiting: Mutex<Waiting>,
+}
+
+/// The principal that JavaScript returns.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Granted {
+    name: String,
+    #[serde(default)]
+    scopes: Vec<String>,
+    expires_at: Option<f64>,
+    bound_key: Option<String>,
+    bound_certificate: Option<String>,
+}
+
+impl Granted {
+    fn principal(self) -> Principal {
+        let mut principal = Principal::new(self.name).with_scopes(self.scopes);
+        if let Some(end) = self.expires_at {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+            let end = end as u64;
+            principal = principal.with_expiry(end);
+        }
+        if let Some(key) = self.bound_key {
+            principal = principal.bound_to_key(key);
+        }
+        if let Some(certificate) = self.bound_certificate {
+            principal = principal.bound_to_certificate(certificate);
+        }
+        principal
+    }
 }
 
 /// The verifications in progress. The policy bounds how many there are.
@@ -65,6 +96,9 @@ impl Verifier {
         let mut brought = match credentials {
             Credentials::Bearer(token) => json!({ "kind": "bearer", "secret": token }),
             Credentials::ApiKey(key) => json!({ "kind": "apiKey", "secret": key }),
+            Credentials::Basic { user, password } => {
+                json!({ "kind": "basic", "user": user, "secret": password })
+            }
             Credentials::Certificate(der) => json!({ "kind": "certificate", "certificate": der }),
             _ => json!({ "kind": "none" }),
         };
@@ -88,9 +122,14 @@ impl Verifier {
     }
 
     /// Gives a verdict, unless nobody waits for it.
-    pub fn end(&self, number: u32, name: Option<String>, scopes: Vec<String>, failed: bool) {
+    pub fn end(&self, number: u32, granted: Option<&str>, failed: bool) {
         let sender = self.lock().verdicts.remove(&number);
-        let principal = name.map(|name| Principal::new(name).with_scopes(scopes));
+        let granted = granted.map(serde_json::from_str::<Granted>);
+        let (granted, failed) = match granted.transpose() {
+            Ok(granted) => (granted, failed),
+            Err(_) => (None, true),
+        };
+        let principal = granted.map(Granted::principal);
         let why = if failed { FAILED } else { REFUSED };
         if let Some(sender) = sender {
             drop(sender.send(principal.ok_or_else(|| why.into())));

@@ -116,23 +116,34 @@ impl Verifier {
     }
 }
 
-/// The credentials, owned: the kind, the secret and the certificate.
+/// The credentials, owned: the kind, the secret, the certificate and the user.
 #[derive(Debug)]
-struct Brought(&'static str, String, Vec<u8>);
+struct Brought(&'static str, String, Vec<u8>, String);
 
 impl Brought {
     fn of(credentials: &Credentials<'_>) -> Self {
         match credentials {
-            Credentials::Bearer(token) => Self("bearer", (*token).into(), Vec::new()),
-            Credentials::ApiKey(key) => Self("api_key", (*key).into(), Vec::new()),
-            Credentials::Certificate(der) => Self("certificate", String::new(), der.to_vec()),
-            _ => Self("none", String::new(), Vec::new()),
+            Credentials::Bearer(token) => Self::secret("bearer", token),
+            Credentials::ApiKey(key) => Self::secret("api_key", key),
+            Credentials::Basic { user, password } => {
+                let secret = Self::secret("basic", password);
+                Self(secret.0, secret.1, secret.2, (*user).into())
+            }
+            Credentials::Certificate(der) => {
+                Self("certificate", String::new(), der.to_vec(), String::new())
+            }
+            _ => Self::secret("none", ""),
         }
+    }
+
+    fn secret(kind: &'static str, secret: &str) -> Self {
+        Self(kind, secret.into(), Vec::new(), String::new())
     }
 
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let arguments = PyDict::new(py);
-        let Self(kind, secret, certificate) = self;
+        let Self(kind, secret, certificate, user) = self;
+        arguments.set_item(intern!(py, "user"), user)?;
         arguments.set_item(intern!(py, "kind"), kind)?;
         arguments.set_item(intern!(py, "secret"), secret)?;
         arguments.set_item(intern!(py, "certificate"), PyBytes::new(py, certificate))?;
@@ -257,12 +268,8 @@ impl Question {
         let (false, Some(sender)) = (matches!(before, State::Over), sender) else {
             return;
         };
-        let verdict = outcome.and_then(|said| said.extract::<Option<(String, Vec<String>)>>());
-        let verdict = verdict.map(|said| {
-            let principal =
-                |(name, scopes): (String, Vec<String>)| Principal::new(name).with_scopes(scopes);
-            said.map(principal).ok_or_else(|| REFUSED.into())
-        });
+        let verdict = outcome.and_then(|said| said.extract::<Option<Granted>>());
+        let verdict = verdict.map(|said| said.map(principal).ok_or_else(|| REFUSED.into()));
         let verdict = verdict.unwrap_or_else(|error| {
             failures::report(
                 py,
@@ -276,6 +283,24 @@ impl Question {
         // Polls the request, perhaps, which must not wait for the interpreter.
         py.detach(|| drop(sender.send(verdict)));
     }
+}
+
+/// What a verifier returns: the name, the scopes, the expiry, and the key and the certificate that the credentials are
+/// bound to.
+type Granted = (String, Vec<String>, Option<u64>, Option<String>, Option<String>);
+
+fn principal((name, scopes, expires_at, key, certificate): Granted) -> Principal {
+    let mut principal = Principal::new(name).with_scopes(scopes);
+    if let Some(end) = expires_at {
+        principal = principal.with_expiry(end);
+    }
+    if let Some(key) = key {
+        principal = principal.bound_to_key(key);
+    }
+    if let Some(certificate) = certificate {
+        principal = principal.bound_to_certificate(certificate);
+    }
+    principal
 }
 
 /// A question to a coroutine function.

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from ._asgi import AsgiApp as AsgiApp
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
+    from ._resource import Issuer as Issuer, ResourceServer as ResourceServer
     from ._settings import Jwt as Jwt, Policy as Policy
     from ._settings import References as References, TaskLimits as TaskLimits
     from ._verifier import Credentials as Credentials, Principal as Principal
@@ -97,6 +98,7 @@ _NAMES = {
     "_asgi": "AsgiApp",
     "_auth": "ApiKey Basic Bearer ConnectOptions",
     "_loop": "ServedAddress Counts",
+    "_resource": "Issuer ResourceServer",
     "_settings": "Jwt Policy References TaskLimits",
     "_verifier": "Credentials Principal",
     "_task": "Task TaskInfo",

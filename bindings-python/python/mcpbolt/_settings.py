@@ -12,6 +12,7 @@ from ._options import Options, options
 if TYPE_CHECKING:
     from ._core import Context
     from ._call import Middleware
+    from ._resource import ResourceServer
     from ._results import ClientInfo
     from ._skills import SkillFolder
     from ._verifier import Verifier
@@ -155,6 +156,13 @@ class Policy:
         verifier_timeout: Seconds that `verifier` may take for a request, 10 by default. Then the credentials are refused.
         scopes: The scopes that a tool requires, by tool name. A client that lacks one is told which, over HTTP with
             status 403.
+        resource_scopes: The scopes that a resource requires, by pattern of URIs, as in `permissions`.
+        prompt_scopes: The scopes that a prompt requires, by prompt name.
+        implied_scopes: The narrower scopes that a scope implies, by the broader one. Scopes imply nothing by their names.
+        filter_lists: Whether lists omit the tools, resources and prompts for which the caller lacks scopes. By default they
+            show them, so that a client can see what it may ask for.
+        resource: Makes the server a resource server of OAuth. A `verifier` beside it verifies other credentials, and
+            tokens, too, unless the keys or the introspection of an issuer are set.
         secrets: Strings that are masked wherever they appear.
         audit: Called with a dict for each call, read, prompt, completion and subscription when it is answered:
             `method`, `name`, `principal`, `id`, `revision`, `outcome`, `code`, `message`, `seconds`, `arguments`,
@@ -186,6 +194,11 @@ class Policy:
         verifier: Verifier | None = None,
         verifier_timeout: float | None = None,
         scopes: Mapping[str, Sequence[str]] = {},
+        resource_scopes: Mapping[str, Sequence[str]] = {},
+        prompt_scopes: Mapping[str, Sequence[str]] = {},
+        implied_scopes: Mapping[str, Sequence[str]] = {},
+        filter_lists: bool = False,
+        resource: ResourceServer | None = None,
         secrets: Iterable[str] = (),
         audit: Callable[[dict[str, Any]], object] | None = None,
         audit_arguments: bool = False,
@@ -198,6 +211,10 @@ class Policy:
         said: dict[str, Any] = {
             "timeouts": {tool: ms(seconds) for tool, seconds in timeouts.items()},
             "scopes": dict(scopes),
+            "resourceScopes": dict(resource_scopes),
+            "promptScopes": dict(prompt_scopes),
+            "impliedScopes": dict(implied_scopes),
+            "filterLists": filter_lists,
             "secrets": list(secrets),
             "auditArguments": audit_arguments,
             "auditQueue": {"events": audit_queue, "whenFull": audit_when_full},
@@ -212,6 +229,8 @@ class Policy:
             said["keys"] = {key: {"client": client, "scopes": granted} for key, (client, granted) in keys.items()}
         if jwt is not None:
             said["jwt"] = jwt.wire
+        if resource is not None:
+            said["resource"] = resource.wire
         if verifier is not None and (keys is not None or jwt is not None):
             raise ValueError("verifier: it takes the place of keys and jwt; pass it alone")
         if verifier is None and verifier_timeout is not None:

@@ -8,24 +8,26 @@ from typing import Any, Literal, Union, cast
 
 from ._signature import is_coroutine_function
 
-CredentialsKind = Literal["none", "bearer", "api_key", "certificate"]
+CredentialsKind = Literal["none", "bearer", "api_key", "basic", "certificate"]
 
 
 class Credentials:
     """The credentials of a client, as its request brought them.
 
     Attributes:
-        kind: "bearer", "api_key", "certificate" (proven by mutual TLS), or "none".
-        secret: The token or the key; empty for the other kinds.
+        kind: "bearer", "api_key", "basic" (a name and a password), "certificate" (proven by mutual TLS), or "none".
+        secret: The token, the key or the password; empty for the other kinds.
         certificate: The client's certificate (DER); empty for the other kinds.
+        user: The name that goes with the password.
     """
 
-    __slots__ = ("kind", "secret", "certificate")
+    __slots__ = ("kind", "secret", "certificate", "user")
 
-    def __init__(self, kind: CredentialsKind, secret: str = "", certificate: bytes = b"") -> None:
+    def __init__(self, kind: CredentialsKind, secret: str = "", certificate: bytes = b"", user: str = "") -> None:
         self.kind = kind
         self.secret = secret
         self.certificate = certificate
+        self.user = user
 
     def __repr__(self) -> str:
         return f"Credentials({self.kind!r}, …)"
@@ -39,33 +41,43 @@ class Principal:
         name: Identifies the client: `context.principal`. A name that begins like those of other kinds, such as `key:`, gets
             `name:` before it.
         scopes: The scopes granted to it.
+        expires_at: When its credentials end, in seconds since 1970. Then its requests are refused, also on connections
+            that are open.
+        bound_key: The thumbprint of the key that its token is bound to (`cnf.jkt`, RFC 9449). A `ResourceServer`
+            requires a proof of that key with each request.
+        bound_certificate: The digest of the certificate that its token is bound to (`cnf.x5t#S256`, RFC 8705). A
+            `ResourceServer` requires a connection with that certificate.
     """
 
     name: str
     scopes: Sequence[str] = ()
+    expires_at: int | None = None
+    bound_key: str | None = None
+    bound_certificate: str | None = None
 
 
 Verdict = Union[Principal, str, None]
 Verifier = Callable[[Credentials], Union[Verdict, Awaitable[Verdict]]]
+Granted = tuple[str, list[str], Union[int, None], Union[str, None], Union[str, None]]
 
 
 class Verifying:
-    """A verifier as the engine calls it, with a kind, a secret and a certificate: it returns the name and the scopes of the
-    client, or `None`."""
+    """A verifier as the engine calls it, with a kind, a secret, a certificate and a user: it returns what a `Principal` has,
+    or `None`."""
 
     def __init__(self, verify: Verifier) -> None:
         self.is_async = is_coroutine_function(verify)
         self._verify = verify
         self.function = self._awaited if self.is_async else self._called
 
-    def _called(self, kind: CredentialsKind, secret: str, certificate: bytes) -> tuple[str, list[str]] | None:
-        return _checked(self._verify(Credentials(kind, secret, certificate)))
+    def _called(self, kind: CredentialsKind, secret: str, certificate: bytes, user: str) -> Granted | None:
+        return _checked(self._verify(Credentials(kind, secret, certificate, user)))
 
-    async def _awaited(self, kind: CredentialsKind, secret: str, certificate: bytes) -> tuple[str, list[str]] | None:
-        return _checked(await cast(Awaitable[Verdict], self._verify(Credentials(kind, secret, certificate))))
+    async def _awaited(self, kind: CredentialsKind, secret: str, certificate: bytes, user: str) -> Granted | None:
+        return _checked(await cast(Awaitable[Verdict], self._verify(Credentials(kind, secret, certificate, user))))
 
 
-def _checked(verdict: Any) -> tuple[str, list[str]] | None:
+def _checked(verdict: Any) -> Granted | None:
     if verdict is None:
         return None
     if isinstance(verdict, str):
@@ -78,4 +90,5 @@ def _checked(verdict: Any) -> tuple[str, list[str]] | None:
         raise ValueError("the verifier returned an empty name; return None to refuse the credentials")
     if isinstance(verdict.scopes, str):
         raise TypeError("the scopes of a Principal are a list of names, not one string")
-    return verdict.name, list(verdict.scopes)
+    end = None if verdict.expires_at is None else int(verdict.expires_at)
+    return verdict.name, list(verdict.scopes), end, verdict.bound_key, verdict.bound_certificate
