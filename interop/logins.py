@@ -186,4 +186,9 @@ def planned(language: str, interpreter: str = "") -> list[Logins]:
     servers = [(name, path) for name in SERVERS for path in PATHS[name]] if clients else []
     own = language != "reference"
     out = [Logins(name, SERVERS[name], clients, path, f"{language} ", own) for name, path in servers]
+    if language in ("python", "node"):
+        command = of_the_guide(language, interpreter)
+        out.append(Logins(f"our {language}", command, CLIENTS | ours("rust"), our_server=True))
+        proving = {"node-v2": [*CLIENTS["node-v2"], "dpop"]} | ours("rust", ("dpop",))
+        out.append(Logins(f"our {language}", command, proving, DPOP, our_server=True))
     return out
