@@ -47,7 +47,11 @@ impl Granted {
     fn principal(self) -> Principal {
         let mut principal = Principal::new(self.name).with_scopes(self.scopes);
         if let Some(end) = self.expires_at {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "saturates"
+            )]
             let end = end as u64;
             principal = principal.with_expiry(end);
         }

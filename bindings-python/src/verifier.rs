@@ -287,7 +287,13 @@ impl Question {
 
 /// What a verifier returns: the name, the scopes, the expiry, and the key and the certificate that the credentials are
 /// bound to.
-type Granted = (String, Vec<String>, Option<u64>, Option<String>, Option<String>);
+type Granted = (
+    String,
+    Vec<String>,
+    Option<u64>,
+    Option<String>,
+    Option<String>,
+);
 
 fn principal((name, scopes, expires_at, key, certificate): Granted) -> Principal {
     let mut principal = Principal::new(name).with_scopes(scopes);

@@ -17,6 +17,7 @@
 //! | call servers on WebSocket, TCP or Unix sockets | `net`; for `wss`, `tls` |
 //! | put layers of `tower` around handlers | `tower` |
 //! | verify signed tokens | `jwt` |
+//! | be a resource server of OAuth | `resource-server` |
 //! | log by `tracing` | `tracing` |
 //! | build without tokio, macros or clients | `default-features = false` and those of `server`, `client`, `stdio`, `tokio`, `macros` that you need |
 //!

@@ -54,7 +54,7 @@ const BOB: &str = "X-API-Key: k-bob\r\n";
 const LACKS: &str = "Bearer error=\"insufficient_scope\", scope=\"write\"";
 
 /// A request in whose head `headers` are.
-fn say(serving: &Serving, first: &str, headers: &str, body: &str) -> Answer {
+pub fn say(serving: &Serving, first: &str, headers: &str, body: &str) -> Answer {
     let mut wire = Wire::open(serving.at);
     let len = body.len();
     let usual = "Host: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";

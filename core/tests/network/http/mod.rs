@@ -15,6 +15,8 @@ mod gate;
 mod heads;
 mod hostile;
 mod metrics;
+#[cfg(feature = "resource-server")]
+mod resource_server;
 mod sessions;
 mod shares;
 mod standing;
