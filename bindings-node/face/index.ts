@@ -22,6 +22,7 @@ export type {
     AuditQueue,
     Clean,
     Granted,
+    Issuer,
     Jwt,
     JwtKey,
     Patterns,
@@ -30,6 +31,7 @@ export type {
     PromptDefinition,
     References,
     ResourceDefinition,
+    ResourceServer,
     ResourceTemplateDefinition,
     RunOptions,
     RunReport,
@@ -50,6 +52,7 @@ export { oauth } from './login';
 export type { AssertionRequest, AuthorizationPage, CredentialStore, DeviceCode, LoginCall, OAuth, OAuthOptions } from './login';
 export type { Integers } from './numbers';
 export type { Endpoint } from './mount';
+export { PermissionManager } from './permissions';
 export type { Exit } from './options';
 export type * from './protocol';
 export type { AskOptions } from './questions';

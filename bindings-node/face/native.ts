@@ -11,6 +11,7 @@ export type {
     Login as NativeLogin,
     LoginReplies as NativeLoginReplies,
     Mount as NativeMount,
+    Permissions as NativePermissions,
     ResultCache as NativeResultCache,
     SkillFile as NativeSkillFile
 } from './binding';

@@ -46,6 +46,7 @@ mod outbox;
 mod outputs;
 mod pair;
 mod panics;
+mod permissions;
 mod questions;
 mod relay;
 mod requests;

@@ -49,6 +49,7 @@ mod outbox;
 mod outcome;
 mod panics;
 mod pending;
+mod permissions;
 mod plain;
 mod questions;
 mod read;
@@ -117,6 +118,8 @@ mod _core {
     use crate::opening::{Connecting, command_of, connect_to};
     #[pymodule_export]
     use crate::pending::Pending;
+    #[pymodule_export]
+    use crate::permissions::Permissions;
     #[pymodule_export]
     use crate::relay::Relay;
     #[pymodule_export]

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from ._asgi import AsgiApp as AsgiApp
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
+    from ._permissions import PermissionManager as PermissionManager
     from ._resource import Issuer as Issuer, ResourceServer as ResourceServer
     from ._settings import Jwt as Jwt, Policy as Policy
     from ._settings import References as References, TaskLimits as TaskLimits
@@ -98,6 +99,7 @@ _NAMES = {
     "_asgi": "AsgiApp",
     "_auth": "ApiKey Basic Bearer ConnectOptions",
     "_loop": "ServedAddress Counts",
+    "_permissions": "PermissionManager",
     "_resource": "Issuer ResourceServer",
     "_settings": "Jwt Policy References TaskLimits",
     "_verifier": "Credentials Principal",

@@ -42,6 +42,7 @@ __all__ = [
     "KernelRequest",
     "Pages",
     "Pending",
+    "Permissions",
     "Progress",
     "Relay",
     "RemoteTask",
@@ -752,6 +753,12 @@ class Finished:
     @property
     def is_good(self) -> bool: ...
     def parts(self) -> _Parts: ...
+
+@final
+class Permissions:
+    def __new__(cls, json: str) -> Permissions: ...
+    def may_call(self, tool: str) -> bool: ...
+    def may_read(self, uri: str) -> bool: ...
 
 @final
 class Results:

@@ -62,9 +62,9 @@ pub use self::permissions::{Patterns, Permissions};
 pub use self::queue::{AuditQueue, WhenFull};
 pub use self::redact::Redaction;
 #[cfg(feature = "resource-server")]
-pub use self::resource::{ProofUse, ResourceError, ResourceServer, ResourceServerBuilder};
+pub(crate) use self::resource::{Fetch, Fetched, TokenRequest, invalid as invalid_token};
 #[cfg(feature = "resource-server")]
-pub(crate) use self::resource::{TokenRequest, invalid as invalid_token};
+pub use self::resource::{ProofUse, ResourceError, ResourceServer, ResourceServerBuilder};
 pub use self::verifier::{ApiKeys, Credentials};
 
 use self::audit::Sink;

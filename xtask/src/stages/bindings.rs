@@ -414,5 +414,6 @@ pub fn demo(log: &mut Log) -> Result<()> {
 }
 
 pub fn attacks(log: &mut Log) -> Result<()> {
-    log.run(cargo("xtask attacks --debug"))
+    log.run(cargo("xtask attacks --debug"))?;
+    log.run(cargo("xtask tokens --debug"))
 }

@@ -141,7 +141,7 @@ pub fn all() -> Vec<Stage> {
         ),
         stage(
             "attacks",
-            "the corpus of attacks, and a brief flood, against each server on each carrier",
+            "the corpus of attacks, and a brief flood, against each server on each carrier; the corpus of tokens",
             &[],
             bindings::attacks,
         ),

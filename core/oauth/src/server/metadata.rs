@@ -148,7 +148,11 @@ impl ResourceMetadata {
     }
 }
 
-/// Whether a URL is one of https, or of this machine.
+/// Whether what is fetched from a URL, or sent to it, cannot be changed on its way: one of https, or of this machine.
+pub fn is_safe_url(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| is_safe(&url))
+}
+
 fn is_safe(url: &Url) -> bool {
     let is_local = match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -25,7 +25,7 @@ pub use self::introspection::{ClientSecret, Introspection};
 pub use self::jws::{Jws, MAX_TOKEN_BYTES};
 pub use self::key_cache::{KeyCache, KeyLookup};
 pub use self::key_set::KeySet;
-pub use self::metadata::ResourceMetadata;
+pub use self::metadata::{ResourceMetadata, is_safe_url};
 pub use self::presented::{PresentedToken, TokenScheme};
 pub use self::proof::{Nonces, ProofRequest, ProofRules};
 pub use self::refusal::{RefusalKind, TokenRefusal};

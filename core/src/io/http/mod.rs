@@ -36,7 +36,7 @@ mod server;
 #[cfg(feature = "http-client")]
 pub use self::client::{HttpClientOptions, Proxy, Relay, RelayEvent, RelayOptions, SendOptions};
 #[cfg(feature = "resource-server")]
-pub(crate) use self::fetch::Fetcher;
+pub(super) use self::fetch::connect_issuers;
 #[cfg(feature = "http")]
 pub(super) use self::server::is_trusted;
 #[cfg(feature = "http")]

@@ -229,6 +229,8 @@ pub(crate) async fn bind(
     options: ServeOptions,
     stopped: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<Bound> {
+    #[cfg(feature = "resource-server")]
+    crate::io::http::connect_issuers(hosting.policy().as_deref())?;
     let verifies = hosting.policy().is_some_and(|policy| policy.has_verifier());
     let reach = Reach::of(
         verifies || asks_for_certificates(address, &options),

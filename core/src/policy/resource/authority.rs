@@ -7,7 +7,7 @@ use mcpbolt_oauth::server::{Introspection, Jws, KeyCache, KeyLookup, KeySet};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::io::http::Fetcher;
+use super::fetch::Fetch;
 use crate::sync::lock;
 
 /// Where the keys of an issuer are.
@@ -77,7 +77,7 @@ impl Authority {
     }
 
     /// Fetches the keys. Returns whether a key is gone.
-    pub async fn fetch(&self, fetcher: &Fetcher) -> bool {
+    pub async fn fetch(&self, fetcher: &dyn Fetch) -> bool {
         let Some((source, keys)) = &self.keys else {
             return false;
         };
@@ -85,12 +85,20 @@ impl Authority {
         lock(keys).fetched(set, Instant::now())
     }
 
+    /// Ends a fetch that could not begin.
+    pub fn give_up(&self) {
+        if let Some((_, keys)) = &self.keys {
+            lock(keys).fetched(None, Instant::now());
+        }
+        self.end_fetch();
+    }
+
     /// Wakes what waits for the fetch.
     pub fn end_fetch(&self) {
         self.fetched.send_replace(());
     }
 
-    async fn key_set(&self, source: &KeySource, fetcher: &Fetcher) -> Result<KeySet, String> {
+    async fn key_set(&self, source: &KeySource, fetcher: &dyn Fetch) -> Result<KeySet, String> {
         let url = match source {
             KeySource::At(url) => url.clone(),
             KeySource::Discovered => self.discovered(fetcher).await?,
@@ -100,7 +108,7 @@ impl Authority {
     }
 
     /// The URL of the keys, from the issuer's metadata at the places of RFC 8414 and OpenID Connect.
-    async fn discovered(&self, fetcher: &Fetcher) -> Result<String, String> {
+    async fn discovered(&self, fetcher: &dyn Fetch) -> Result<String, String> {
         let issuer = self.issuer.trim_end_matches('/');
         let path_at = issuer
             .find("://")

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use mcpbolt_oauth::jwk::SignatureAlgorithm;
 use mcpbolt_oauth::server::{
-    ClientSecret, Introspection, Nonces, ProofRules, ResourceMetadata, TokenRules,
+    ClientSecret, Introspection, Nonces, ProofRules, ResourceMetadata, TokenRules, is_safe_url,
 };
 
 use super::ResourceServer;
 use super::authority::{Authority, KeySource};
+use super::fetch::FetchOptions;
 use super::tokens::Tokens;
-use crate::io::http::{Fetcher, HttpClientOptions};
 
 /// Whether clients prove that they hold the key of their token (DPoP, RFC 9449).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct ResourceServerBuilder {
     nonces: Option<([u8; 32], Duration)>,
     name: Option<String>,
     documentation: Option<String>,
-    http: HttpClientOptions,
+    fetching: FetchOptions,
 }
 
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl ResourceServerBuilder {
             nonces: None,
             name: None,
             documentation: None,
-            http: HttpClientOptions::default(),
+            fetching: FetchOptions::default(),
         }
     }
 
@@ -220,18 +220,26 @@ impl ResourceServerBuilder {
         self
     }
 
-    /// Sets the proxy, the root certificates and the client certificate of requests to issuers. Other
-    /// options have no effect.
+    /// Trusts these certificates (PEM) for issuers, in addition to those of the system.
     #[must_use]
-    pub fn http(mut self, http: HttpClientOptions) -> Self {
-        self.http = http;
+    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.fetching.root_certificates.push(pem.into());
+        self
+    }
+
+    /// Reaches issuers through the proxy at this URL, or through none if it is empty. By default the environment names
+    /// the proxy.
+    #[must_use]
+    pub fn proxy(mut self, url: impl Into<String>) -> Self {
+        self.fetching.proxy = Some(url.into());
         self
     }
 
     /// Builds the resource server. Nothing is fetched yet.
     ///
     /// # Errors
-    /// If the resource is not the URL of a server, no issuer is named, or an option is not valid.
+    /// If a URL is malformed or not safe, or no issuer is named. Certificates and the proxy are checked when the server
+    /// starts to listen.
     pub fn build(self) -> Result<ResourceServer, ResourceError> {
         let mut metadata = ResourceMetadata::new(&self.resource).map_err(ResourceError::new)?;
         if self.issuers.is_empty() {
@@ -249,8 +257,6 @@ impl ResourceServerBuilder {
                 "the issuer {name:?} is named twice"
             )));
         }
-        let fetcher =
-            Fetcher::new(&self.http).map_err(|why| ResourceError::new(why.to_string()))?;
         let issuers: Vec<_> = self.issuers.iter().map(|it| it.name.clone()).collect();
         for issuer in &self.issuers {
             let urls = [
@@ -259,7 +265,11 @@ impl ResourceServerBuilder {
                 issuer.introspection.as_ref().map(|it| &it.endpoint),
             ];
             for url in urls.into_iter().flatten() {
-                Fetcher::check(url).map_err(|why| ResourceError::new(format!("{url:?}: {why}")))?;
+                if !is_safe_url(url) {
+                    return Err(ResourceError::new(format!(
+                        "{url:?}: the URL must be one of https, or of this machine"
+                    )));
+                }
             }
         }
         let mut audiences = metadata.audiences();
@@ -295,7 +305,7 @@ impl ResourceServerBuilder {
             self.scopes,
             (self.proofs != ProofUse::Off)
                 .then(|| ProofRules::new(self.proof_age.as_secs(), nonces)),
-            Tokens::new(rules, authorities.collect(), self.cached_for, fetcher),
+            Tokens::new(rules, authorities.collect(), self.cached_for, self.fetching),
         ))
     }
 }

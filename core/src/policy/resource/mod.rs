@@ -3,11 +3,13 @@
 
 mod authority;
 mod builder;
+mod fetch;
 mod policy;
 mod settings;
 mod tokens;
 
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 
 use mcpbolt_oauth::challenge::Challenge;
@@ -17,10 +19,12 @@ use mcpbolt_oauth::server::{
     TokenRefusal, TokenScheme,
 };
 
+use self::fetch::FetchOptions;
 use self::tokens::{TokenVerdict, Tokens};
 use crate::connection::{Principal, unix_seconds};
 
 pub use self::builder::{ProofUse, ResourceError, ResourceServerBuilder};
+pub(crate) use self::fetch::{Fetch, Fetched};
 pub(super) use self::settings::ResourceSettings;
 
 /// A resource server of OAuth 2.1, for [`Policy::resource`](super::Policy::resource). Over HTTP, every
@@ -79,6 +83,17 @@ impl ResourceServer {
             proofs,
             tokens: Arc::new(tokens),
         }))
+    }
+
+    /// Sets how issuers are reached, unless that is set.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn connect(
+        &self,
+        make: impl FnOnce(&FetchOptions) -> io::Result<Arc<dyn Fetch>>,
+    ) -> io::Result<()> {
+        self.0.tokens.connect(make)
     }
 
     /// Whether the policy's verifier, if there is one, verifies tokens.

@@ -6,7 +6,6 @@ use hmac_sha256::Hash;
 use serde::Deserialize;
 
 use super::{ProofUse, ResourceError, ResourceServer};
-use crate::io::http::{HttpClientOptions, Proxy};
 use crate::limits::millis;
 use crate::policy::texts::Texts;
 
@@ -138,16 +137,12 @@ impl ResourceSettings {
         if let Some(url) = self.documentation {
             server = server.documentation(url);
         }
-        let roots = self.root_certificates.as_slice().iter();
-        let http = HttpClientOptions {
-            root_certificates: roots.map(|pem| pem.clone().into_bytes()).collect(),
-            proxy: match self.proxy {
-                None => Proxy::Environment,
-                Some(url) if url.is_empty() => Proxy::None,
-                Some(url) => Proxy::At(url),
-            },
-            ..HttpClientOptions::default()
-        };
-        server.http(http).build()
+        for pem in self.root_certificates.as_slice() {
+            server = server.root_certificate(pem.as_bytes());
+        }
+        if let Some(url) = self.proxy {
+            server = server.proxy(url);
+        }
+        server.build()
     }
 }

@@ -2,8 +2,9 @@
 //! or the issuer is asked.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mcpbolt_oauth::server::{
@@ -14,8 +15,8 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::authority::Authority;
+use super::fetch::{Fetch, FetchOptions};
 use crate::connection::{Principal, unix_seconds};
-use crate::io::http::Fetcher;
 use crate::limits::MAX_VERIFICATIONS;
 use crate::sync::lock;
 
@@ -44,7 +45,9 @@ pub struct Tokens {
     rules: TokenRules,
     authorities: Vec<Arc<Authority>>,
     cached_for: Option<Duration>,
-    fetcher: Fetcher,
+    fetching: FetchOptions,
+    /// Set when the server is served.
+    fetcher: OnceLock<Arc<dyn Fetch>>,
     known: Mutex<TokenCache<TokenVerdict>>,
     /// Tokens that must not crowd out those above: the ones that were refused.
     refused: Mutex<TokenCache<TokenVerdict>>,
@@ -65,18 +68,33 @@ impl Tokens {
         rules: TokenRules,
         authorities: Vec<Authority>,
         cached_for: Option<Duration>,
-        fetcher: Fetcher,
+        fetching: FetchOptions,
     ) -> Self {
         Self {
             rules,
             authorities: authorities.into_iter().map(Arc::new).collect(),
             cached_for,
-            fetcher,
+            fetching,
+            fetcher: OnceLock::new(),
             known: Mutex::default(),
             refused: Mutex::default(),
             asked: Mutex::default(),
             refresh_at: AtomicU64::new(0),
         }
+    }
+
+    /// Sets how issuers are reached, unless that is set.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn connect(
+        &self,
+        make: impl FnOnce(&FetchOptions) -> io::Result<Arc<dyn Fetch>>,
+    ) -> io::Result<()> {
+        if self.fetcher.get().is_none() {
+            let _ = self.fetcher.set(make(&self.fetching)?);
+        }
+        Ok(())
     }
 
     /// Whether the verifier of the policy, if there is one, verifies tokens.
@@ -185,18 +203,26 @@ impl Tokens {
     /// Fetches the keys of an issuer, apart from the request that needs them, which may end before.
     fn fetch(self: &Arc<Self>, authority: &Arc<Authority>) {
         let (tokens, authority) = (self.clone(), authority.clone());
+        let Some(fetcher) = self.fetcher.get().cloned() else {
+            authority.give_up();
+            return;
+        };
+        let spawner = fetcher.clone();
+        let of = authority.clone();
         let fetch = async move {
-            if authority.fetch(&tokens.fetcher).await {
+            if authority.fetch(&*fetcher).await {
                 lock(&tokens.known).clear();
             }
             authority.end_fetch();
         };
-        // Without threads, the request waits until it is given up.
-        let _ = Fetcher::spawn(fetch);
+        if spawner.spawn(Box::pin(fetch)).is_err() {
+            of.give_up();
+        }
     }
 
     /// Asks the issuers about a token, once for all requests that have it.
     async fn ask(self: &Arc<Self>, token: &str, digest: TokenDigest) -> TokenVerdict {
+        let fetcher = self.fetcher.get().ok_or(NO_ANSWER)?;
         let mut verdict = {
             let mut asked = lock(&self.asked);
             match asked.get(&digest) {
@@ -213,7 +239,10 @@ impl Tokens {
                         lock(&tokens.asked).remove(&digest);
                         sender.send_replace(Some(verdict));
                     };
-                    Fetcher::spawn(ask).map_err(|_| NO_ANSWER)?;
+                    if fetcher.spawn(Box::pin(ask)).is_err() {
+                        asked.remove(&digest);
+                        return Err(NO_ANSWER);
+                    }
                     verdict
                 }
             }
@@ -253,9 +282,8 @@ impl Tokens {
         token: &str,
     ) -> Result<TokenInfo, TokenRefusal> {
         let form = Introspection::body(token);
-        let answer = self
-            .fetcher
-            .post(&endpoint.endpoint, endpoint.authorization(), form);
+        let fetcher = self.fetcher.get().ok_or(NO_ANSWER)?;
+        let answer = fetcher.post(&endpoint.endpoint, endpoint.authorization(), form);
         let answer = answer.await.map_err(|_| NO_ANSWER)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0.0, |since| since.as_secs_f64());

@@ -37,6 +37,8 @@ use super::route::{Route, Spoken};
 use super::sessions::Sessions;
 use super::websocket;
 use crate::connection::{Budget, Config};
+#[cfg(feature = "resource-server")]
+use crate::io::http::connect_issuers;
 use crate::io::net::metrics::{Metrics, count};
 use crate::io::net::reception::Reception;
 use crate::io::trace::traced;
@@ -89,6 +91,8 @@ impl Endpoint {
             let sessions = Sessions::new(hosting.clone(), Arc::new(handshake), options, metrics);
             Arc::new(sessions)
         });
+        #[cfg(feature = "resource-server")]
+        connect_issuers(hosting.policy().as_deref())?;
         #[cfg(feature = "resource-server")]
         let resource = hosting
             .policy()

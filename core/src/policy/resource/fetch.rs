@@ -1,0 +1,34 @@
+//! What a resource server needs of the drivers: documents of its issuers.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+/// A document, or why there is none. The reason contains no URL.
+pub type Fetched<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send + 'a>>;
+
+/// Asks authorization servers. It follows no redirects, waits a limited time and reads limited documents.
+pub trait Fetch: Debug + Send + Sync {
+    /// The document at a URL.
+    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a>;
+
+    /// The answer to a form.
+    fn post<'a>(&'a self, url: &'a str, authorization: Option<String>, form: String)
+    -> Fetched<'a>;
+
+    /// Runs a task that fetches, apart from the request that needs it, which may end before.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) -> io::Result<()>;
+}
+
+/// How issuers are reached.
+#[derive(Clone, Debug, Default)]
+pub struct FetchOptions {
+    /// Certificates in PEM that are trusted in addition to those of the system.
+    pub root_certificates: Vec<Vec<u8>>,
+    /// The URL of a proxy; empty for none. `None` stands for the one that the environment names.
+    pub proxy: Option<String>,
+}
