@@ -28,6 +28,8 @@
 mod audit;
 mod awaited_verifier;
 mod clients;
+#[cfg(feature = "consent-proxy")]
+mod consent;
 mod glob;
 mod interceptor;
 #[cfg(feature = "jwt")]
@@ -71,6 +73,11 @@ use self::audit::Sink;
 use self::awaited_verifier::AwaitedVerifier;
 use self::per_client::{Quotas, Rates};
 use self::scopes::Scopes;
+#[cfg(feature = "consent-proxy")]
+pub use mcpbolt_oauth::proxy::{
+    ConsentProxy, ConsentProxyError, ConsentProxyOptions, ProxyToken, Upstream,
+};
+
 use self::verifier::Verifier;
 use crate::connection::{Principal, RequestSource};
 use crate::limits::{Quota, Rate, VERIFIER_TIMEOUT, WRONG_CREDENTIALS};
@@ -104,6 +111,9 @@ pub struct Policy {
     scopes: Scopes,
     #[cfg(feature = "resource-server")]
     resource: Option<ResourceServer>,
+    /// The issuer of its tokens, if that is part of this server.
+    #[cfg(feature = "consent-proxy")]
+    consent: Option<std::sync::Arc<mcpbolt_oauth::proxy::ConsentProxy>>,
     /// Verifies tokens by the resource server on carriers other than HTTP.
     #[cfg(feature = "resource-server")]
     bearer: Option<AwaitedVerifier>,

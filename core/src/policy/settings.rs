@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::Error as _;
 
 use super::clients::{self, KeyOwner};
+#[cfg(feature = "consent-proxy")]
+use super::consent::ConsentSettings;
 #[cfg(feature = "jwt")]
 use super::jwt_settings::Tokens;
 use super::per_client::{Quotas, Rates};
@@ -43,6 +45,10 @@ struct Settings {
     resource: Option<ResourceSettings>,
     #[cfg(not(feature = "resource-server"))]
     resource: Option<serde::de::IgnoredAny>,
+    #[cfg(feature = "consent-proxy")]
+    consent_proxy: Option<ConsentSettings>,
+    #[cfg(not(feature = "consent-proxy"))]
+    consent_proxy: Option<serde::de::IgnoredAny>,
     verifier_timeout: Option<Millis>,
 }
 
@@ -84,6 +90,7 @@ impl Policy {
     /// | `impliedScopes` | lists of narrower scopes, by the broader one |
     /// | `filterLists` | whether lists omit what the caller lacks scopes for: [`filter_lists`](Self::filter_lists) |
     /// | `resource` | a resource server of OAuth; needs the feature `resource-server` |
+    /// | `consentProxy` | a consent proxy, in place of `resource`; needs the feature `consent-proxy` |
     /// | `keys` | by API key: `client` and its `scopes` |
     /// | `verifierTimeout` | milliseconds: [`verifier_timeout`](Self::verifier_timeout) |
     /// | `jwt` | signed tokens; needs the feature `jwt` |
@@ -99,6 +106,11 @@ impl Policy {
     /// (`off`, `accepted` or `required`), `proofNonces` (a `secret` and a `period`), the times `leeway`,
     /// `cachedFor`, `keyRefresh`, `keyCooldown` and `proofAge` in milliseconds, `rootCertificates` (PEM) and
     /// `proxy` (a URL, or an empty text for none).
+    ///
+    /// `consentProxy` is a `ConsentProxy`: its `issuer`, `resource` and `secret`, and the `upstream` with
+    /// `authorizationEndpoint`, `tokenEndpoint` and `clientId`. Optional are `name`, `scopes`, `redirectHosts`,
+    /// `tokenLifetime` and `refreshLifetime` in milliseconds, and of `upstream` `clientSecret`, `issuer`,
+    /// `revocationEndpoint`, `scopes` and `parameters` (texts by name).
     ///
     /// ```
     /// use mcpbolt::policy::Policy;
@@ -137,6 +149,12 @@ impl Policy {
                 "`resource` needs the feature `resource-server`",
             ));
         }
+        #[cfg(not(feature = "consent-proxy"))]
+        if said.consent_proxy.is_some() {
+            return Err(serde_json::Error::custom(
+                "`consentProxy` needs the feature `consent-proxy`",
+            ));
+        }
         let policy = Self {
             rates: said.rate.map(Rates::new),
             quotas: said.quota.map(Quotas::new),
@@ -169,6 +187,19 @@ impl Policy {
                 .fold(Redaction::new(), Redaction::secret),
             ..Self::new()
         };
+        #[cfg(feature = "consent-proxy")]
+        if let Some(proxy) = said.consent_proxy {
+            if said.resource.is_some() {
+                let why =
+                    "`consentProxy` and `resource` are two ways to say who issues tokens: give one";
+                return Err(serde_json::Error::custom(why));
+            }
+            let wrong = |why: &dyn std::fmt::Display| {
+                serde_json::Error::custom(format!("`consentProxy`: {why}"))
+            };
+            let proxy = proxy.read().map_err(|why| wrong(&why))?;
+            return policy.consent_proxy(proxy).map_err(|why| wrong(&why));
+        }
         #[cfg(feature = "resource-server")]
         if let Some(resource) = said.resource {
             let wrong = |why| serde_json::Error::custom(format!("`resource`: {why}"));

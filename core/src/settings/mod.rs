@@ -19,7 +19,6 @@
 mod action;
 mod client;
 mod connect;
-mod consent;
 mod definition;
 mod error;
 #[cfg(feature = "oauth")]
@@ -33,7 +32,6 @@ use serde::{Deserialize, Deserializer};
 pub use self::action::{ActionSettings, BreakerSettings, FallbackAction, RetrySettings};
 pub use self::client::ClientSettings;
 pub use self::connect::{AuthSettings, ConnectSettings, PemSource, ResumeSettings};
-pub use self::consent::{ConsentSettings, UpstreamSettings};
 pub use self::definition::{
     PromptArgumentDefinition, PromptDefinition, ResourceDefinition, ToolDefinition,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{ConsentSettings, SettingsError, set};
+use super::{SettingsError, set};
 use crate::io::http::{HttpOptions, Network};
 use crate::io::{ServeOptions, TlsOptions};
 
@@ -39,7 +39,6 @@ pub struct ServeSettings<T> {
     pub keepalive_interval: Option<T>,
     pub idle_timeout: Option<T>,
     pub stall_timeout: Option<T>,
-    pub consent_proxy: Option<ConsentSettings<T>>,
     pub tls: Option<TlsSettings>,
     pub threads: Option<usize>,
     pub max_connections: Option<usize>,
@@ -105,7 +104,6 @@ impl<T: Into<Duration>> ServeSettings<T> {
             self.heartbeat.map(Into::into).map(Some),
         );
         set(&mut http.grace, self.grace);
-        http.consent_proxy = self.consent_proxy.map(ConsentSettings::proxy).transpose()?;
         let limits = &mut http.limits;
         set(&mut limits.max_message_bytes, self.max_message_bytes);
         set(&mut limits.max_depth, self.max_depth);

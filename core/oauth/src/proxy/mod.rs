@@ -77,6 +77,16 @@ impl ConsentProxy {
         })
     }
 
+    /// The URL of this server, as its tokens name it.
+    pub fn issuer(&self) -> &str {
+        &self.options.issuer
+    }
+
+    /// The URL of the MCP server that tokens are for.
+    pub fn resource(&self) -> &str {
+        &self.options.resource
+    }
+
     /// Whether the server answers requests for this path.
     pub fn serves(&self, path: &str) -> bool {
         Endpoint::of(&self.options, path).is_some()

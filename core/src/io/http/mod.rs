@@ -46,7 +46,3 @@ pub use self::server::{
 };
 #[cfg(feature = "http")]
 pub use crate::connection::Principal;
-#[cfg(feature = "consent-proxy")]
-pub use mcpbolt_oauth::proxy::{
-    ConsentProxy, ConsentProxyError, ConsentProxyOptions, ProxyToken, Upstream,
-};

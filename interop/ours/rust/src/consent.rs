@@ -6,12 +6,9 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcpbolt::io::http::{
-    ConsentProxy, ConsentProxyOptions, HttpOptions, HttpServer, Principal, Upstream,
-};
-use mcpbolt::policy::{Credentials, Policy};
+use mcpbolt::io::http::{HttpOptions, HttpServer};
+use mcpbolt::policy::{ConsentProxy, ConsentProxyOptions, Policy, Upstream};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 
 const SCOPE: &str = "mcp:read";
@@ -31,32 +28,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.scopes = vec![SCOPE.into()];
     let proxy = Arc::new(ConsentProxy::new(options, &[7; 32])?);
 
-    let verifier = proxy.clone();
-    let policy = Policy::new().verifier(move |credentials| match credentials {
-        Credentials::Bearer(token) => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            let now = now.map_or(0, |since| since.as_secs());
-            let token = verifier.verify(token, now).map_err(|why| why.to_string())?;
-            Ok(Principal::new(token.subject).with_scopes(token.scopes))
-        }
-        _ => Err("a token is needed".into()),
-    });
+    let policy = Policy::new().consent_proxy(proxy)?.scope("whoami", SCOPE);
     let whoami = |_: Arguments, context: Context| async move {
-        format!("{}: {SCOPE}", context.principal().unwrap_or("nobody"))
+        let name = context.principal().and_then(|who| who.rsplit('#').next());
+        format!("{}: {SCOPE}", name.unwrap_or("nobody"))
     };
     let server = Server::builder("consent", "1")
-        .policy(policy.scope("whoami", SCOPE))
+        .policy(policy)
         .tool(Tool::new("whoami"), whoami)
         .build()?;
-    let options = HttpOptions {
-        consent_proxy: Some(proxy),
-        ..HttpOptions::default()
-    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let server = HttpServer::bind(&server, address, options).await?;
+        let server = HttpServer::bind(&server, address, HttpOptions::default()).await?;
         server.run(std::future::pending()).await;
         Ok(())
     })

@@ -14,11 +14,11 @@ use hyper::{Response, StatusCode};
 use mcpbolt_oauth::proxy::{
     ConsentProxy, Fetch, FetchRequest, FetchResponse, Fetched, ProxyReply, ProxyRequest,
 };
-use reqwest::{Client, Method, redirect};
+use reqwest::{Client, Method};
 use tokio::time::timeout;
 
 use super::body::HttpBody;
-use crate::io::trust;
+use crate::io::http::client::{HttpClientOptions, http_client};
 
 /// How long the identity provider may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -120,20 +120,13 @@ struct IdentityProvider(Client);
 
 impl IdentityProvider {
     fn new() -> io::Result<Self> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(trust::config(&[], None, &[b"h2", b"http/1.1"])?)
-            .redirect(redirect::Policy::none())
-            .timeout(PATIENCE)
-            .user_agent(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")))
-            .build();
-        client
-            .map(Self)
-            .map_err(|error| io::Error::other(error.without_url()))
+        http_client(&HttpClientOptions::default()).map(Self)
     }
 
     async fn ask(&self, request: FetchRequest) -> Result<FetchResponse, reqwest::Error> {
         let method = Method::from_bytes(request.method.as_bytes()).unwrap_or(Method::POST);
-        let asked = self.0.request(method, &request.url).body(request.body);
+        let asked = self.0.request(method, &request.url).timeout(PATIENCE);
+        let asked = asked.body(request.body);
         let asked = request
             .headers
             .into_iter()

@@ -93,6 +93,11 @@ impl Endpoint {
         });
         #[cfg(feature = "resource-server")]
         connect_issuers(hosting.policy().as_deref())?;
+        #[cfg(feature = "consent-proxy")]
+        let consent = match hosting.policy().as_ref().and_then(|policy| policy.issuer()) {
+            Some(proxy) => Some(ConsentEndpoint::new(proxy.clone())?),
+            None => None,
+        };
         #[cfg(feature = "resource-server")]
         let resource = hosting
             .policy()
@@ -107,11 +112,7 @@ impl Endpoint {
             exchanges,
             sessions,
             #[cfg(feature = "consent-proxy")]
-            consent: options
-                .consent_proxy
-                .clone()
-                .map(ConsentEndpoint::new)
-                .transpose()?,
+            consent,
             options,
             reception,
         })

@@ -83,10 +83,6 @@ pub struct HttpOptions {
     /// Silence on a WebSocket after which the client is pinged. After the same time without an answer,
     /// it is considered dead (R-WSK-03). `None` disables the pings.
     pub heartbeat: Option<Duration>,
-    /// An authorization server at the same address, in front of an identity provider that knows no
-    /// registration of clients. Its paths are its own; all others are the endpoint's.
-    #[cfg(feature = "consent-proxy")]
-    pub consent_proxy: Option<std::sync::Arc<mcpbolt_oauth::proxy::ConsentProxy>>,
     /// How long requests in flight may take when the server stops.
     pub grace: Duration,
 }
@@ -113,8 +109,6 @@ impl Default for HttpOptions {
             compression: false,
             websocket: true,
             heartbeat: Some(Duration::from_secs(20)),
-            #[cfg(feature = "consent-proxy")]
-            consent_proxy: None,
             grace: Duration::from_secs(5),
         }
     }
