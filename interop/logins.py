@@ -191,4 +191,7 @@ def planned(language: str, interpreter: str = "") -> list[Logins]:
         out.append(Logins(f"our {language}", command, CLIENTS | ours("rust"), our_server=True))
         proving = {"node-v2": [*CLIENTS["node-v2"], "dpop"]} | ours("rust", ("dpop",))
         out.append(Logins(f"our {language}", command, proving, DPOP, our_server=True))
+    if language == "rust":
+        # Its own authorization server stands before the real one, which sees a single client.
+        out.append(Logins("consent proxy", [peers.built("interop-consent")], CLIENTS))
     return out
