@@ -13,6 +13,7 @@
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `stderr`, `lines`, `environment` | a server as a child process, from start to end |
 //! | `open` | connects a client to a server at any kind of address |
+//! | `links` | how a chain reaches its server, and where its front is served |
 //! | `serve` | `Server::serve`, `serve_stdio`, `serve_on`, `serve_transport`, `run` |
 //! | `client_stream` | `ClientBuilder::connect_on`, `connect_transport` |
 //! | `prefixed` | messages of a carrier of the program's own, as a byte stream |
@@ -51,6 +52,8 @@ mod hosted;
 #[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
 mod lines;
+#[cfg(all(feature = "server", feature = "client"))]
+mod links;
 #[cfg(feature = "oauth")]
 pub mod login;
 mod machine;
