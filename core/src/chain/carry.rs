@@ -162,11 +162,17 @@ async fn exchange(
         method,
         hops,
     };
-    match (request.revision.era(), far.revision.era()) {
+    let answer = match (request.revision.era(), far.revision.era()) {
         (Era::Handshake, Era::Stateless) => trip.to_newer().await,
         (Era::Stateless, Era::Handshake) => trip.to_older().await,
         _ => trip.to_same().await,
+    };
+    if let (Some(Method::ListTools), Ok(page)) = (method, &answer) {
+        let tools = reader::find(page.result(), "tools").unwrap_or("[]");
+        lane.parts.mirrored.learn(tools);
+        far.client.note_tools(tools);
     }
+    answer
 }
 
 /// A request on its way to the server.

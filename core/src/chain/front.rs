@@ -26,6 +26,7 @@ use crate::handler::driven::drive;
 use crate::handler::{Executor, Job, Spawner};
 use crate::json::number;
 use crate::limits::Limits;
+use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Era, Method, Revision, Revisions, Side};
 use crate::message::{Field, MessageRef};
 use crate::policy::Policy;
@@ -112,6 +113,8 @@ impl Front {
     /// Returns the front for a carrier. Connections to the server are opened on `spawner`.
     pub fn hosting(&self, spawner: Arc<dyn Spawner>) -> Arc<dyn Hosting> {
         let mut registry = Registry::new();
+        let mirrored = Arc::<HeaderArguments>::default();
+        registry.set_mirrored(mirrored.clone());
         if let Some(policy) = &self.policy {
             registry.set_policy(policy.clone());
         }
@@ -127,6 +130,7 @@ impl Front {
             spawner,
             verifies,
             max_hops: self.max_hops,
+            mirrored,
             era: AtomicU8::new(0),
         };
         Arc::new(Hosted(Arc::new(Shared {

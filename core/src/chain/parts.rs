@@ -10,6 +10,7 @@ use crate::error::RequestError;
 use crate::handler::Spawner;
 use crate::json::string;
 use crate::mcp::code::{INTERNAL_ERROR, OVERLOADED, REQUEST_CANCELLED};
+use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Era, ErrorKind};
 use crate::server::Registry;
 
@@ -23,6 +24,8 @@ pub(super) struct Parts {
     /// Whether credentials in the metadata of requests are for this front, and stay here (R-CHN-15).
     pub verifies: bool,
     pub max_hops: u64,
+    /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
+    pub mirrored: Arc<HeaderArguments>,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
 }
