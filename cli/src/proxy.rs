@@ -3,6 +3,7 @@
 use anyhow::Result;
 use mcpbolt::chain::Front;
 use mcpbolt::io::{Address, wait_for_clients};
+use mcpbolt::mcp::Revision;
 
 use crate::carrier::{self, Carrier};
 use crate::session::{FAREWELL, Start};
@@ -14,6 +15,9 @@ pub struct Proxy {
     ///
     /// With port 0 the system chooses a port; the address is printed when the proxy is ready.
     address: Address,
+    /// A revision to speak with the server, such as 2025-11-25; may be given several times. All by default
+    #[arg(long = "revision", value_name = "REVISION")]
+    revisions: Vec<Revision>,
     #[command(flatten)]
     start: Start,
     #[command(flatten)]
@@ -22,7 +26,11 @@ pub struct Proxy {
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn proxy(args: Proxy) -> Result<u8> {
-    let front = Front::new(args.start.external()?);
+    let mut external = args.start.external()?;
+    if !args.revisions.is_empty() {
+        external = external.revisions(args.revisions.iter().copied().collect());
+    }
+    let front = Front::new(external);
     let serving = front.serve(&args.address, args.carrier.options())?;
     let done = carrier::run(&serving, &args.address);
     drop((serving, front));

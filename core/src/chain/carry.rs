@@ -371,7 +371,7 @@ impl Trip<'_> {
         match answer {
             Ok(message) => Ok((message.into(), id)),
             Err(RequestError::Peer(error)) => Err(RequestError::Peer(PeerError {
-                code: translate::code(error.code, self.far.revision, self.route.revision),
+                code: translate::code(&error, self.far.revision, self.route.revision),
                 ..error
             })),
             Err(error) => Err(error),

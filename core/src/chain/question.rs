@@ -84,7 +84,8 @@ fn target(call: &Call) -> Option<Box<str>> {
 }
 
 impl Route {
-    /// Asks the client a question of the server, whose connection is `far`.
+    /// Notes a question of the server, whose connection is `far`. The client is asked when the [round ends](Self::end_round),
+    /// so that questions that came together are asked together.
     pub fn ask(self: &Arc<Self>, question: &Call, far: &Handle) {
         let view = question.message.as_ref();
         let Some(method) = view.method() else { return };
@@ -101,8 +102,6 @@ impl Route {
             far: far.clone(),
             cancel: question.cancel.clone(),
         });
-        drop(target);
-        self.end_round();
     }
 
     /// Refuses the open questions: the call is over, and nobody will answer them.
@@ -116,7 +115,7 @@ impl Route {
     }
 
     /// Answers the client's request with the open questions, if there are any and the client waits.
-    fn end_round(self: &Arc<Self>) {
+    pub fn end_round(self: &Arc<Self>) {
         let mut target = self.target();
         target.questions.retain(|one| !one.cancel.is_cancelled());
         if target.questions.is_empty() || target.reply.is_none() {

@@ -1,6 +1,7 @@
 //! What the two eras say differently: capabilities, results, error codes (R-CHN-09, R-CHN-13, R-CHN-17).
 
 use super::params::push;
+use crate::error::PeerError;
 use crate::json::reader;
 use crate::mcp::code::{
     HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY,
@@ -131,22 +132,27 @@ pub(super) fn older_result(result: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// An error code of a peer of `from`, as a peer of `to` knows it. Within an era codes pass unchanged.
-pub(super) fn code(code: i64, from: Revision, to: Revision) -> i64 {
+/// The code of a peer's error, as a peer of `to` knows it. Within an era codes pass unchanged.
+pub(super) fn code(error: &PeerError, from: Revision, to: Revision) -> i64 {
     const NOT_FOUND: i64 = -32002;
+    let lacks = || {
+        let data = error.data.as_deref().unwrap_or_default();
+        reader::find(data, "requiredCapabilities").is_some()
+    };
     match (from.era(), to.era()) {
-        (Era::Handshake, Era::Stateless) => match code {
+        (Era::Handshake, Era::Stateless) => match error.code {
+            INVALID_REQUEST if lacks() => MISSING_CLIENT_CAPABILITY,
             NOT_FOUND => INVALID_PARAMS,
             REQUEST_CANCELLED => INTERNAL_ERROR,
             // Reserved there, and with other meanings.
             -32099..=-32000 => INTERNAL_ERROR,
             code => code,
         },
-        (Era::Stateless, Era::Handshake) => match code {
+        (Era::Stateless, Era::Handshake) => match error.code {
             UNSUPPORTED_VERSION => INVALID_PARAMS,
             MISSING_CLIENT_CAPABILITY | HEADER_MISMATCH => INVALID_REQUEST,
             code => code,
         },
-        _ => code,
+        _ => error.code,
     }
 }

@@ -60,9 +60,12 @@ impl Host for UpstreamHost {
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
-        for call in batch.into_calls() {
-            question(&lane, &self.far, self.within, call);
-        }
+        let asked = batch
+            .into_calls()
+            .filter_map(|call| question(&lane, &self.far, self.within, call));
+        let mut asked: Vec<_> = asked.collect();
+        asked.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        asked.iter().for_each(Route::end_round);
     }
 
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
@@ -156,32 +159,28 @@ fn append_replaced(out: &mut Vec<u8>, object: &str, (from, to): (usize, usize), 
     crate::json::writer::append_compact(out, &part(object.get(to..)));
 }
 
-/// Passes a question of the server to the client whose call caused it.
-fn question(lane: &Arc<Lane>, far: &Handle, within: Option<u64>, call: Call) {
+/// Passes a question of the server to the client whose call caused it. Returns the call whose round ends with it.
+fn question(lane: &Arc<Lane>, far: &Handle, within: Option<u64>, call: Call) -> Option<Arc<Route>> {
     let may_ask = |route: &Route| route.method.is_some_and(Method::may_ask);
     let origin = lane.origin(within, may_ask);
-    let refuse = |why| {
-        far.replies()
-            .error(&call.reply, ErrorKind::MethodNotFound, why, None);
-    };
-    match (lane.era(), origin) {
-        (Era::Stateless, Some(route)) => route.ask(&call, far),
-        (Era::Stateless, None) => refuse("no call of the client is under way that could be asked"),
-        (Era::Handshake, origin) => {
-            let Some(front) = lane.near.handle.clone() else {
-                return refuse("there is no client to ask");
-            };
+    let why = match (lane.era(), origin, lane.near.handle.clone()) {
+        (Era::Stateless, Some(route), _) => {
+            route.ask(&call, far);
+            return Some(route);
+        }
+        (Era::Handshake, origin, Some(front)) => {
             let within = origin.and_then(|route| route.reply());
             let within = within.map(|(_, reply)| reply.key());
-            drive(Box::pin(ask(
-                lane.clone(),
-                front,
-                far.clone(),
-                within,
-                call,
-            )));
+            let asks = ask(lane.clone(), front, far.clone(), within, call);
+            drive(Box::pin(asks));
+            return None;
         }
-    }
+        (Era::Stateless, None, _) => "no call of the client is under way that could be asked",
+        (Era::Handshake, _, None) => "there is no client to ask",
+    };
+    let mut replies = far.replies();
+    replies.error(&call.reply, ErrorKind::MethodNotFound, why, None);
+    None
 }
 
 /// Asks the client a question of the server, and answers the server.

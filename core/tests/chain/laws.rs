@@ -301,6 +301,29 @@ fn a_request_that_goes_in_a_circle_is_refused() {
     assert_eq!(rig.far_hears(0)["params"]["_meta"]["dev.mcpbolt/hops"], 3);
 }
 
+/// R-CHN-17, R-ERR-16: between the eras the code says so, within the older one the data.
+#[test]
+fn a_capability_that_is_missing_is_named_in_either_era() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    rig.say(
+        near,
+        &stateless(1, "tools/call", json!({"name": "x"}), &json!({})),
+    );
+    let arrived = rig.far_hears(0);
+    let data = json!({"requiredCapabilities": {"sampling": {}}});
+    let error = json!({"code": -32600, "message": "needs sampling", "data": data});
+    rig.far_says(
+        0,
+        &json!({"jsonrpc": "2.0", "id": arrived["id"], "error": error}).to_string(),
+    );
+    let heard = rig.hear(near);
+    assert_eq!(
+        (&heard["error"]["code"], &heard["error"]["data"]),
+        (&json!(-32021), &data)
+    );
+}
+
 /// R-CHN-17, F-03.
 #[test]
 fn error_codes_are_those_of_the_clients_era() {
