@@ -88,7 +88,10 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: (Hand
         })
         .await
     };
-    route.drop_questions();
+    // The client of a parked call may still answer what another call asked in its round.
+    if !route.is_parked() {
+        route.drop_questions();
+    }
     drop(exclusive);
     route.finish(outcome);
     drop(answered);
@@ -257,7 +260,9 @@ impl Trip<'_> {
             Some(Method::Subscribe) => {
                 return listen::subscribe(self.lane, self.far, self.request).await;
             }
-            Some(Method::Unsubscribe) => return Ok(listen::unsubscribe(self.lane, self.request)),
+            Some(Method::Unsubscribe) => {
+                return Ok(listen::unsubscribe(self.lane, self.far, self.request));
+            }
             Some(Method::SetLevel) => return self.set_level(),
             _ => self.require()?,
         }

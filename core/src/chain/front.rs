@@ -356,7 +356,8 @@ impl Executor for FrontExecutor {
         if let Some((lane, far)) = lane.and_then(|lane| Some((lane, lane.ready()?)))
             && far.revision.era() == Era::Stateless
         {
-            listen::follow_lists(lane, &far);
+            // Fails only if the connection is lost, and then it is opened again.
+            let _ = listen::follow(lane, &far);
         }
     }
 

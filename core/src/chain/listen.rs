@@ -16,7 +16,7 @@ use super::parts::no_such_method;
 use super::route::Route;
 use super::unless::unless;
 use crate::connection::{self, Handle, RequestOptions};
-use crate::correlate::CancelToken;
+use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::json::reader;
@@ -200,9 +200,20 @@ pub(super) fn heard(lane: &Lane, id: Option<u64>, method: Option<Method>, params
     let (Some(near), Some(method)) = (&lane.near.handle, method) else {
         return;
     };
-    let is_own = lock(&lane.listeners.servers)
-        .values()
-        .any(|one| Some(one.id) == id);
+    let is_own = {
+        let mut all = lock(&lane.listeners.servers);
+        let at = all.iter().position(|one| Some(one.id) == id);
+        if let Some(at) = at
+            && method == Method::SubscriptionAcknowledged
+        {
+            all[at].acknowledged.cancel(None);
+            // It has everything that the streams before it had.
+            let gone: Vec<_> = all.drain(..at).collect();
+            drop(all);
+            drop(gone);
+        }
+        at.is_some()
+    };
     let is_change = matches!(
         method,
         Method::ToolsChanged
@@ -227,21 +238,21 @@ pub(super) async fn subscribe(
     if !declares(far.capabilities(), "resources", "subscribe") {
         return Err(no_such_method(Method::Subscribe.name()));
     }
-    let is_full = lock(&lane.listeners.servers).len() >= MAX_SUBSCRIPTIONS;
-    if is_full {
+    if lock(&lane.subscribed).len() >= MAX_SUBSCRIPTIONS {
         return Err(RequestError::Overloaded);
     }
-    let filter = format!("{{\"resourceSubscriptions\":[{}]}}", json_text(&uri));
-    listen(lane, far, &uri, &filter)?;
     lock(&lane.subscribed).insert(uri);
+    let acknowledged = follow(lane, far)?;
+    acknowledged.await;
     Ok(ChainResponse::new("{}"))
 }
 
-pub(super) fn unsubscribe(lane: &Lane, request: &ChainRequest) -> ChainResponse {
-    if let Ok(uri) = uri(request) {
-        lock(&lane.subscribed).remove(&uri);
-        let gone = lock(&lane.listeners.servers).remove(&uri);
-        drop(gone);
+pub(super) fn unsubscribe(lane: &Arc<Lane>, far: &Far, request: &ChainRequest) -> ChainResponse {
+    if let Ok(uri) = uri(request)
+        && lock(&lane.subscribed).remove(&uri)
+    {
+        // Fails only if the connection is lost, and then there is nothing to end.
+        let _ = follow(lane, far);
     }
     ChainResponse::new("{}")
 }
@@ -252,57 +263,54 @@ fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
     Ok((&*uri).into())
 }
 
-/// Listens to the lists that a server of the stateless era says may change, for a client of the handshake era.
-pub(super) fn follow_lists(lane: &Arc<Lane>, far: &Far) {
+/// Listens, for a client of the handshake era, to the lists that a server of the stateless era says may change and to the
+/// resources that the client has subscribed to. The stream before ends when this one is acknowledged, which the future
+/// waits for.
+///
+/// # Errors
+/// If the request cannot be sent.
+pub(super) fn follow(lane: &Arc<Lane>, far: &Far) -> Result<Cancelled, RequestError> {
     let kinds: Vec<_> = LISTS
         .iter()
         .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
         .collect();
-    if !kinds.is_empty() {
-        // Fails only if the connection is lost, and then it is opened again.
-        let _ = listen(lane, far, "", &granted(&kinds, &BTreeSet::new()));
+    let uris = lock(&lane.subscribed).clone();
+    if kinds.is_empty() && uris.is_empty() {
+        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
+        drop(gone);
+        let nothing = CancelToken::new();
+        nothing.cancel(None);
+        return Ok(nothing.cancelled());
     }
-}
-
-/// Opens a stream of this side, and replaces the one of that name.
-fn listen(lane: &Arc<Lane>, far: &Far, name: &str, filter: &str) -> Result<(), RequestError> {
-    let params = format!("{{\"notifications\":{filter}}}");
+    let params = format!("{{\"notifications\":{}}}", granted(&kinds, &uris));
     let options = RequestOptions {
         timeout: Some(Duration::MAX),
         ..RequestOptions::default()
     };
-    let response = far
-        .handle()
-        .request(Method::Listen.name(), Some(&params), options)?;
-    let cancel = CancelToken::new();
+    // The acknowledgement waits for the lock, so it finds the stream.
+    let mut servers = lock(&lane.listeners.servers);
+    let far = far.handle();
+    let response = far.request(Method::Listen.name(), Some(&params), options)?;
     let listening = Listening {
         id: response.key().get(),
-        cancel: cancel.clone(),
+        acknowledged: CancelToken::new(),
+        cancel: CancelToken::new(),
     };
-    let before = lock(&lane.listeners.servers).insert(name.into(), listening);
-    drop(before);
-    drive(Box::pin(keep(
-        Arc::downgrade(lane),
-        name.into(),
-        response,
-        cancel,
-    )));
-    Ok(())
+    let (cancel, acknowledged) = (listening.cancel.clone(), listening.acknowledged.cancelled());
+    servers.push(listening);
+    drop(servers);
+    drive(Box::pin(keep(Arc::downgrade(lane), response, cancel)));
+    Ok(acknowledged)
 }
 
 /// Keeps a stream open until this side or the server ends it.
-async fn keep(
-    lane: Weak<Lane>,
-    name: Box<str>,
-    response: connection::Response,
-    cancel: CancelToken,
-) {
+async fn keep(lane: Weak<Lane>, response: connection::Response, cancel: CancelToken) {
     let id = response.key().get();
     let ended = unless(response, cancel.cancelled()).await;
     if let (Some(_), Some(lane)) = (ended, lane.upgrade()) {
         let mut all = lock(&lane.listeners.servers);
-        let is_current = all.get(&name).is_some_and(|one| one.id == id);
-        let gone = is_current.then(|| all.remove(&name));
+        let at = all.iter().position(|one| one.id == id);
+        let gone = at.map(|at| all.remove(at));
         drop(all);
         drop(gone);
     }
@@ -336,11 +344,8 @@ pub(super) async fn restore(lane: &Arc<Lane>, far: &Far, near: &Handle) {
             }
         }
         Era::Stateless => {
-            follow_lists(lane, far);
-            for uri in &uris {
-                let filter = format!("{{\"resourceSubscriptions\":[{}]}}", json_text(uri));
-                let _ = listen(lane, far, uri, &filter);
-            }
+            // Fails only if the connection is lost again.
+            let _ = follow(lane, far);
         }
     }
     for (kind, _, method) in LISTS {

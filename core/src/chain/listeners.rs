@@ -16,8 +16,8 @@ pub(super) struct Listeners {
     pub begun: Mutex<u64>,
     /// How many streams want a resource that the server is subscribed for.
     pub uris: Mutex<HashMap<Box<str>, usize>>,
-    /// Streams of this side on a server of the stateless era: for the lists under an empty name, else for a resource.
-    pub servers: Mutex<HashMap<Box<str>, Listening>>,
+    /// The stream of this side on a server of the stateless era, and those that are to replace it.
+    pub servers: Mutex<Vec<Listening>>,
     /// Cancelled when the clients' streams end.
     pub ends: Mutex<CancelToken>,
 }
@@ -32,6 +32,8 @@ pub(super) struct Listener {
 /// A stream of this side.
 pub(super) struct Listening {
     pub id: u64,
+    /// Cancelled when the server has acknowledged the stream, or it has ended.
+    pub acknowledged: CancelToken,
     /// Dropping it ends the stream.
     pub cancel: CancelToken,
 }
@@ -39,6 +41,7 @@ pub(super) struct Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.cancel.cancel(None);
+        self.acknowledged.cancel(None);
     }
 }
 

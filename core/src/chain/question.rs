@@ -155,6 +155,7 @@ impl Route {
                 far.sleep(PATIENCE).await;
                 if lock(&route.parking.0).remove(&state).is_some() {
                     route.abandon();
+                    route.drop_questions();
                 }
             }));
         }

@@ -89,6 +89,11 @@ impl Route {
         self.target().reply.clone()
     }
 
+    /// Whether the call is between two rounds.
+    pub fn is_parked(&self) -> bool {
+        self.target().parked.is_some()
+    }
+
     /// Completes when the client has cancelled the call.
     pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<Option<Box<str>>> {
         let mut target = self.target();

@@ -162,7 +162,10 @@ fn append_replaced(out: &mut Vec<u8>, object: &str, (from, to): (usize, usize), 
 /// Passes a question of the server to the client whose call caused it. Returns the call whose round ends with it.
 fn question(lane: &Arc<Lane>, far: &Handle, within: Option<u64>, call: Call) -> Option<Arc<Route>> {
     let may_ask = |route: &Route| route.method.is_some_and(Method::may_ask);
-    let origin = lane.origin(within, may_ask);
+    // One whose client waits for an answer, rather than one whose client has a question to answer already.
+    let waits = |route: &Route| may_ask(route) && route.reply().is_some();
+    let origin = lane.origin(within, waits);
+    let origin = origin.or_else(|| lane.origin(None, may_ask));
     let why = match (lane.era(), origin, lane.near.handle.clone()) {
         (Era::Stateless, Some(route), _) => {
             route.ask(&call, far);

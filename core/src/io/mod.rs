@@ -23,6 +23,7 @@
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
 //! | `task`, `wait` | the loop around one connection on one byte stream, as a tokio task; waiting in tasks |
 //! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
+//! | `ended` | the wait for the ends of client connections |
 //! | `runtime`, `trust` | the tokio runtime of clients; trusted roots |
 //! | `wire` | a pipe beneath a protocol that the program implements itself |
 //! | `shares` | bounded tables that many sources share, and which entry is evicted when one is full |
@@ -44,6 +45,7 @@ mod child;
 #[cfg(all(feature = "client", feature = "tokio"))]
 mod client_stream;
 mod driver;
+mod ended;
 mod ends;
 mod environment;
 #[cfg(any(feature = "client", feature = "net"))]
@@ -109,6 +111,7 @@ pub use address::{Address, AddressError, Url};
 pub use auth::{Auth, ClientCertificate};
 pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use driver::{Driver, Stop};
+pub use ended::wait_for_clients;
 pub use ends::{ReadEnd, WriteEnd};
 pub use environment::INHERITED;
 pub use hosted::Hosted;
@@ -130,8 +133,6 @@ pub use pool::{Pool, PoolCounts, PoolError, PoolOptions, Pooled};
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
 pub use running::Running;
-#[cfg(feature = "net")]
-pub use runtime::wait_for_clients;
 #[cfg(feature = "http")]
 pub use serve::OnAddress;
 #[cfg(all(feature = "server", feature = "tokio"))]
