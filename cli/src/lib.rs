@@ -1,11 +1,13 @@
-//! The `mcpbolt` command as a library: inspects a server, calls its tools, logs in, or serves a sample server. The
-//! program of this crate and those of the Python and Node packages are [`run`] with their own arguments. It
+//! The `mcpbolt` command as a library: inspects a server, calls its tools, logs in, passes a server on, or serves a
+//! sample server. The program of this crate and those of the Python and Node packages are [`run`] with their own arguments. It
 //! uses only the public API of `mcpbolt`.
 
+mod carrier;
 mod inspect;
 mod log;
 mod login;
 mod network;
+mod proxy;
 mod serve;
 mod session;
 mod shown;
@@ -15,7 +17,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use session::Start;
 
-/// Inspect an MCP server, call its tools, log in to it, or serve a sample server.
+/// Inspect an MCP server, call its tools, log in to it, serve it over another transport, or serve a sample server.
 #[derive(Parser)]
 #[command(name = "mcpbolt", version)]
 struct Args {
@@ -41,6 +43,13 @@ enum Task {
     /// It is the server for the official conformance suite. Ctrl-C shuts it down gracefully, a second Ctrl-C
     /// at once; SIGUSR1 logs its counters.
     Serve(Box<serve::Serve>),
+    /// Serve another server at an address: over another transport, or in another revision of the protocol
+    ///
+    /// Between any two carriers, as in `mcpbolt proxy stdio: --to https://example.com/mcp` or
+    /// `mcpbolt proxy http://127.0.0.1:8000/mcp -- npx some-server`. Each side speaks the revision that its peer
+    /// speaks, so old clients can use new servers and the reverse. Credentials of clients are not passed on. A server
+    /// that is a command is started for each client that opens a session, and ends with the session.
+    Proxy(Box<proxy::Proxy>),
     /// Call a tool and print its result
     Call {
         /// The tool's name
@@ -97,6 +106,7 @@ impl Args {
         log::begin(self.log.as_deref());
         let done = match self.task {
             Task::Serve(args) => serve::serve(&args),
+            Task::Proxy(args) => proxy::proxy(*args),
             Task::Inspect { json, start } => inspect::inspect(&start, json),
             Task::Call {
                 tool,

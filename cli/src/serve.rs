@@ -1,14 +1,9 @@
 //! `mcpbolt serve`: the server for the conformance suite, at any address.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::{Result, anyhow};
-use mcpbolt::io::http::Network;
-use mcpbolt::io::{Address, ServeOptions, Serving, TlsOptions};
-use tracing::info;
+use mcpbolt::io::Address;
 
-use crate::shown;
+use crate::carrier::{self, Carrier};
 
 #[allow(dead_code, reason = "it is a module of an example, too")]
 #[path = "../../core/examples/conformance/server.rs"]
@@ -25,103 +20,11 @@ pub struct Serve {
     /// before each message instead of a line end after it.
     #[arg(default_value = "http://127.0.0.1:8000/mcp")]
     address: Address,
-    /// A further host name of this server, besides the one in the address; requests with other Host
-    /// headers are refused; * for any
-    #[arg(long = "host", value_name = "NAME", help_heading = "Who may ask")]
-    hosts: Vec<String>,
-    /// A further origin whose pages may send requests, such as https://example.com, besides those of this
-    /// machine; * for any
-    #[arg(long = "origin", value_name = "ORIGIN", help_heading = "Who may ask")]
-    origins: Vec<String>,
-    /// Allow an address that other machines can reach, although clients are not authenticated
-    #[arg(long, help_heading = "Who may ask")]
-    anonymous: bool,
     /// Also serve the action dialect
     #[arg(long, help_heading = "Who may ask")]
     actions: bool,
-    /// Let pages of the allowed origins read the answers (CORS)
-    #[arg(long, help_heading = "Who may ask")]
-    cors: bool,
-    /// The certificate chain for https: and wss:, in PEM
-    #[arg(long, value_name = "FILE", requires = "key", help_heading = "TLS")]
-    certificate: Option<PathBuf>,
-    /// The certificate's key, in PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "certificate",
-        help_heading = "TLS"
-    )]
-    key: Option<PathBuf>,
-    /// The most connections at a time; ones with an unfinished handshake are closed first
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 65_536,
-        help_heading = "Limits"
-    )]
-    max_connections: usize,
-    /// The most connections of one address; three quarters of all by default
-    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
-    max_connections_per_peer: Option<usize>,
-    /// The most sessions at a time, for clients of the revisions with a handshake on HTTP
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 10_000,
-        help_heading = "Limits"
-    )]
-    max_sessions: usize,
-    /// The most sessions of one client; three quarters of all by default
-    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
-    max_sessions_per_peer: Option<usize>,
-    /// A proxy, or a network of proxies, whose Forwarded or X-Forwarded-For header is trusted
-    #[arg(long, value_name = "ADDRESS", help_heading = "Limits")]
-    trusted_proxy: Vec<Network>,
-    /// Longest message, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, help_heading = "Limits")]
-    max_message: usize,
-    /// How long calls in flight may take at shutdown, in seconds
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 5,
-        help_heading = "Limits"
-    )]
-    grace: u64,
-    /// Threads for network I/O, besides those for tools; without it all sockets share one
-    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
-    threads: Option<usize>,
-}
-
-impl Serve {
-    fn options(&self) -> ServeOptions {
-        let mut options = ServeOptions {
-            threads: self.threads,
-            max_connections: self.max_connections,
-            max_connections_per_peer: self.max_connections_per_peer,
-            ..ServeOptions::default()
-        };
-        let http = &mut options.http;
-        http.hosts.extend(self.hosts.iter().cloned());
-        http.origins.extend(self.origins.iter().cloned());
-        http.anonymous = self.anonymous;
-        http.cors = self.cors;
-        http.max_sessions = self.max_sessions;
-        http.max_sessions_per_peer = self.max_sessions_per_peer;
-        http.trusted_proxies.clone_from(&self.trusted_proxy);
-        http.limits.max_message_bytes = self.max_message;
-        http.grace = Duration::from_secs(self.grace);
-        options.stdio.grace = http.grace;
-        if let (Some(certificate), Some(key)) = (self.certificate.clone(), self.key.clone()) {
-            options.tls = Some(TlsOptions {
-                certificate,
-                key,
-                clients: None,
-            });
-        }
-        options
-    }
+    #[command(flatten)]
+    carrier: Carrier,
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
@@ -129,47 +32,7 @@ pub fn serve(args: &Serve) -> Result<u8> {
     let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
     let serving = server
         .serve(&args.address)
-        .options(args.options())
+        .options(args.carrier.options())
         .start()?;
-    if !matches!(args.address, Address::Stdio(_)) {
-        shown::print(&format!("{}\n", serving.address()))?;
-        watch(&serving)?;
-    }
-    serving.wait();
-    tell(&serving);
-    Ok(0)
-}
-
-/// Logs the counters.
-fn tell(serving: &Serving) {
-    let counts = serving.metrics().counts();
-    info!(?counts, "metrics");
-}
-
-/// Stops the server at the first signal, and the process at the second. Logs the counters at SIGUSR1.
-#[cfg(unix)]
-fn watch(serving: &Serving) -> Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])?;
-    let (stopper, metrics) = (serving.stopper(), serving.metrics().clone());
-    std::thread::spawn(move || {
-        let mut stopping = false;
-        for signal in signals.forever() {
-            if signal == SIGUSR1 {
-                info!(counts = ?metrics.counts(), "metrics");
-            } else if std::mem::replace(&mut stopping, true) {
-                std::process::exit(128 + signal);
-            } else {
-                info!(signal, "asked to end");
-                stopper.stop();
-            }
-        }
-    });
-    Ok(())
-}
-
-/// On other systems Ctrl-C ends the process.
-#[cfg(not(unix))]
-fn watch(_: &Serving) -> Result<()> {
-    Ok(())
+    carrier::run(&serving, &args.address)
 }

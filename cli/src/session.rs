@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use mcpbolt::chain::External;
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
@@ -31,7 +32,7 @@ pub struct Start {
     cwd: Option<PathBuf>,
     /// The address of a running server, instead of a command: http://…, https://…, ws://…, wss://…,
     /// tcp:HOST:PORT or unix:/PATH
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["command", "env", "cwd"])]
+    #[arg(long, visible_alias = "to", value_name = "ADDRESS", conflicts_with_all = ["command", "env", "cwd"])]
     at: Option<Address>,
     /// A bearer token, for servers on HTTP and WebSocket
     #[arg(long, value_name = "TOKEN", requires = "at")]
@@ -59,6 +60,55 @@ impl Start {
             .then(login::stored)
             .transpose()
     }
+
+    /// The options of connecting to an address.
+    fn options(&self) -> Result<ConnectOptions> {
+        let header = |header: &String| {
+            let pair = header
+                .split_once('=')
+                .map(|(name, value)| (name.into(), value.into()));
+            pair.with_context(|| format!("{header:?} is not NAME=VALUE"))
+        };
+        Ok(ConnectOptions {
+            auth: self.bearer.clone().map_or(Auth::None, Auth::Bearer),
+            headers: self.headers.iter().map(header).collect::<Result<_>>()?,
+            root_certificates: self.network.certificates()?,
+            http: HttpClientOptions {
+                authorization: self.stored_login()?,
+                ..self.network.options()?
+            },
+            ..ConnectOptions::default()
+        })
+    }
+
+    /// The command, and its program.
+    fn child(&self) -> Result<(&str, ChildCommand)> {
+        let (program, args) = self.command.split_first().context("no command")?;
+        let mut child = ChildCommand::new(program).args(args);
+        for variable in &self.env {
+            child = match variable.split_once('=') {
+                Some((name, value)) => child.env(name, value),
+                None => child.inherit_env(variable),
+            };
+        }
+        if let Some(folder) = &self.cwd {
+            child = child.cwd(folder);
+        }
+        Ok((program, child))
+    }
+
+    /// The server as the end of a chain.
+    pub fn external(self) -> Result<External> {
+        if let Some(address) = &self.at {
+            let (name, options) = (address.to_string(), self.options()?);
+            return Ok(External::at(name, address.clone(), options));
+        }
+        let name = self.child()?.0.to_owned();
+        // The command was just made, so making it again does not fail.
+        let missing = || ChildCommand::new("");
+        let command = move || self.child().map_or_else(|_| missing(), |(_, child)| child);
+        Ok(External::command(name, command))
+    }
 }
 
 /// How long closing a connection may take.
@@ -80,22 +130,7 @@ impl Session {
     }
 
     fn connect(address: &Address, start: &Start) -> Result<Self> {
-        let header = |header: &String| {
-            let pair = header
-                .split_once('=')
-                .map(|(name, value)| (name.into(), value.into()));
-            pair.with_context(|| format!("{header:?} is not NAME=VALUE"))
-        };
-        let options = ConnectOptions {
-            auth: start.bearer.clone().map_or(Auth::None, Auth::Bearer),
-            headers: start.headers.iter().map(header).collect::<Result<_>>()?,
-            root_certificates: start.network.certificates()?,
-            http: HttpClientOptions {
-                authorization: start.stored_login()?,
-                ..start.network.options()?
-            },
-            ..ConnectOptions::default()
-        };
+        let options = start.options()?;
         let builder = Client::builder("mcpbolt", env!("CARGO_PKG_VERSION"));
         let client = block_on(builder.open(address, options));
         Ok(Self {
@@ -105,17 +140,7 @@ impl Session {
     }
 
     fn spawn(start: &Start) -> Result<Self> {
-        let (program, args) = start.command.split_first().context("no command")?;
-        let mut child = ChildCommand::new(program).args(args);
-        for variable in &start.env {
-            child = match variable.split_once('=') {
-                Some((name, value)) => child.env(name, value),
-                None => child.inherit_env(variable),
-            };
-        }
-        if let Some(folder) = &start.cwd {
-            child = child.cwd(folder);
-        }
+        let (program, child) = start.child()?;
         let child = child
             .spawn()
             .with_context(|| format!("starting {program}"))?;

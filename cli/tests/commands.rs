@@ -62,9 +62,13 @@ struct Serving {
 
 impl Serving {
     fn begin(address: &str) -> Self {
+        Self::with(&["serve", address, "--log", "info"])
+    }
+
+    fn with(args: &[&str]) -> Self {
         use std::io::{BufRead, BufReader};
         let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
-            .args(["serve", address, "--log", "info"])
+            .args(args)
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()
@@ -122,6 +126,57 @@ fn a_server_is_looked_at_wherever_it_is() {
         );
     }
     let _ = std::fs::remove_file(socket);
+}
+
+/// From a pipe to HTTP to a command, and in every other order of two carriers.
+#[test]
+fn a_proxy_passes_a_server_on_from_any_carrier_to_any() {
+    let program = env!("CARGO_BIN_EXE_mcpbolt");
+    let adder = PathBuf::from(program)
+        .with_file_name("examples")
+        .join("adder");
+    let adder = adder.to_str().unwrap();
+    let carriers = [
+        "http://127.0.0.1:0/mcp",
+        "ws://127.0.0.1:0/",
+        "tcp:127.0.0.1:0",
+    ];
+    for first in carriers {
+        let first = Serving::with(&["proxy", first, "--", adder]);
+        for second in carriers {
+            let second = Serving::with(&["proxy", second, "--to", &first.address]);
+            let output = Command::new(program)
+                .args(["call", "add", r#"{"a":2,"b":40}"#, "--", program])
+                .args(["proxy", "stdio:", "--to", &second.address])
+                .output()
+                .unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(
+                text(&output.stdout),
+                "42\n",
+                "{} {}: {said}",
+                first.address,
+                second.address
+            );
+        }
+    }
+}
+
+#[test]
+fn a_proxy_names_the_server_that_it_cannot_reach() {
+    let program = env!("CARGO_BIN_EXE_mcpbolt");
+    for (server, why) in [
+        (["--to", "http://127.0.0.1:1/mcp"], "http://127.0.0.1:1/mcp"),
+        (["--", "no-such-program"], "no-such-program"),
+    ] {
+        let output = Command::new(program)
+            .args(["inspect", "--", program, "proxy", "stdio:"])
+            .args(server)
+            .output()
+            .unwrap();
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{said}");
+    }
 }
 
 /// The server logs its counters and shuts down gracefully.

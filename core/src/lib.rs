@@ -156,6 +156,8 @@ pub use mcpbolt_codec::{action, buffer, frame, json, message, scan};
 #[cfg(feature = "macros")]
 pub use mcpbolt_macros::{completion, data, prompt, resource, tool, tools};
 
+#[cfg(all(feature = "server", feature = "client"))]
+pub mod chain;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod connection;

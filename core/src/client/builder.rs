@@ -1,5 +1,6 @@
 //! The client builder: identity, capabilities and handlers for server requests.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, RwLock};
 
@@ -7,7 +8,7 @@ use super::client::Client;
 use super::context::ClientContext;
 use super::core::ClientCore;
 use super::handlers::{Handlers, boxed};
-use super::host::{ClientHost, Hooks};
+use super::host::{ClientHost, Hooks, MakeRelay};
 use super::notice::Notice;
 use crate::connection::{Config, Handle, OpeningMode, Trace};
 use crate::error::RequestError;
@@ -17,13 +18,13 @@ use crate::mcp::{Profile, Revision, Revisions, Side, extension};
 use crate::model::{Elicitation, Elicited, Root, Sampled, Sampling};
 
 /// Builds a client. See [`Client::builder`].
-#[derive(Debug)]
 #[must_use = "a builder does nothing until it is connected"]
 pub struct ClientBuilder {
     config: Config,
     handlers: Handlers,
     checks: bool,
     hooks: Hooks,
+    relay: Option<MakeRelay>,
 }
 
 impl ClientBuilder {
@@ -33,6 +34,20 @@ impl ClientBuilder {
             handlers: Handlers::default(),
             checks: false,
             hooks: Hooks::default(),
+            relay: None,
+        }
+    }
+
+    /// Creates the builder of a client with this configuration, whose requests and notifications from the server go to
+    /// what `relay` makes, instead of to handlers.
+    #[cfg(feature = "server")]
+    pub(crate) fn relay(config: Config, relay: MakeRelay) -> Self {
+        Self {
+            config,
+            handlers: Handlers::default(),
+            checks: false,
+            hooks: Hooks::default(),
+            relay: Some(relay),
         }
     }
 
@@ -203,12 +218,15 @@ impl ClientBuilder {
     /// no prefix or its settings are no JSON object (R-CAP-06).
     pub fn prepare(mut self) -> Result<(Config, Prepared), RequestError> {
         self.handlers.check()?;
-        self.config.capabilities =
-            Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
+        if self.relay.is_none() {
+            self.config.capabilities =
+                Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
+        }
         let prepared = Prepared {
             handlers: Arc::new(self.handlers),
             checks: self.checks,
             hooks: self.hooks,
+            relay: self.relay,
             #[cfg(feature = "http-client")]
             has_headers: false,
         };
@@ -216,12 +234,29 @@ impl ClientBuilder {
     }
 }
 
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("config", &self.config)
+            .field("handlers", &self.handlers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("handlers", &self.handlers)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A client without its connection. See [`ClientBuilder::prepare`].
-#[derive(Debug)]
 pub struct Prepared {
     handlers: Arc<Handlers>,
     checks: bool,
     hooks: Hooks,
+    relay: Option<MakeRelay>,
     #[cfg(feature = "http-client")]
     has_headers: bool,
 }
@@ -250,7 +285,8 @@ impl Prepared {
         };
         let client = Client { core };
         let host = ClientHost::serving(client.clone(), spawner, self.hooks);
-        (client, host)
+        let relay = self.relay.map(|make| make(client.handle().clone()));
+        (client, host.relayed(relay))
     }
 }
 

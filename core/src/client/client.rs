@@ -41,6 +41,13 @@ impl Client {
         self.core.header_arguments.as_ref()?.of(tool)
     }
 
+    /// Notes which arguments of the tools on a page are also sent as headers, on a transport that has headers. `items` is a
+    /// JSON array.
+    #[cfg(feature = "server")]
+    pub(crate) fn note_tools(&self, items: &str) {
+        drop(self.core.usable(Method::ListTools, items));
+    }
+
     /// The connection.
     pub fn handle(&self) -> &Handle {
         &self.core.handle

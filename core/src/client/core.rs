@@ -9,8 +9,6 @@ use serde::de::DeserializeOwned;
 use super::actions::ActionState;
 use super::cache::ListCache;
 use super::cursor::ListCursor;
-#[cfg(feature = "http-client")]
-use super::header_arguments::HeaderArguments;
 use super::known_tools::KnownTools;
 use super::listen::Streams;
 use super::shapes;
@@ -20,6 +18,8 @@ use crate::error::RequestError;
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
 use crate::json::reader;
+#[cfg(feature = "http-client")]
+use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Era, Method, Revision, Side};
 use crate::message::Message;
 use crate::model::Root;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::client::Client;
 use crate::connection::{
-    Answer, Batch, Call, CallKey, Disposition, Host, IncomingRequest, Operation,
+    Answer, Batch, Call, CallKey, Disposition, Handle, Host, IncomingRequest, Operation,
 };
 use crate::error::ConnectionError;
 use crate::handler::guarded::{Outcome, guarded};
@@ -41,7 +41,14 @@ impl std::fmt::Debug for Hooks {
 pub struct ClientHost {
     hooks: Hooks,
     serving: Option<(Client, Arc<dyn Spawner>)>,
+    relay: Option<Relay>,
 }
+
+/// Takes the requests and notifications of the server in place of handlers.
+type Relay = Box<dyn Host + Send>;
+
+/// Makes the relay of a connection.
+pub(super) type MakeRelay = Box<dyn FnOnce(Handle) -> Relay + Send>;
 
 impl ClientHost {
     /// Creates a host without handlers that ignores notifications.
@@ -54,7 +61,13 @@ impl ClientHost {
         Self {
             hooks,
             serving: Some((client, spawner)),
+            relay: None,
         }
+    }
+
+    /// Passes requests and notifications of the server to `relay`, if there is one.
+    pub(super) fn relayed(self, relay: Option<Relay>) -> Self {
+        Self { relay, ..self }
     }
 
     fn tell<H: FnMut(&Client)>(&mut self, which: impl FnOnce(&mut Hooks) -> Option<&mut H>) {
@@ -73,7 +86,16 @@ impl std::fmt::Debug for ClientHost {
 }
 
 impl Host for ClientHost {
+    fn arrives_within(&mut self, request: Option<u64>) {
+        if let Some(relay) = &mut self.relay {
+            relay.arrives_within(request);
+        }
+    }
+
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
+        if let Some(relay) = &mut self.relay {
+            return relay.request(request, answer);
+        }
         let offers = |(client, _): &(Client, _)| {
             request
                 .method
@@ -87,6 +109,9 @@ impl Host for ClientHost {
     }
 
     fn dispatch(&mut self, batch: Batch) {
+        if let Some(relay) = &mut self.relay {
+            return relay.dispatch(batch);
+        }
         let Some((client, spawner)) = &self.serving else {
             return;
         };
@@ -97,9 +122,22 @@ impl Host for ClientHost {
         spawner.spawn_batch(Box::new(jobs));
     }
 
-    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        if let Some(relay) = &mut self.relay {
+            relay.cancelled(key, reason);
+        }
+    }
+
+    fn overheard(&mut self, message: MessageRef<'_>) {
+        if let Some(relay) = &mut self.relay {
+            relay.overheard(message);
+        }
+    }
 
     fn notification(&mut self, message: MessageRef<'_>) {
+        if let Some(relay) = &mut self.relay {
+            return relay.notification(message);
+        }
         let Some(method) = message.method() else {
             return;
         };
@@ -121,11 +159,17 @@ impl Host for ClientHost {
         }
     }
 
-    fn opened(&mut self, _: Revision) {
+    fn opened(&mut self, revision: Revision) {
+        if let Some(relay) = &mut self.relay {
+            relay.opened(revision);
+        }
         self.tell(|hooks| hooks.opened.as_mut());
     }
 
-    fn closed(&mut self, _: &ConnectionError) {
+    fn closed(&mut self, reason: &ConnectionError) {
+        if let Some(relay) = &mut self.relay {
+            relay.closed(reason);
+        }
         self.tell(|hooks| hooks.closed.as_mut());
     }
 }

@@ -12,7 +12,7 @@
 //!                                   ▼
 //!              core: the connection, and what is remembered of the server
 //!                                   ▼
-//!              cache, cursor, known_tools, header_arguments, listen, actions/state
+//!              cache, cursor, known_tools, listen, actions/state
 //! ```
 
 mod actions;
@@ -27,8 +27,6 @@ mod core;
 mod cursor;
 mod extension;
 mod handlers;
-#[cfg(feature = "http-client")]
-mod header_arguments;
 mod host;
 mod known_tools;
 mod listen;

@@ -74,6 +74,12 @@ impl ReplyTo {
         self.interceptor.as_ref()?.principal()
     }
 
+    /// The log level that the request asks for, in revisions in which requests carry it.
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub(crate) fn log_level(&self) -> Option<Option<LogLevel>> {
+        self.log_level
+    }
+
     /// The token with which the peer requested progress.
     pub(crate) fn progress_token(&self) -> Option<RequestId<'_>> {
         self.progress_token.as_ref().map(OwnedId::as_ref)

@@ -148,6 +148,38 @@ impl Handle {
         Ok(response)
     }
 
+    /// The `_meta` members that this side's requests carry in the revision in force: JSON without the braces; empty if
+    /// there are none.
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub(crate) fn envelope(&self) -> &str {
+        let envelope = self.shared.envelope().unwrap_or_default();
+        std::str::from_utf8(envelope).unwrap_or_default()
+    }
+
+    /// Sends a request whose params were validated when they arrived on another connection. `write` appends the member
+    /// `params`, with the comma before it, on one line; it is given the id of the request, which is also its
+    /// progress token. Nothing is added to the params.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request), but for the params.
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub(crate) fn forward(
+        &self,
+        method: &str,
+        options: RequestOptions,
+        write: impl FnOnce(&mut Vec<u8>, RequestKey),
+    ) -> Result<Response, RequestError> {
+        let (key, response) = self.register()?;
+        let mut frame = scratch::take();
+        params::forwarded(&mut frame, key, method, write);
+        let request = Request {
+            on: options.within.map_or(StreamId::FIRST, |call| call.stream),
+            ..self.new_request(key, options.timeout, options.max_timeout)
+        };
+        self.submit_frame(frame, |frame| Submission::Request { frame, request });
+        Ok(response)
+    }
+
     /// Sends a request of the action dialect, on a connection that was
     /// [opened](super::OpeningMode::Actions) for it. `params` is a JSON object. The returned future
     /// resolves to the answer's message, whether the action succeeded or failed;

@@ -70,6 +70,12 @@ pub trait Host {
     /// discarded.
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>);
 
+    /// Announces the stream of the messages that follow, on a client whose transport has one for each request: the id
+    /// of the request of this side, or `None` for a stream of no request.
+    fn arrives_within(&mut self, request: Option<u64>) {
+        let _ = request;
+    }
+
     /// Reports a notification that the protocol layer has processed: a cancellation or progress.
     fn overheard(&mut self, message: MessageRef<'_>) {
         let _ = message;

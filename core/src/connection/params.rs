@@ -108,6 +108,22 @@ pub(crate) fn request(
     Ok(())
 }
 
+/// Appends one request whose params `write` appends.
+#[cfg(all(feature = "server", feature = "client"))]
+pub(crate) fn forwarded(
+    out: &mut Vec<u8>,
+    key: RequestKey,
+    method: &str,
+    write: impl FnOnce(&mut Vec<u8>, RequestKey),
+) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    number::append(out, key.get());
+    out.extend_from_slice(b",\"method\":");
+    append_method(out, method);
+    write(out, key);
+    out.push(b'}');
+}
+
 /// Appends one notification.
 ///
 /// # Errors

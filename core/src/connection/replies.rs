@@ -17,6 +17,8 @@ use super::trace::mask;
 use crate::json::{string, writer};
 use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, LogLevel, Method};
+#[cfg(all(feature = "server", feature = "client"))]
+use crate::message::RequestId;
 use crate::message::{Dialect, encode};
 
 /// A batch of answers and notifications for calls. Nothing is sent before [`submit`](Self::submit);
@@ -132,6 +134,29 @@ impl Replies {
         if to.wants_progress() && progress.progress.is_finite() && !self.shared.is_backed_up() {
             self.push(|out, _| {
                 reply::progress(out, to, progress).then_some(FrameKind::Progress(to.key))
+            });
+        }
+    }
+
+    /// Passes on a report of progress that arrived on another connection, if the peer requested reports: `write` appends
+    /// the notification's params with the peer's token. Under back-pressure like [`progress`](Self::progress).
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub(crate) fn pass_progress(
+        &mut self,
+        to: &ReplyTo,
+        write: impl FnOnce(&mut Vec<u8>, RequestId<'_>),
+    ) {
+        let Some(token) = to.progress_token().filter(|_| to.dialect == Dialect::Rpc) else {
+            return;
+        };
+        if !self.shared.is_backed_up() {
+            self.push(|out, _| {
+                encode::notification(out, Method::Progress.name(), None);
+                out.pop();
+                out.extend_from_slice(b",\"params\":");
+                write(out, token);
+                out.push(b'}');
+                Some(FrameKind::Progress(to.key))
             });
         }
     }

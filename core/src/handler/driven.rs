@@ -8,7 +8,7 @@ use super::Job;
 use crate::panics::contain;
 
 /// Runs a job whose polls are short: each runs on the thread that wakes it. A panic ends the job.
-pub(super) fn drive(job: Job) {
+pub(crate) fn drive(job: Job) {
     let job = Arc::new(Driven {
         job: Mutex::new(Some(job)),
         is_woken: AtomicBool::new(false),

@@ -4,7 +4,7 @@
 //! is encoded for the dialect and revision of the request. This module has no async runtime: a
 //! [`Spawner`] decides where handlers run.
 
-mod driven;
+pub(crate) mod driven;
 mod error;
 mod extensions;
 #[cfg(any(feature = "server", feature = "client"))]

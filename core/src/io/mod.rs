@@ -13,6 +13,7 @@
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `stderr`, `lines`, `environment` | a server as a child process, from start to end |
 //! | `open` | connects a client to a server at any kind of address |
+//! | `links` | how a chain reaches its server, and where its front is served |
 //! | `serve` | `Server::serve`, `serve_stdio`, `serve_on`, `serve_transport`, `run` |
 //! | `client_stream` | `ClientBuilder::connect_on`, `connect_transport` |
 //! | `prefixed` | messages of a carrier of the program's own, as a byte stream |
@@ -22,6 +23,7 @@
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
 //! | `task`, `wait` | the loop around one connection on one byte stream, as a tokio task; waiting in tasks |
 //! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
+//! | `ended` | the wait for the ends of client connections |
 //! | `runtime`, `trust` | the tokio runtime of clients; trusted roots |
 //! | `wire` | a pipe beneath a protocol that the program implements itself |
 //! | `shares` | bounded tables that many sources share, and which entry is evicted when one is full |
@@ -43,6 +45,7 @@ mod child;
 #[cfg(all(feature = "client", feature = "tokio"))]
 mod client_stream;
 mod driver;
+mod ended;
 mod ends;
 mod environment;
 #[cfg(any(feature = "client", feature = "net"))]
@@ -51,6 +54,8 @@ mod hosted;
 #[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
 mod lines;
+#[cfg(all(feature = "server", feature = "client"))]
+mod links;
 #[cfg(feature = "oauth")]
 pub mod login;
 mod machine;
@@ -106,6 +111,7 @@ pub use address::{Address, AddressError, Url};
 pub use auth::{Auth, ClientCertificate};
 pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use driver::{Driver, Stop};
+pub use ended::wait_for_clients;
 pub use ends::{ReadEnd, WriteEnd};
 pub use environment::INHERITED;
 pub use hosted::Hosted;
@@ -127,8 +133,6 @@ pub use pool::{Pool, PoolCounts, PoolError, PoolOptions, Pooled};
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
 pub use running::Running;
-#[cfg(feature = "net")]
-pub use runtime::wait_for_clients;
 #[cfg(feature = "http")]
 pub use serve::OnAddress;
 #[cfg(all(feature = "server", feature = "tokio"))]

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::child::{Child, Exit};
 use super::driver::Stop;
+use super::ended::Driven;
 use super::hosted::Hosted;
 use super::trace::traced;
 use crate::connection::{Config, Connection, Framing, Handle, Host};
@@ -41,7 +42,12 @@ impl Child {
         let handle = connection.handle();
         let mut machine = Hosted::new(connection, Framing::Line, host(&handle));
         let (id, stop) = (self.id(), self.stop());
-        let drive = move || self.run(&mut machine);
+        let driven = Driven::begin();
+        let drive = move || {
+            let exit = self.run(&mut machine);
+            drop((machine, driven));
+            exit
+        };
         let thread = thread::Builder::new().name("mcpbolt-child".to_owned());
         Ok(Running {
             handle,

@@ -1,16 +1,14 @@
-//! The tokio runtime that drives clients on sockets, whose programs may have another runtime or none, and the
-//! wait for the ends of their connections.
+//! The tokio runtime that drives clients on sockets, whose programs may have another runtime or none.
 
 use std::future::Future;
 use std::io;
 use std::process;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread::available_parallelism;
-use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::sync::lock;
+use super::ended::Driven;
 
 /// Maximum number of threads of the runtime.
 const MAX_THREADS: usize = 4;
@@ -58,34 +56,6 @@ fn begin(place: &OnceLock<Box<Own>>, process: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of client connections being driven, and the signal that one has ended.
-static DRIVEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
-
-/// Waits until every connection that clients of this program have opened over sockets has ended, for at
-/// most `timeout`: for programs that exit right after. A closed connection still sends its last
-/// messages, for example the end of its session (R-SES-06). Open connections are not closed, so close
-/// or drop clients first; otherwise the call times out. Returns whether all connections have ended.
-///
-/// ```
-/// # use std::time::Duration;
-/// assert!(mcpbolt::io::wait_for_clients(Duration::from_secs(5)));
-/// ```
-pub fn wait_for_clients(timeout: Duration) -> bool {
-    let (driven, ended) = &DRIVEN;
-    let waited = ended.wait_timeout_while(lock(driven), timeout, |count| *count > 0);
-    *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
-}
-
-/// Counts a connection while it is driven.
-struct Driven;
-
-impl Drop for Driven {
-    fn drop(&mut self) {
-        *lock(&DRIVEN.0) -= 1;
-        DRIVEN.1.notify_all();
-    }
-}
-
 /// Drives a client's connection to its end.
 ///
 /// # Errors
@@ -99,8 +69,7 @@ pub(super) fn drive_client(
 
 /// Work that [`wait_for_clients`] waits for, from now on.
 pub(super) fn awaited<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
-    *lock(&DRIVEN.0) += 1;
-    let driven = Driven;
+    let driven = Driven::begin();
     async move {
         let done = work.await;
         drop(driven);

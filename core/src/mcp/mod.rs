@@ -7,6 +7,8 @@ pub mod code;
 pub mod extension;
 #[cfg(any(feature = "server", feature = "http-client"))]
 pub(crate) mod header;
+#[cfg(any(feature = "http-client", all(feature = "server", feature = "client")))]
+pub(crate) mod header_arguments;
 pub mod level;
 pub mod meta;
 pub mod method;

@@ -1,6 +1,6 @@
 //! Our server and client in each language, for the suite to test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -17,13 +17,29 @@ use crate::together;
 pub struct Fixture {
     server: Vec<PathBuf>,
     client: Vec<PathBuf>,
+    /// The command that serves a server at another address, if the suite is to reach the server through it.
+    through: Option<PathBuf>,
 }
 
 impl Fixture {
-    /// Builds both programs.
-    pub fn build(language: Language, how: Build, run: Run<'_>) -> Result<Self> {
+    /// Builds both programs; and the command, to test servers through its proxy.
+    pub fn build(
+        language: Language,
+        how: Build,
+        through: Option<Through>,
+        run: Run<'_>,
+    ) -> Result<Self> {
+        let through = match through {
+            Some(Through::Proxy) => {
+                let mut build = cargo("build -p mcpbolt-cli");
+                build.args(how.flags());
+                run(build)?;
+                Some(repo::target().join(how.folder()).join("mcpbolt"))
+            }
+            None => None,
+        };
         let root = repo::root();
-        Ok(match language {
+        let (server, client) = match language {
             Language::Rust => {
                 let build = match how {
                     Build::Checked => together::checked()?,
@@ -37,27 +53,32 @@ impl Fixture {
                 };
                 run(build)?;
                 let examples = repo::target().join(how.folder()).join("examples");
-                Self {
-                    server: vec![examples.join("conformance")],
-                    client: vec![examples.join("conformance_client")],
-                }
+                (
+                    vec![examples.join("conformance")],
+                    vec![examples.join("conformance_client")],
+                )
             }
             Language::Python => {
                 let python = python::package(how, run)?.python();
                 let examples = root.join("bindings-python/examples");
-                Self {
-                    server: vec![python.clone(), examples.join("conformance_server.py")],
-                    client: vec![python, examples.join("conformance_client.py")],
-                }
+                (
+                    vec![python.clone(), examples.join("conformance_server.py")],
+                    vec![python, examples.join("conformance_client.py")],
+                )
             }
             Language::Node => {
                 node::package(how, run)?;
                 let examples = root.join("bindings-node/examples");
-                Self {
-                    server: vec!["node".into(), examples.join("conformance-server.mjs")],
-                    client: vec!["node".into(), examples.join("conformance-client.mjs")],
-                }
+                (
+                    vec!["node".into(), examples.join("conformance-server.mjs")],
+                    vec!["node".into(), examples.join("conformance-client.mjs")],
+                )
             }
+        };
+        Ok(Self {
+            server,
+            client,
+            through,
         })
     }
 
@@ -67,21 +88,53 @@ impl Fixture {
         words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Starts the server on a free port.
+    /// Starts the server on a free port; and the proxy before it, if there is one.
     pub fn serve(&self) -> Result<Server> {
         let mut command = Command::new(&self.server[0]);
-        let mut child = command
+        command
             .args(&self.server[1..])
-            .arg("http://127.0.0.1:0/mcp")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let stderr = child.stderr.take().context("the server has no stderr")?;
-        let mut server = Server {
+            .arg("http://127.0.0.1:0/mcp");
+        let server = Server::start(&mut command, Stdio::null(), Stdio::piped())?;
+        let Some(through) = &self.through else {
+            return Ok(server);
+        };
+        let mut command = Command::new(through);
+        command.args(["proxy", "http://127.0.0.1:0/mcp", "--to", &server.url]);
+        let mut proxy = Server::start(&mut command, Stdio::piped(), Stdio::inherit())?;
+        proxy.behind = Some(Box::new(server));
+        Ok(proxy)
+    }
+}
+
+/// A program that stands between the suite and a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Through {
+    /// `mcpbolt proxy`, from HTTP to HTTP
+    Proxy,
+}
+
+/// A running server; ends when dropped.
+pub struct Server {
+    child: Child,
+    pub url: String,
+    /// The server behind a proxy.
+    behind: Option<Box<Server>>,
+}
+
+impl Server {
+    /// Starts a program that prints its address on the one of its outputs that is piped.
+    fn start(command: &mut Command, stdout: Stdio, stderr: Stdio) -> Result<Self> {
+        let mut child = command.stdout(stdout).stderr(stderr).spawn()?;
+        let output: Box<dyn Read + Send> = match (child.stderr.take(), child.stdout.take()) {
+            (Some(stderr), _) => Box::new(stderr),
+            (None, stdout) => Box::new(stdout.context("the server has no output")?),
+        };
+        let mut server = Self {
             child,
             url: String::new(),
+            behind: None,
         };
-        let mut lines = BufReader::new(stderr);
+        let mut lines = BufReader::new(output);
         // A server may print other lines before its address.
         while !server.url.contains("http://") {
             server.url.clear();
@@ -95,12 +148,6 @@ impl Fixture {
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Ok(server)
     }
-}
-
-/// A running server; ends when dropped.
-pub struct Server {
-    child: Child,
-    pub url: String,
 }
 
 impl Drop for Server {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use self::fixture::Fixture;
+use self::fixture::{Fixture, Through};
 use self::suite::{Score, Suite};
 use crate::diagnostic::run_aside;
 use crate::language::Language;
@@ -31,6 +31,9 @@ pub struct Args {
     /// scenarios for clients at the same time
     #[arg(long, conflicts_with = "set")]
     required: bool,
+    /// Reach the servers through this program; with the sets of scenarios for servers
+    #[arg(long, value_enum)]
+    through: Option<Through>,
     /// Build with optimisation
     #[arg(long)]
     release: bool,
@@ -74,6 +77,13 @@ impl Set {
         Self::ClientStable,
     ];
 
+    fn is_of_servers(self) -> bool {
+        matches!(
+            self,
+            Self::Handshake | Self::Stateless | Self::All | Self::Stable
+        )
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Handshake => "server, 2025-11-25",
@@ -89,12 +99,15 @@ impl Set {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let languages = or_all(&args.lang, &Language::ALL);
-    let sets = match args.required {
+    let mut sets = match args.required {
         true => Set::REQUIRED.to_vec(),
         false => or_all(&args.set, &Set::EVERY),
     };
+    if args.through.is_some() {
+        sets.retain(|set| set.is_of_servers());
+    }
     let how = Build::asked(!args.release);
-    let total = run_sets(&languages, &sets, how, args.required, &mut run_aside)?;
+    let total = run_sets(args, (&languages, &sets), how, &mut run_aside)?;
     let failed = total.scenarios - total.passed;
     println!("{} passed, {failed} failed", total.passed);
     Ok(ExitCode::from(u8::from(failed > 0)))
@@ -102,10 +115,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Runs the sets of each language and prints a line for each. Returns all scores.
 fn run_sets(
-    languages: &[Language],
-    sets: &[Set],
+    args: &Args,
+    (languages, sets): (&[Language], &[Set]),
     how: Build,
-    required: bool,
     run: Run<'_>,
 ) -> Result<Score> {
     let capture: Capture<'_> = &mut |command| {
@@ -116,7 +128,7 @@ fn run_sets(
     let suite = Suite::install(run)?;
     let mut total = Score::default();
     for &language in languages {
-        let fixture = Fixture::build(language, how, run)?;
+        let fixture = Fixture::build(language, how, args.through, run)?;
         for &set in sets {
             let begun = Instant::now();
             let score = match set {
@@ -125,7 +137,7 @@ fn run_sets(
                 _ => suite.server(&fixture, set, capture)?,
             };
             let is_pending = |name: &str| {
-                required
+                args.required
                     && PENDING
                         .iter()
                         .any(|(lang, start)| *lang == language && name.starts_with(start))

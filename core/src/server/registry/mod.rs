@@ -30,8 +30,10 @@ use super::subscriptions::Subscribers;
 use super::tasks::Tasks;
 use super::template::{self, CheckedUri, Template};
 use crate::connection::{Budget, Operation, References};
-#[cfg(feature = "http")]
 use crate::mcp::header::HeaderParam;
+#[cfg(feature = "http")]
+#[cfg(feature = "client")]
+use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Method, Profile, Revision, TaskSupport};
 use crate::model::{CompletionTarget, Prompt, Resource, ResourceTemplate, Tool, ToolResult};
 use crate::policy::Policy;
@@ -67,6 +69,9 @@ pub struct Registry {
     edits: Edits,
     subscribers: Arc<Subscribers>,
     guard: Option<Guard>,
+    /// The arguments that HTTP repeats in headers, of tools that are not this registry's own.
+    #[cfg(feature = "client")]
+    mirrored: Option<Arc<HeaderArguments>>,
     /// Warnings noticed while serving.
     lints: Arc<Lints>,
     page_size: Option<NonZeroUsize>,

@@ -11,6 +11,10 @@ use super::error::RegistryError;
 use crate::connection::{Budget, References};
 use crate::handler::HandlerError;
 use crate::limits::TotalLimits;
+#[cfg(feature = "http")]
+use crate::mcp::header::HeaderParam;
+#[cfg(feature = "client")]
+use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Method, Profile, extension};
 use crate::policy::Policy;
 use crate::server::access::{Access, Guard};
@@ -172,6 +176,18 @@ impl Registry {
     /// Returns the policy, for a custom [`Hosting`](crate::server::Hosting).
     pub fn policy(&self) -> Option<&Arc<Policy>> {
         self.policy.as_ref()
+    }
+
+    /// Sets the tools that are not this registry's own, but whose arguments are repeated in headers.
+    #[cfg(feature = "client")]
+    pub(crate) fn set_mirrored(&mut self, mirrored: Arc<HeaderArguments>) {
+        self.mirrored = Some(mirrored);
+    }
+
+    /// Returns the header arguments of a tool that is not this registry's own.
+    #[cfg(feature = "http")]
+    pub(crate) fn mirrored(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
+        self.mirrored.as_ref()?.of(tool)
     }
 
     /// Returns whether the policy has a verifier of credentials.

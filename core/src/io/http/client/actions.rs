@@ -81,7 +81,10 @@ async fn receive_json(
     if reader::find(text, "status").is_none() {
         return Err(refused(&response, &String::from_utf8_lossy(&answer)));
     }
-    carrier.engine.deliver(&[&named(&answer, id)]).await;
+    carrier
+        .engine
+        .deliver(Some(id), &[&named(&answer, id)])
+        .await;
     match carrier.engine.awaits(id) {
         true => Err(no_answer("the body holds no answer to the request")),
         false => Ok(()),

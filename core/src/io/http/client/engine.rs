@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::exchange::{MessageSink, joined};
 use crate::client::ClientHost;
-use crate::connection::{Connection, Handle, StreamId};
+use crate::connection::{Connection, Handle, Host, StreamId};
 use crate::error::{CarrierError, ConnectionError, RequestError};
 
 /// The connection and its application. Everything that uses the engine runs in one task, so its lock is
@@ -71,10 +71,11 @@ impl Engine {
 
     /// Delivers one message of the server. Waits while the connection's output is too full to accept
     /// more input.
-    pub async fn deliver(&self, pieces: &[&[u8]]) {
+    /// `within` is the id of the request on whose stream it came, if it came on one.
+    pub async fn deliver(&self, within: Option<u64>, pieces: &[&[u8]]) {
         loop {
             let room = self.room.notified();
-            if self.try_deliver(pieces) {
+            if self.try_deliver(within, pieces) {
                 return;
             }
             room.await;
@@ -82,7 +83,7 @@ impl Engine {
     }
 
     /// Delivers the message if possible. Returns whether it was accepted, or the connection is closed.
-    fn try_deliver(&self, pieces: &[&[u8]]) -> bool {
+    fn try_deliver(&self, within: Option<u64>, pieces: &[&[u8]]) -> bool {
         let State { connection, host } = &mut *self.state();
         if connection.is_closed() {
             return true;
@@ -101,6 +102,7 @@ impl Engine {
             input.advance(piece.len());
         }
         input.extend(b"\n");
+        host.arrives_within(within);
         connection.receive(StreamId::FIRST, Instant::now(), host);
         true
     }
@@ -143,9 +145,9 @@ impl MessageSink for ToConnection<'_> {
         match (self.complete, self.id) {
             (Some(complete), Some(id)) => {
                 let message = complete(&joined(message), id);
-                self.engine.deliver(&[&message]).await;
+                self.engine.deliver(Some(id), &[&message]).await;
             }
-            _ => self.engine.deliver(message).await,
+            _ => self.engine.deliver(self.id, message).await,
         }
         Ok(())
     }

@@ -90,7 +90,14 @@ fn fits(
         Some(Method::CallTool) => registry.tool(&own),
         _ => None,
     };
-    let params = tool.map_or(&[][..], |number| registry.header_params(number));
+    let mirrored = match (tool, method) {
+        (None, Some(Method::CallTool)) => registry.mirrored(&own),
+        _ => None,
+    };
+    let params = match tool {
+        Some(number) => registry.header_params(number),
+        None => mirrored.as_deref().unwrap_or_default(),
+    };
     if params.is_empty() {
         return Ok(());
     }

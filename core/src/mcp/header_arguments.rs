@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
+use super::header::{self, HeaderParam};
 use crate::json::reader;
 use crate::limits::MAX_MIRRORED_TOOLS;
-use crate::mcp::header::{self, HeaderParam};
 
-/// Shared by the clones of a client whose transport has headers.
+/// Shared by the clones of a client whose transport has headers, and by the connections of a front that passes lists on.
 #[derive(Debug, Default)]
-pub(super) struct HeaderArguments {
+pub(crate) struct HeaderArguments {
     tools: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
 }
 

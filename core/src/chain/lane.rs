@@ -1,0 +1,308 @@
+//! One connection to the external server, on behalf of one client or of clients that the server cannot tell apart. It is
+//! opened when it is needed, and again when it was lost.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Waker};
+
+use super::listeners::Listeners;
+use super::parts::Parts;
+use super::route::Route;
+
+use super::translate;
+use crate::client::{Client, ClientBuilder};
+use crate::connection::{Config, Handle, Host, OpeningMode, ReplyTo};
+use crate::correlate::RequestKey;
+use crate::error::{CarrierError, CarrierFault, RequestError};
+use crate::mcp::{Era, LogLevel, Revision, Side};
+use crate::sync::lock;
+
+/// The client on whose behalf a lane speaks.
+pub(super) struct Near {
+    /// Its connection, if the lane belongs to one client.
+    pub handle: Option<Handle>,
+    pub revision: Revision,
+    pub capabilities: Box<str>,
+    /// Its `Implementation`; `None` to speak in this program's own name.
+    pub implementation: Option<Box<str>>,
+}
+
+/// An open connection to the server.
+#[derive(Clone)]
+pub(super) struct Far {
+    pub client: Client,
+    pub revision: Revision,
+}
+
+impl Far {
+    pub fn handle(&self) -> &Handle {
+        self.client.handle()
+    }
+
+    pub fn capabilities(&self) -> &str {
+        self.handle().peer().map_or("{}", |peer| &peer.capabilities)
+    }
+
+    pub fn implementation(&self) -> &str {
+        self.handle().peer().map_or("", |peer| &peer.implementation)
+    }
+}
+
+/// Makes the host of a connection to the server.
+pub(super) type MakeHost = fn(Weak<Lane>, Handle) -> Box<dyn Host + Send>;
+
+pub(super) struct Lane {
+    pub parts: Arc<Parts>,
+    pub near: Near,
+    host: MakeHost,
+    state: Mutex<State>,
+    routes: Mutex<Routes>,
+    /// The server's requests that the client is asked, by the ids that they have there.
+    questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
+    pub listeners: Listeners,
+    /// The resources that a client of the handshake era has subscribed to.
+    pub subscribed: Mutex<BTreeSet<Box<str>>>,
+    /// The log level that was last agreed with the server, or with the client.
+    pub level: Mutex<Option<LogLevel>>,
+}
+
+#[derive(Default)]
+struct Routes {
+    by_key: HashMap<u64, (u64, Arc<Route>)>,
+    begun: u64,
+}
+
+enum State {
+    Idle,
+    /// The attempt of this number is under way.
+    Opening(u64, Vec<Waker>),
+    Open(Far),
+    /// The attempt of this number has failed.
+    Failed(u64, RequestError),
+}
+
+impl Lane {
+    pub fn new(parts: Arc<Parts>, near: Near, host: MakeHost) -> Arc<Self> {
+        Arc::new(Self {
+            parts,
+            near,
+            host,
+            state: Mutex::new(State::Idle),
+            routes: Mutex::default(),
+            questions: Mutex::default(),
+            listeners: Listeners::default(),
+            subscribed: Mutex::default(),
+            level: Mutex::default(),
+        })
+    }
+
+    pub fn era(&self) -> Era {
+        self.near.revision.era()
+    }
+
+    /// The connection, if it is open.
+    pub fn ready(&self) -> Option<Far> {
+        match &*lock(&self.state) {
+            State::Open(far) if !far.handle().is_closed() => Some(far.clone()),
+            _ => None,
+        }
+    }
+
+    /// The connection, opened if need be.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub async fn far(self: &Arc<Self>) -> Result<Far, RequestError> {
+        let mut waits_for = None;
+        poll_fn(|cx| self.poll_far(&mut waits_for, cx)).await
+    }
+
+    fn poll_far(
+        self: &Arc<Self>,
+        waits_for: &mut Option<u64>,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Far, RequestError>> {
+        let mut state = lock(&self.state);
+        let attempt = match &mut *state {
+            State::Open(far) if !far.handle().is_closed() => return Poll::Ready(Ok(far.clone())),
+            State::Opening(attempt, wakers) => {
+                *waits_for = Some(*attempt);
+                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    wakers.push(cx.waker().clone());
+                }
+                return Poll::Pending;
+            }
+            State::Failed(attempt, error) if *waits_for == Some(*attempt) => {
+                return Poll::Ready(Err(error.clone()));
+            }
+            State::Failed(attempt, _) => *attempt + 1,
+            State::Open(_) | State::Idle => 0,
+        };
+        *waits_for = Some(attempt);
+        *state = State::Opening(attempt, vec![cx.waker().clone()]);
+        drop(state);
+        let lane = self.clone();
+        self.parts
+            .spawner
+            .spawn_blocking(Box::pin(async move { lane.open(attempt).await }));
+        Poll::Pending
+    }
+
+    async fn open(self: Arc<Self>, attempt: u64) {
+        let chosen = self.parts.external.opening;
+        let first = chosen.unwrap_or(match self.era() {
+            Era::Handshake => OpeningMode::Handshake,
+            Era::Stateless => OpeningMode::Probe,
+        });
+        let opened = match self.connect(first).await {
+            // A server that refuses a handshake may speak the other era.
+            Err(_) if first == OpeningMode::Handshake && chosen.is_none() => {
+                self.connect(OpeningMode::Probe).await
+            }
+            opened => opened,
+        };
+        let opened = match opened {
+            Ok(client) => match client.revision() {
+                Some(revision) => Ok(Far { client, revision }),
+                None => Err(RequestError::BadAnswer("no revision was agreed")),
+            },
+            Err(error) => {
+                let fault = CarrierFault::Unreachable;
+                Err(CarrierError::new(fault, error.to_string()).into())
+            }
+        };
+        let next = match &opened {
+            Ok(far) => {
+                self.parts.learn(far.revision.era());
+                State::Open(far.clone())
+            }
+            Err(error) => State::Failed(attempt, error.clone()),
+        };
+        let before = std::mem::replace(&mut *lock(&self.state), next);
+        if let State::Opening(_, wakers) = before {
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    async fn connect(self: &Arc<Self>, opening: OpeningMode) -> io::Result<Client> {
+        let (lane, host) = (Arc::downgrade(self), self.host);
+        let relay = Box::new(move |far: Handle| host(lane, far));
+        let mut config = self.config();
+        config.opening = opening;
+        let builder = ClientBuilder::relay(config, relay);
+        self.parts.external.link.connect(builder).await
+    }
+
+    /// How this side describes itself to the server: with what the client declared, and no more (R-CHN-09).
+    fn config(&self) -> Config {
+        let external = &self.parts.external;
+        let mut config = Config::new(
+            Side::Client,
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+        );
+        if let Some(own) = &self.near.implementation {
+            config.implementation = (&**own).into();
+        }
+        let (declared, era) = (&self.near.capabilities, self.era());
+        config.capabilities = Revision::ALL
+            .map(|revision| translate::client_capabilities(declared, era, revision.era()).into());
+        config.revisions = external.revisions;
+        config.limits = external.limits.clone();
+        config.budget = self.parts.config.budget.clone();
+        config
+    }
+
+    /// The connection has ended. Returns whether it was open before.
+    pub fn lost(&self) -> bool {
+        let was_open = {
+            let mut state = lock(&self.state);
+            let is_open = matches!(&*state, State::Open(_));
+            if is_open {
+                *state = State::Idle;
+            }
+            is_open
+        };
+        let routes = std::mem::take(&mut lock(&self.routes).by_key);
+        let questions = std::mem::take(&mut *lock(&self.questions));
+        drop((routes, questions));
+        self.listeners.end();
+        if self.era() == Era::Stateless {
+            *lock(&self.level) = None;
+        }
+        was_open
+    }
+
+    /// Notes the call that a request to the server carries, for as long as the guard exists.
+    pub fn register(self: &Arc<Self>, key: RequestKey, route: &Arc<Route>) -> Registered {
+        let mut routes = lock(&self.routes);
+        routes.begun += 1;
+        let begun = routes.begun;
+        routes.by_key.insert(key.get(), (begun, route.clone()));
+        Registered {
+            lane: self.clone(),
+            key: key.get(),
+            begun,
+        }
+    }
+
+    /// The call that a request to the server carries.
+    pub fn route(&self, key: u64) -> Option<Arc<Route>> {
+        let routes = lock(&self.routes);
+        routes.by_key.get(&key).map(|(_, route)| route.clone())
+    }
+
+    /// The call that a message of the server belongs to: the one on whose stream it came; or else, if all calls are of one
+    /// client, the newest that `fits`. Never the call of another client.
+    pub fn origin(&self, within: Option<u64>, fits: impl Fn(&Route) -> bool) -> Option<Arc<Route>> {
+        if let Some(route) = within.and_then(|key| self.route(key)) {
+            return Some(route);
+        }
+        let routes = lock(&self.routes);
+        let mut fitting = routes.by_key.values().filter(|(_, route)| fits(route));
+        let newest = match self.near.handle {
+            Some(_) => fitting.max_by_key(|(begun, _)| *begun),
+            None => {
+                let only = fitting.next();
+                only.filter(|_| fitting.next().is_none())
+            }
+        };
+        newest.map(|(_, route)| route.clone())
+    }
+
+    /// Notes a question of the server to the client, so that reports of progress find back.
+    pub fn asked(&self, key: RequestKey, far: &Handle, reply: &ReplyTo) {
+        lock(&self.questions).insert(key.get(), (far.clone(), reply.clone()));
+    }
+
+    pub fn answered(&self, key: u64) {
+        lock(&self.questions).remove(&key);
+    }
+
+    pub fn question(&self, key: u64) -> Option<(Handle, ReplyTo)> {
+        lock(&self.questions).get(&key).cloned()
+    }
+}
+
+/// Removes a route when dropped.
+pub(super) struct Registered {
+    lane: Arc<Lane>,
+    key: u64,
+    begun: u64,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let mut routes = lock(&self.lane.routes);
+        // Another connection may have used the key anew.
+        let is_own = routes
+            .by_key
+            .get(&self.key)
+            .is_some_and(|(begun, _)| *begun == self.begun);
+        let gone = is_own.then(|| routes.by_key.remove(&self.key));
+        drop(routes);
+        drop(gone);
+    }
+}

@@ -1,0 +1,144 @@
+//! The connections to the server that clients without a connection of their own share: over HTTP, each request of the
+//! stateless era may come from anybody.
+//!
+//! A server of the stateless era gets the capabilities of the client with each request, so one connection serves all. To a
+//! server of the handshake era a connection is a client with fixed capabilities, so there is one for each set of
+//! capabilities and verified client (R-CHN-09). Where the server may ask a client that nobody verified, a connection
+//! carries one call at a time: its questions cannot reach anybody else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::lane::{Lane, Near};
+use super::parts::Parts;
+use super::upstream::host;
+use crate::error::RequestError;
+use crate::json::reader;
+use crate::mcp::{Era, Revision};
+use crate::sync::lock;
+
+/// The most connections of each kind.
+const MAX_LANES: usize = 256;
+
+/// The clients that a server of the handshake era may take for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct LaneKey {
+    pub principal: Option<Box<str>>,
+    pub capabilities: Box<str>,
+}
+
+#[derive(Default)]
+pub(super) struct Lanes {
+    shared: Mutex<HashMap<LaneKey, Arc<Lane>>>,
+    /// Connections for one call at a time that are not in use, the last used one last.
+    idle: Mutex<HashMap<LaneKey, Vec<Arc<Lane>>>>,
+    /// How many of those there are.
+    exclusive: Mutex<usize>,
+}
+
+impl Lanes {
+    /// The connection that the clients of `key` share.
+    ///
+    /// # Errors
+    /// [`RequestError::Overloaded`] when there are too many.
+    pub fn shared(&self, parts: &Arc<Parts>, key: LaneKey) -> Result<Arc<Lane>, RequestError> {
+        let mut all = lock(&self.shared);
+        let found = match parts.era() {
+            Some(Era::Stateless) => all.values().next(),
+            _ => all.get(&key),
+        };
+        if let Some(lane) = found {
+            return Ok(lane.clone());
+        }
+        if all.len() >= MAX_LANES {
+            let unused = |(_, lane): &(&LaneKey, &Arc<Lane>)| Arc::strong_count(lane) == 1;
+            let unused = all.iter().find(unused).map(|(key, _)| key.clone());
+            let gone = all.remove(&unused.ok_or(RequestError::Overloaded)?);
+            drop(gone);
+        }
+        let lane = Lane::new(parts.clone(), near(&key), host);
+        all.insert(key, lane.clone());
+        Ok(lane)
+    }
+
+    /// Closes the connections that are not in use.
+    pub fn clear(&self) {
+        let shared = std::mem::take(&mut *lock(&self.shared));
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        drop((shared, idle));
+    }
+
+    /// A connection for one call, until the guard is dropped.
+    ///
+    /// # Errors
+    /// [`RequestError::Overloaded`] when there are too many.
+    pub fn exclusive(
+        self: &Arc<Self>,
+        parts: &Arc<Parts>,
+        key: LaneKey,
+    ) -> Result<Exclusive, RequestError> {
+        let lanes = self;
+        let idle = lock(&lanes.idle).get_mut(&key).and_then(Vec::pop);
+        let lane = match idle {
+            Some(lane) => lane,
+            None => {
+                let mut count = lock(&lanes.exclusive);
+                if *count >= MAX_LANES {
+                    // One that waits for other clients makes room.
+                    let mut idle = lock(&lanes.idle);
+                    let gone = idle.values_mut().find_map(Vec::pop);
+                    drop(gone.ok_or(RequestError::Overloaded)?);
+                    *count -= 1;
+                }
+                *count += 1;
+                Lane::new(parts.clone(), near(&key), host)
+            }
+        };
+        Ok(Exclusive {
+            lanes: self.clone(),
+            key,
+            lane: Some(lane),
+        })
+    }
+}
+
+fn near(key: &LaneKey) -> Near {
+    Near {
+        handle: None,
+        revision: Revision::NEWEST,
+        capabilities: key.capabilities.clone(),
+        implementation: None,
+    }
+}
+
+/// Whether a server may ask a client with these capabilities anything.
+pub(super) fn may_be_asked(capabilities: &str) -> bool {
+    reader::members(capabilities).next().is_some()
+}
+
+/// A connection that carries one call.
+pub(super) struct Exclusive {
+    lanes: Arc<Lanes>,
+    key: LaneKey,
+    lane: Option<Arc<Lane>>,
+}
+
+impl Exclusive {
+    pub fn lane(&self) -> Option<&Arc<Lane>> {
+        self.lane.as_ref()
+    }
+}
+
+impl Drop for Exclusive {
+    fn drop(&mut self) {
+        let Some(lane) = self.lane.take() else { return };
+        let lanes = &self.lanes;
+        match lane.ready() {
+            Some(_) => lock(&lanes.idle)
+                .entry(std::mem::take(&mut self.key))
+                .or_default()
+                .push(lane),
+            None => *lock(&lanes.exclusive) -= 1,
+        }
+    }
+}

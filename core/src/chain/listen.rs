@@ -1,0 +1,356 @@
+//! Changes of lists and resources: a stream that listens in the stateless era, subscriptions of a session in the handshake
+//! era (R-CHN-12, R-CHN-13).
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::lane::{Far, Lane};
+use super::listeners::{Listener, Listening};
+use super::middleware::{ChainRequest, ChainResponse, refusal};
+use super::params::{json_text, with_meta};
+use super::parts::no_such_method;
+use super::route::Route;
+use super::unless::unless;
+use crate::connection::{self, Handle, RequestOptions};
+use crate::correlate::{CancelToken, Cancelled};
+use crate::error::RequestError;
+use crate::handler::driven::drive;
+use crate::json::reader;
+use crate::mcp::code::INVALID_PARAMS;
+use crate::mcp::{Era, Method, meta};
+use crate::sync::lock;
+
+/// The kinds of list, each with the name of its capability, of its filter and of its notification.
+const LISTS: [(&str, &str, Method); 3] = [
+    ("tools", "toolsListChanged", Method::ToolsChanged),
+    ("prompts", "promptsListChanged", Method::PromptsChanged),
+    (
+        "resources",
+        "resourcesListChanged",
+        Method::ResourcesChanged,
+    ),
+];
+
+/// The most resources that one client may subscribe to through a front.
+const MAX_SUBSCRIPTIONS: usize = 1000;
+
+fn declares(capabilities: &str, kind: &str, what: &str) -> bool {
+    reader::find_path(capabilities, &[kind, what]) == Some("true")
+}
+
+/// Serves a stream that listens, of a client of the stateless era, from the notifications of a session.
+pub(super) async fn serve(
+    lane: &Arc<Lane>,
+    far: &Far,
+    route: &Arc<Route>,
+    request: &ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let Some((front, reply)) = route.reply() else {
+        return Err(RequestError::Cancelled(None));
+    };
+    let filter = reader::find(request.params(), "notifications").filter(|it| it.starts_with('{'));
+    let filter = filter.ok_or_else(|| refusal(INVALID_PARAMS, "notifications is an object"))?;
+    let wants = |name| reader::find(filter, name) == Some("true");
+    let kinds: Vec<_> = LISTS
+        .iter()
+        .filter(|(kind, name, _)| wants(name) && declares(far.capabilities(), kind, "listChanged"))
+        .collect();
+    let may_subscribe = declares(far.capabilities(), "resources", "subscribe");
+    let uris = reader::find(filter, "resourceSubscriptions").filter(|_| may_subscribe);
+    let uris = uris
+        .into_iter()
+        .flat_map(reader::elements)
+        .filter_map(reader::as_str);
+    let uris: BTreeSet<Box<str>> = uris.map(Box::from).take(MAX_SUBSCRIPTIONS).collect();
+    let id = reply.id().raw();
+    let granted = granted(&kinds, &uris);
+    // R-SUB-02: before the stream is among those that hear of changes.
+    let acknowledged = format!(
+        "{{\"notifications\":{granted},\"_meta\":{{\"{}\":{id}}}}}",
+        meta::SUBSCRIPTION_ID
+    );
+    let name = Method::SubscriptionAcknowledged.name();
+    front.replies().notify(&reply, name, Some(&acknowledged));
+    let listeners = &lane.listeners;
+    let number = {
+        let mut begun = lock(&listeners.begun);
+        *begun += 1;
+        *begun
+    };
+    let listener = Listener {
+        route: route.clone(),
+        kinds: kinds.iter().map(|(_, _, method)| *method).collect(),
+        uris: uris.clone(),
+    };
+    lock(&listeners.clients).insert(number, listener);
+    let _gone = Gone(lane.clone(), number);
+    for uri in &uris {
+        let is_first = {
+            let mut counts = lock(&listeners.uris);
+            let count = counts.entry(uri.clone()).or_default();
+            *count += 1;
+            *count == 1
+        };
+        if is_first {
+            tell(far.handle(), Method::Subscribe, uri);
+        }
+    }
+    let mut ended = lock(&listeners.ends).cancelled();
+    let mut drained = route.ends.cancelled();
+    poll_fn(|cx| {
+        if route.poll_cancelled(cx).is_ready() {
+            return Poll::Ready(Err(RequestError::Cancelled(None)));
+        }
+        let ends = [&mut ended, &mut drained];
+        let is_over = ends
+            .into_iter()
+            .any(|end| Pin::new(end).poll(cx).is_ready());
+        if is_over {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    })
+    .await?;
+    // R-SUB-09
+    let result = format!(
+        "{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}",
+        meta::SUBSCRIPTION_ID
+    );
+    Ok(ChainResponse::new(result))
+}
+
+fn granted(kinds: &[&(&str, &str, Method)], uris: &BTreeSet<Box<str>>) -> String {
+    let mut members: Vec<_> = kinds
+        .iter()
+        .map(|(_, name, _)| format!("\"{name}\":true"))
+        .collect();
+    if !uris.is_empty() {
+        let uris: Vec<_> = uris.iter().map(|uri| json_text(uri)).collect();
+        members.push(format!("\"resourceSubscriptions\":[{}]", uris.join(",")));
+    }
+    format!("{{{}}}", members.join(","))
+}
+
+/// Takes a client's stream off the lists of its lane when dropped.
+struct Gone(Arc<Lane>, u64);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let listeners = &self.0.listeners;
+        let Some(gone) = lock(&listeners.clients).remove(&self.1) else {
+            return;
+        };
+        for uri in &gone.uris {
+            let mut counts = lock(&listeners.uris);
+            let Some(count) = counts.get_mut(uri) else {
+                continue;
+            };
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(uri);
+                drop(counts);
+                if let Some(far) = self.0.ready() {
+                    tell(far.handle(), Method::Unsubscribe, uri);
+                }
+            }
+        }
+    }
+}
+
+/// Sends a request about a resource whose answer changes nothing.
+fn tell(far: &Handle, method: Method, uri: &str) {
+    let params = format!("{{\"uri\":{}}}", json_text(uri));
+    let options = RequestOptions::default();
+    if let Ok(asked) = far.request(method.name(), Some(&params), options) {
+        drive(Box::pin(async move { drop(asked.await) }));
+    }
+}
+
+/// A session of the handshake era has told of a change: passes it to the streams that want it.
+pub(super) fn changed(lane: &Lane, method: Option<Method>, params: Option<&str>) {
+    let Some(method) = method else { return };
+    let params = params.unwrap_or("{}");
+    let uri = reader::find(params, "uri").and_then(reader::as_str);
+    let wants = |one: &&Listener| match (method, &uri) {
+        (Method::ResourceUpdated, Some(uri)) => one.uris.contains(&**uri),
+        _ => one.kinds.contains(&method),
+    };
+    let routes: Vec<_> = {
+        let all = lock(&lane.listeners.clients);
+        all.values()
+            .filter(wants)
+            .map(|one| one.route.clone())
+            .collect()
+    };
+    for route in routes {
+        if let Some((front, reply)) = route.reply() {
+            let own = with_meta(params, meta::SUBSCRIPTION_ID, Some(reply.id().raw()));
+            front.replies().notify(&reply, method.name(), Some(&own));
+        }
+    }
+}
+
+/// A stream of this side has brought something: passes it to the session of the client.
+pub(super) fn heard(lane: &Lane, id: Option<u64>, method: Option<Method>, params: Option<&str>) {
+    let (Some(near), Some(method)) = (&lane.near.handle, method) else {
+        return;
+    };
+    let is_own = {
+        let mut all = lock(&lane.listeners.servers);
+        let at = all.iter().position(|one| Some(one.id) == id);
+        if let Some(at) = at
+            && method == Method::SubscriptionAcknowledged
+        {
+            all[at].acknowledged.cancel(None);
+            // It has everything that the streams before it had.
+            let gone: Vec<_> = all.drain(..at).collect();
+            drop(all);
+            drop(gone);
+        }
+        at.is_some()
+    };
+    let is_change = matches!(
+        method,
+        Method::ToolsChanged
+            | Method::PromptsChanged
+            | Method::ResourcesChanged
+            | Method::ResourceUpdated
+    );
+    if is_own && is_change && lane.era() == Era::Handshake {
+        let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, None);
+        let own = Some(own).filter(|own| own != "{}");
+        let _ = near.notify(method.name(), own.as_deref());
+    }
+}
+
+/// Subscribes a client of the handshake era to a resource of a server of the stateless era.
+pub(super) async fn subscribe(
+    lane: &Arc<Lane>,
+    far: &Far,
+    request: &ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let uri = uri(request)?;
+    if !declares(far.capabilities(), "resources", "subscribe") {
+        return Err(no_such_method(Method::Subscribe.name()));
+    }
+    if lock(&lane.subscribed).len() >= MAX_SUBSCRIPTIONS {
+        return Err(RequestError::Overloaded);
+    }
+    lock(&lane.subscribed).insert(uri);
+    let acknowledged = follow(lane, far)?;
+    acknowledged.await;
+    Ok(ChainResponse::new("{}"))
+}
+
+pub(super) fn unsubscribe(lane: &Arc<Lane>, far: &Far, request: &ChainRequest) -> ChainResponse {
+    if let Ok(uri) = uri(request)
+        && lock(&lane.subscribed).remove(&uri)
+    {
+        // Fails only if the connection is lost, and then there is nothing to end.
+        let _ = follow(lane, far);
+    }
+    ChainResponse::new("{}")
+}
+
+fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
+    let uri = request.view().uri();
+    let uri = uri.ok_or_else(|| refusal(INVALID_PARAMS, "uri is missing"))?;
+    Ok((&*uri).into())
+}
+
+/// Listens, for a client of the handshake era, to the lists that a server of the stateless era says may change and to the
+/// resources that the client has subscribed to. The stream before ends when this one is acknowledged, which the future
+/// waits for.
+///
+/// # Errors
+/// If the request cannot be sent.
+pub(super) fn follow(lane: &Arc<Lane>, far: &Far) -> Result<Cancelled, RequestError> {
+    let kinds: Vec<_> = LISTS
+        .iter()
+        .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
+        .collect();
+    let uris = lock(&lane.subscribed).clone();
+    if kinds.is_empty() && uris.is_empty() {
+        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
+        drop(gone);
+        let nothing = CancelToken::new();
+        nothing.cancel(None);
+        return Ok(nothing.cancelled());
+    }
+    let params = format!("{{\"notifications\":{}}}", granted(&kinds, &uris));
+    let options = RequestOptions {
+        timeout: Some(Duration::MAX),
+        ..RequestOptions::default()
+    };
+    // The acknowledgement waits for the lock, so it finds the stream.
+    let mut servers = lock(&lane.listeners.servers);
+    let far = far.handle();
+    let response = far.request(Method::Listen.name(), Some(&params), options)?;
+    let listening = Listening {
+        id: response.key().get(),
+        acknowledged: CancelToken::new(),
+        cancel: CancelToken::new(),
+    };
+    let (cancel, acknowledged) = (listening.cancel.clone(), listening.acknowledged.cancelled());
+    servers.push(listening);
+    drop(servers);
+    drive(Box::pin(keep(Arc::downgrade(lane), response, cancel)));
+    Ok(acknowledged)
+}
+
+/// Keeps a stream open until this side or the server ends it.
+async fn keep(lane: Weak<Lane>, response: connection::Response, cancel: CancelToken) {
+    let id = response.key().get();
+    let ended = unless(response, cancel.cancelled()).await;
+    if let (Some(_), Some(lane)) = (ended, lane.upgrade()) {
+        let mut all = lock(&lane.listeners.servers);
+        let at = all.iter().position(|one| one.id == id);
+        let gone = at.map(|at| all.remove(at));
+        drop(all);
+        drop(gone);
+    }
+}
+
+/// Notes what a session has subscribed to, so that it can be restored.
+pub(super) fn note(lane: &Lane, request: &ChainRequest, method: Option<Method>) {
+    if !matches!(method, Some(Method::Subscribe | Method::Unsubscribe)) {
+        return;
+    }
+    let mut subscribed = lock(&lane.subscribed);
+    match (method, uri(request)) {
+        (Some(Method::Subscribe), Ok(uri)) if subscribed.len() < MAX_SUBSCRIPTIONS => {
+            subscribed.insert(uri);
+        }
+        (Some(Method::Unsubscribe), Ok(uri)) => {
+            subscribed.remove(&uri);
+        }
+        _ => {}
+    }
+}
+
+/// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others
+/// (R-CHN-14).
+pub(super) async fn restore(lane: &Arc<Lane>, far: &Far, near: &Handle) {
+    let uris = lock(&lane.subscribed).clone();
+    match far.revision.era() {
+        Era::Handshake => {
+            for uri in &uris {
+                tell(far.handle(), Method::Subscribe, uri);
+            }
+        }
+        Era::Stateless => {
+            // Fails only if the connection is lost again.
+            let _ = follow(lane, far);
+        }
+    }
+    for (kind, _, method) in LISTS {
+        if declares(far.capabilities(), kind, "listChanged") {
+            let _ = near.notify(method.name(), None);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What stands between the front and the external server: sees, changes, answers or drops the messages of a chain.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::connection::Principal;
+use crate::error::{PeerError, RequestError};
+use crate::json::string;
+use crate::limits::Limits;
+use crate::mcp::{Method, Revision};
+use crate::message::{Message, MessageRef};
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelayDirection {
+    /// From the client to the server.
+    ToServer,
+    /// From the server to the client.
+    ToClient,
+}
+
+/// A request on its way through a chain. Its params are the bytes that arrived, until they are replaced.
+#[derive(Clone, Debug)]
+pub struct ChainRequest {
+    pub(super) message: Message,
+    pub(super) direction: RelayDirection,
+    pub(super) revision: Revision,
+    pub(super) principal: Option<Principal>,
+}
+
+impl ChainRequest {
+    /// Which way the request goes.
+    pub fn direction(&self) -> RelayDirection {
+        self.direction
+    }
+
+    /// The method.
+    pub fn method(&self) -> Cow<'_, str> {
+        self.view().method().unwrap_or_default()
+    }
+
+    /// The params, raw JSON; `{}` if the request has none.
+    pub fn params(&self) -> &str {
+        self.view().params().unwrap_or("{}")
+    }
+
+    /// `params.name`, or else `params.uri`.
+    pub fn target(&self) -> Option<Cow<'_, str>> {
+        self.view().name().or_else(|| self.view().uri())
+    }
+
+    /// The revision in which the sender speaks.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The verified sender; `None` if nobody verified it.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
+    /// Replaces the params.
+    ///
+    /// # Errors
+    /// [`RequestError::Misuse`] if `params` is not a JSON object; the request stays as it was.
+    pub fn set_params(&mut self, params: &str) -> Result<(), RequestError> {
+        let misuse = RequestError::Misuse("the params of a request are a JSON object");
+        if !params.trim_start().starts_with('{') {
+            return Err(misuse);
+        }
+        let view = self.message.as_ref();
+        let mut text = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
+        text.extend_from_slice(view.id().map_or("0", |id| id.raw()).as_bytes());
+        text.extend_from_slice(b",\"method\":");
+        string::append(&mut text, &view.method().unwrap_or_default());
+        text.extend_from_slice(b",\"params\":");
+        text.extend_from_slice(params.as_bytes());
+        text.push(b'}');
+        self.message = Message::parse(&text, Limits::STDIO.max_depth).map_err(|_| misuse)?;
+        Ok(())
+    }
+
+    pub(super) fn view(&self) -> MessageRef<'_> {
+        self.message.as_ref()
+    }
+
+    pub(super) fn known_method(&self) -> Option<Method> {
+        Method::parse(&self.method())
+    }
+}
+
+/// The result of a request on its way back.
+#[derive(Clone, Debug)]
+pub struct ChainResponse(Body);
+
+#[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are messages, which are not moved often"
+)]
+enum Body {
+    Message(Message),
+    Text(String),
+}
+
+impl ChainResponse {
+    /// A result made here, a JSON object.
+    pub fn new(result: impl Into<String>) -> Self {
+        Self(Body::Text(result.into()))
+    }
+
+    /// The result, raw JSON.
+    pub fn result(&self) -> &str {
+        match &self.0 {
+            Body::Message(message) => message.as_ref().result().unwrap_or("{}"),
+            Body::Text(text) => text,
+        }
+    }
+}
+
+impl From<Message> for ChainResponse {
+    fn from(message: Message) -> Self {
+        Self(Body::Message(message))
+    }
+}
+
+/// A notification on its way through a chain, other than progress and cancellations, which belong to a hop.
+#[derive(Clone, Debug)]
+pub struct ChainNotification {
+    /// Which way the notification goes.
+    pub direction: RelayDirection,
+    /// The method.
+    pub method: String,
+    /// The params, raw JSON.
+    pub params: Option<String>,
+}
+
+/// The future of an answer.
+pub type ChainAnswer<'a> =
+    Pin<Box<dyn Future<Output = Result<ChainResponse, RequestError>> + Send + 'a>>;
+
+/// A part of a chain that sees its messages. Each method passes messages on unless it is implemented.
+///
+/// Middleware runs in the order in which it was added, from the front to the external server, for requests; and in the
+/// reverse order for answers, which are what `next` resolves to, and for messages of the server (R-CHN-08).
+pub trait Middleware: Send + Sync + 'static {
+    /// Handles a request. `next.run(request)` passes the request on and resolves to its answer. To refuse a request,
+    /// return [`RequestError::Peer`] with the code for the sender ([`refusal`]). The future is dropped if the request is
+    /// cancelled.
+    fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
+        next.run(request)
+    }
+
+    /// Handles a notification; `None` drops it. Runs on a driver's thread; must not block.
+    fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
+        Some(notification)
+    }
+}
+
+/// The error with which middleware refuses a request.
+pub fn refusal(code: i64, message: impl Into<Box<str>>) -> RequestError {
+    RequestError::Peer(PeerError {
+        code,
+        message: message.into(),
+        data: None,
+    })
+}
+
+/// The rest of a chain.
+pub struct NextHop<'a> {
+    rest: Rest<'a>,
+    last: Last<'a>,
+}
+
+/// Sends a request to the next hop.
+pub(super) type Last<'a> = Box<dyn FnOnce(ChainRequest) -> ChainAnswer<'a> + Send + 'a>;
+
+/// The middleware that is still to run, in the direction of the request.
+enum Rest<'a> {
+    Forth(&'a [Arc<dyn Middleware>]),
+    Back(&'a [Arc<dyn Middleware>]),
+}
+
+impl<'a> NextHop<'a> {
+    pub(super) fn new(
+        all: &'a [Arc<dyn Middleware>],
+        direction: RelayDirection,
+        last: impl FnOnce(ChainRequest) -> ChainAnswer<'a> + Send + 'a,
+    ) -> Self {
+        let rest = match direction {
+            RelayDirection::ToServer => Rest::Forth(all),
+            RelayDirection::ToClient => Rest::Back(all),
+        };
+        Self {
+            rest,
+            last: Box::new(last),
+        }
+    }
+
+    /// Passes a request on. Resolves to the answer.
+    pub fn run(self, request: ChainRequest) -> ChainAnswer<'a> {
+        let Self { rest, last } = self;
+        let (first, rest) = match rest {
+            Rest::Forth(all) => (all.split_first(), Rest::Forth as fn(_) -> _),
+            Rest::Back(all) => (all.split_last(), Rest::Back as fn(_) -> _),
+        };
+        match first {
+            None => last(request),
+            Some((first, others)) => {
+                let rest = rest(others);
+                first.request(request, NextHop { rest, last })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for NextHop<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NextHop").finish_non_exhaustive()
+    }
+}
+
+/// Shows a notification to all middleware; `None` if one of them drops it.
+pub(super) fn notify(
+    all: &[Arc<dyn Middleware>],
+    notification: ChainNotification,
+) -> Option<ChainNotification> {
+    let show = |one: &Arc<dyn Middleware>, it| one.notification(it);
+    match notification.direction {
+        RelayDirection::ToServer => all.iter().try_fold(notification, |it, one| show(one, it)),
+        RelayDirection::ToClient => all
+            .iter()
+            .rev()
+            .try_fold(notification, |it, one| show(one, it)),
+    }
+}

@@ -1,0 +1,44 @@
+//! Chains: a server towards clients whose requests go to another server, through middleware.
+//!
+//! ```text
+//!   client ◀──▶ Front ◀──▶ Middleware … ◀──▶ External ◀──▶ server
+//!           one hop                                  the next
+//! ```
+//!
+//! Each hop is a whole endpoint of the protocol: it has ids, progress tokens, a revision and capabilities of its own
+//! (R-CHN-06, R-CHN-07). Params and results are passed on as the bytes that were validated when they arrived (R-CHN-10).
+//! A request of a client is exactly one request to the server, and has exactly one answer.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `front` | connections of clients: which connection to the server a request takes |
+//! | `carry`, `route` | one call from its arrival to its answer |
+//! | `lane`, `lanes` | connections to the server: opened, lost and opened again; which clients share one |
+//! | `upstream` | requests and notifications of the server |
+//! | `params`, `translate` | what a hop changes; what the eras say differently |
+//! | `question`, `listen`, `listeners` | questions and subscriptions, between the eras |
+//! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
+
+mod carry;
+mod external;
+mod front;
+mod lane;
+mod lanes;
+mod listen;
+mod listeners;
+mod middleware;
+mod params;
+mod parts;
+mod question;
+mod route;
+mod shared;
+mod translate;
+mod unless;
+mod upstream;
+
+pub use external::{Connecting, External, Link};
+pub use front::Front;
+pub use middleware::{
+    ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
+    RelayDirection, refusal,
+};

@@ -1,0 +1,227 @@
+//! Params on their way to the next hop: copied byte for byte, but for the members of `_meta` that belong to a hop.
+
+use crate::json::{number, reader, string, writer};
+use crate::mcp::meta;
+use crate::message::{Field, MessageRef};
+
+/// `_meta` key of the number of hops that a request has passed (R-CHN-21).
+pub(super) const HOPS: &str = "dev.mcpbolt/hops";
+
+/// What a hop changes in the params of a request. Line breaks between tokens are dropped, since a message is one line
+/// on most carriers; every other byte of a member that is not named here stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Edit<'a> {
+    /// Replaces the progress token, if there is one.
+    pub token: Option<u64>,
+    /// Sets the number of hops.
+    pub hops: Option<u64>,
+    /// Members of `_meta` that are left out.
+    pub drop: &'a [&'a str],
+    /// Members that are added to `_meta`: JSON without the braces. Their names are in `drop`.
+    pub add: &'a str,
+    /// Params that are left out.
+    pub drop_params: &'a [&'a str],
+    /// Params that are added: JSON without the braces. Their names are in `drop_params`.
+    pub add_params: &'a str,
+}
+
+/// Members of `_meta` that are a hop's own: those by which a request of the stateless era describes its client, and
+/// credentials, which come last.
+pub(super) const OWN: [&str; 5] = [
+    meta::PROTOCOL_VERSION,
+    meta::CLIENT_INFO,
+    meta::CLIENT_CAPABILITIES,
+    meta::LOG_LEVEL,
+    "auth",
+];
+
+/// The number of hops that a message has passed.
+pub(super) fn hops(message: &MessageRef<'_>) -> u64 {
+    let hops = message
+        .raw(Field::Meta)
+        .and_then(|meta| reader::find(meta, HOPS));
+    hops.and_then(number::as_u64).unwrap_or(0)
+}
+
+impl Edit<'_> {
+    /// Appends the member `params`, with a comma before it, unless there is nothing to write.
+    pub fn append(&self, out: &mut Vec<u8>, message: &MessageRef<'_>) {
+        let params = message.params();
+        let is_plain = self.drop.is_empty()
+            && self.add.is_empty()
+            && self.drop_params.is_empty()
+            && self.add_params.is_empty();
+        let before = out.len();
+        out.extend_from_slice(b",\"params\":");
+        let written = match params {
+            Some(params) if is_plain => self.splice(out, message, params),
+            params => self.rebuild(out, params),
+        };
+        if !written {
+            out.truncate(before);
+        }
+    }
+
+    /// Copies the params, with other values at the places of those that change.
+    fn splice(&self, out: &mut Vec<u8>, message: &MessageRef<'_>, params: &str) -> bool {
+        let start = message.envelope().span(Field::Params).start();
+        // The places to replace, in their order, and what goes there.
+        let mut places: [Option<(usize, usize, u64)>; 2] = [None, None];
+        let span = |field| {
+            let span = message.envelope().span(field);
+            span.is_some()
+                .then(|| (span.start() - start, span.end() - start))
+        };
+        if let (Some(token), Some((from, to))) = (self.token, span(Field::ProgressToken)) {
+            places[0] = Some((from, to, token));
+        }
+        let meta =
+            span(Field::Meta).filter(|(from, _)| params.as_bytes().get(*from) == Some(&b'{'));
+        let mut insert = None;
+        if let Some(hops) = self.hops {
+            let own = meta.and_then(|(from, to)| params.get(from..to));
+            let found = own.and_then(|own| reader::find(own, HOPS).map(|value| (own, value)));
+            match (found, meta) {
+                (Some((own, value)), Some((from, _))) => {
+                    // Both are slices of the same text.
+                    let at = from + (value.as_ptr() as usize - own.as_ptr() as usize);
+                    places[1] = Some((at, at + value.len(), hops));
+                }
+                (_, Some((from, _))) => insert = Some((from + 1, false, hops)),
+                (_, None) => insert = Some((1, true, hops)),
+            }
+        }
+        if let [Some(a), Some(b)] = places
+            && a.0 > b.0
+        {
+            places.swap(0, 1);
+        }
+        out.reserve(params.len() + 64);
+        let mut done = 0;
+        let mut copy = |out: &mut Vec<u8>, to: usize, next: usize| {
+            writer::append_compact(out, params.get(done..to).unwrap_or_default());
+            done = next;
+        };
+        if let Some((at, wraps, hops)) = insert {
+            copy(out, at, at);
+            let rest = params.get(at..).unwrap_or_default();
+            let is_empty = rest.trim_ascii_start().starts_with('}');
+            if wraps {
+                out.extend_from_slice(b"\"_meta\":{");
+            }
+            append_member(out, HOPS, hops);
+            if wraps {
+                out.push(b'}');
+            }
+            if !is_empty {
+                out.push(b',');
+            }
+        }
+        for (from, to, value) in places.into_iter().flatten() {
+            copy(out, from, to);
+            number::append(out, value);
+        }
+        copy(out, params.len(), params.len());
+        true
+    }
+
+    /// Writes the params member by member.
+    fn rebuild(&self, out: &mut Vec<u8>, params: Option<&str>) -> bool {
+        let params = params.unwrap_or("{}");
+        let start = out.len();
+        out.push(b'{');
+        let mut own = "{}";
+        for (name, value) in reader::members(params) {
+            let name = name.raw();
+            match name {
+                "_meta" => own = value,
+                _ if self.drop_params.contains(&name) => {}
+                _ => push(out, name, value),
+            }
+        }
+        push_members(out, self.add_params);
+        let mut meta = vec![b'{'];
+        for (name, value) in reader::members(own) {
+            let name = name.raw();
+            match (name, self.token) {
+                ("progressToken", Some(token)) => {
+                    push(&mut meta, name, itoa::Buffer::new().format(token));
+                }
+                _ if name == HOPS && self.hops.is_some() || self.drop.contains(&name) => {}
+                _ => push(&mut meta, name, value),
+            }
+        }
+        push_members(&mut meta, self.add);
+        if let Some(hops) = self.hops {
+            push(&mut meta, HOPS, itoa::Buffer::new().format(hops));
+        }
+        meta.push(b'}');
+        if meta.len() > 2 {
+            push(out, "_meta", std::str::from_utf8(&meta).unwrap_or("{}"));
+        }
+        out.push(b'}');
+        out.len() > start + 2
+    }
+}
+
+/// Replaces one member of the `_meta` of notification params, or of a result, by a raw value; the rest is copied.
+pub(super) fn with_meta(object: &str, name: &str, value: Option<&str>) -> String {
+    let mut out = vec![b'{'];
+    let mut own = "{}";
+    for (key, value) in reader::members(object) {
+        match key.raw() {
+            "_meta" => own = value,
+            key => push(&mut out, key, value),
+        }
+    }
+    let mut meta = vec![b'{'];
+    for (key, value) in reader::members(own).filter(|(key, _)| key.raw() != name) {
+        push(&mut meta, key.raw(), value);
+    }
+    if let Some(value) = value {
+        push(&mut meta, name, value);
+    }
+    meta.push(b'}');
+    if meta.len() > 2 {
+        push(
+            &mut out,
+            "_meta",
+            std::str::from_utf8(&meta).unwrap_or("{}"),
+        );
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends a member to an object that is being written; `name` is still escaped.
+pub(super) fn push(out: &mut Vec<u8>, name: &str, value: &str) {
+    if !matches!(out.last(), Some(b'{')) {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    writer::append_compact(out, value);
+}
+
+fn push_members(out: &mut Vec<u8>, members: &str) {
+    if !members.is_empty() {
+        if !matches!(out.last(), Some(b'{')) {
+            out.push(b',');
+        }
+        writer::append_compact(out, members);
+    }
+}
+
+fn append_member(out: &mut Vec<u8>, name: &str, value: u64) {
+    string::append(out, name);
+    out.push(b':');
+    number::append(out, value);
+}
+
+/// Text as JSON.
+pub(super) fn json_text(text: &str) -> String {
+    let mut out = Vec::new();
+    string::append(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}

@@ -1,0 +1,110 @@
+//! The parts of a front, and how failures of the hop to its server are worded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::external::External;
+use super::middleware::{ChainResponse, Middleware};
+use crate::connection::{Config, Handle, ReplyTo};
+use crate::error::RequestError;
+use crate::handler::Spawner;
+use crate::json::string;
+use crate::mcp::code::{INTERNAL_ERROR, OVERLOADED, REQUEST_CANCELLED};
+use crate::mcp::header_arguments::HeaderArguments;
+use crate::mcp::{Era, ErrorKind};
+use crate::server::Registry;
+
+/// The parts of a front.
+pub(super) struct Parts {
+    pub external: External,
+    pub middleware: Vec<Arc<dyn Middleware>>,
+    pub config: Arc<Config>,
+    pub registry: Arc<Registry>,
+    pub spawner: Arc<dyn Spawner>,
+    /// Whether credentials in the metadata of requests are for this front, and stay here (R-CHN-15).
+    pub verifies: bool,
+    pub max_hops: u64,
+    /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
+    pub mirrored: Arc<HeaderArguments>,
+    /// The era of the server: 0 while it is not known.
+    pub era: AtomicU8,
+}
+
+impl Parts {
+    /// Notes the era of the server.
+    pub fn learn(&self, era: Era) {
+        let era = match era {
+            Era::Handshake => 1,
+            Era::Stateless => 2,
+        };
+        self.era.store(era, Ordering::Relaxed);
+    }
+
+    /// The era of the server, if it is known.
+    pub fn era(&self) -> Option<Era> {
+        match self.era.load(Ordering::Relaxed) {
+            1 => Some(Era::Handshake),
+            2 => Some(Era::Stateless),
+            _ => None,
+        }
+    }
+
+    /// Answers a call of a client.
+    pub fn answer(
+        &self,
+        front: &Handle,
+        reply: &ReplyTo,
+        outcome: Result<ChainResponse, RequestError>,
+    ) {
+        let mut replies = front.replies();
+        match outcome {
+            Ok(response) => replies.whole_result(reply, response.result()),
+            Err(RequestError::Peer(error)) => {
+                let data = error.data.as_deref();
+                replies.error_code(reply, error.code, &error.message, data);
+            }
+            Err(error) => {
+                let (code, message, data) = self.worded(&error, reply.revision().era());
+                replies.error_code(reply, code, &message, Some(&data));
+            }
+        }
+        replies.submit_last();
+    }
+
+    /// The code, the message and the data for a failure of the hop to the server (R-CHN-14).
+    fn worded(&self, error: &RequestError, era: Era) -> (i64, String, String) {
+        let name = self.external.name();
+        let (code, reason) = match error {
+            RequestError::Closed(_) | RequestError::Carrier(_) => {
+                (INTERNAL_ERROR, "upstream_unavailable")
+            }
+            RequestError::TimedOut => (INTERNAL_ERROR, "upstream_timeout"),
+            RequestError::Overloaded => (OVERLOADED, "upstream_overloaded"),
+            RequestError::BadAnswer(_) | RequestError::BadResult(_) => {
+                (INTERNAL_ERROR, "upstream_answer_not_valid")
+            }
+            RequestError::Cancelled(_) if era == Era::Handshake => {
+                (REQUEST_CANCELLED, "upstream_cancelled")
+            }
+            RequestError::Cancelled(_) => (INTERNAL_ERROR, "upstream_cancelled"),
+            _ => (INTERNAL_ERROR, "not_relayed"),
+        };
+        let mut data = b"{\"reason\":".to_vec();
+        string::append(&mut data, reason);
+        data.extend_from_slice(b",\"upstream\":");
+        string::append(&mut data, name);
+        if code == OVERLOADED {
+            data.extend_from_slice(b",\"retryAfter\":1");
+        }
+        data.push(b'}');
+        let message = format!("the server {name:?}: {error}");
+        (code, message, String::from_utf8(data).unwrap_or_default())
+    }
+}
+
+/// The error for a method that the next hop does not have.
+pub(super) fn no_such_method(method: &str) -> RequestError {
+    let kind = ErrorKind::MethodNotFound;
+    let code = kind.code(crate::mcp::Revision::NEWEST);
+    super::middleware::refusal(code, format!("unknown method: {method}"))
+}

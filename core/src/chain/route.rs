@@ -1,0 +1,177 @@
+//! The way back of one call: to whom its answer, its progress and its questions go.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use super::middleware::ChainResponse;
+use super::parts::Parts;
+use super::question::{Parking, Question};
+use crate::connection::{Call, Handle, ReplyTo};
+use crate::correlate::{CancelToken, Cancelled};
+use crate::error::RequestError;
+use crate::mcp::{Era, Method, Revision};
+use crate::sync::lock;
+
+/// One call of the client, from its arrival to its answer. A call whose client answers questions in rounds is one
+/// route over all of them.
+pub(super) struct Route {
+    pub parts: Arc<Parts>,
+    pub parking: Arc<Parking>,
+    pub method: Option<Method>,
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub about: Option<Box<str>>,
+    /// The verified client.
+    pub principal: Option<Box<str>>,
+    /// The revision in which the client speaks.
+    pub revision: Revision,
+    /// Cancelled when streams of the client's connection are to end in good order.
+    pub ends: CancelToken,
+    target: Mutex<Target>,
+}
+
+/// Where the call is answered at present.
+#[derive(Default)]
+pub(super) struct Target {
+    /// The client's connection, and its request; `None` between two rounds, and after the answer.
+    pub reply: Option<(Handle, ReplyTo)>,
+    /// The cancel token of the client's current request.
+    cancel: Option<(CancelToken, Cancelled)>,
+    /// Wakes the task that carries the call, when the client's request is another one.
+    waker: Option<Waker>,
+    /// Questions of the server that wait for the client's answers.
+    pub questions: Vec<Question>,
+    /// How many questions there were.
+    pub asked: u64,
+    /// The state that the client holds between two rounds.
+    pub parked: Option<Arc<str>>,
+    /// The answer that came between two rounds.
+    outcome: Option<Result<ChainResponse, RequestError>>,
+}
+
+impl Route {
+    pub fn new(
+        (parts, parking): (Arc<Parts>, Arc<Parking>),
+        front: Handle,
+        call: &Call,
+        ends: CancelToken,
+    ) -> Arc<Self> {
+        let (reply, cancel) = (call.reply.clone(), call.cancel.clone());
+        let cancelled = cancel.cancelled();
+        let view = call.message.as_ref();
+        // Only a call that is resumed is compared with the one before.
+        let is_resumable =
+            call.method.is_some_and(Method::may_ask) && reply.revision().era() == Era::Stateless;
+        let about = view.name().or_else(|| view.uri()).filter(|_| is_resumable);
+        Arc::new(Self {
+            parts,
+            parking,
+            method: call.method,
+            about: about.map(Box::from),
+            principal: principal_of(call, &front),
+            revision: reply.revision(),
+            ends,
+            target: Mutex::new(Target {
+                reply: Some((front, reply)),
+                cancel: Some((cancel, cancelled)),
+                ..Target::default()
+            }),
+        })
+    }
+
+    pub fn target(&self) -> MutexGuard<'_, Target> {
+        lock(&self.target)
+    }
+
+    /// Where the call is answered; `None` between rounds and after the answer.
+    pub fn reply(&self) -> Option<(Handle, ReplyTo)> {
+        self.target().reply.clone()
+    }
+
+    /// Whether the call is between two rounds.
+    pub fn is_parked(&self) -> bool {
+        self.target().parked.is_some()
+    }
+
+    /// Completes when the client has cancelled the call.
+    pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<Option<Box<str>>> {
+        let mut target = self.target();
+        match &target.waker {
+            Some(waker) if waker.will_wake(cx.waker()) => {}
+            _ => target.waker = Some(cx.waker().clone()),
+        }
+        let Some((token, cancelled)) = &mut target.cancel else {
+            return Poll::Pending;
+        };
+        std::task::ready!(Pin::new(cancelled).poll(cx));
+        Poll::Ready(token.reason().map(Box::from))
+    }
+
+    /// Cancels the call on behalf of a client that does not come back.
+    pub fn abandon(&self) {
+        let token = CancelToken::new();
+        token.cancel(Some("the client did not answer in time"));
+        let cancelled = token.cancelled();
+        let mut target = self.target();
+        target.parked = None;
+        target.cancel = Some((token, cancelled));
+        let waker = target.waker.take();
+        drop(target);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Ends the round: the client's request is answered by the caller, and the call goes on without one.
+    pub fn detach(target: &mut Target, state: Arc<str>) -> Option<(Handle, ReplyTo)> {
+        target.cancel = None;
+        target.parked = Some(state);
+        target.reply.take()
+    }
+
+    /// Goes on with another request of the client. Sends the answer, if it is there.
+    pub fn attach(&self, front: Handle, reply: ReplyTo, cancel: CancelToken) {
+        let mut target = self.target();
+        target.parked = None;
+        target.reply = Some((front, reply));
+        let cancelled = cancel.cancelled();
+        target.cancel = Some((cancel, cancelled));
+        let (outcome, waker) = (target.outcome.take(), target.waker.take());
+        drop(target);
+        match (outcome, waker) {
+            (Some(outcome), _) => self.finish(outcome),
+            (None, Some(waker)) => waker.wake(),
+            (None, None) => {}
+        }
+    }
+
+    /// Answers the call: at once, or when the client comes for the answer.
+    pub fn finish(&self, outcome: Result<ChainResponse, RequestError>) {
+        let mut target = self.target();
+        match target.reply.take() {
+            Some((front, reply)) => {
+                drop(target);
+                self.parts.answer(&front, &reply, outcome);
+            }
+            None if target.parked.is_some() => drop(target.outcome.get_or_insert(outcome)),
+            None => {}
+        }
+    }
+}
+
+/// Answers the call if nothing else does, for example because middleware panicked.
+pub(super) struct Unanswered(pub Arc<Route>);
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.0
+            .finish(Err(RequestError::Misuse("the request was given up")));
+    }
+}
+
+/// The verified sender of a call.
+pub(super) fn principal_of(call: &Call, front: &Handle) -> Option<Box<str>> {
+    let own = call.reply.principal().or_else(|| front.verified());
+    own.map(|principal| principal.as_str().into())
+}

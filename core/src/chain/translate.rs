@@ -1,0 +1,158 @@
+//! What the two eras say differently: capabilities, results, error codes (R-CHN-09, R-CHN-13, R-CHN-17).
+
+use super::params::push;
+use crate::error::PeerError;
+use crate::json::reader;
+use crate::mcp::code::{
+    HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY,
+    REQUEST_CANCELLED, UNSUPPORTED_VERSION,
+};
+use crate::mcp::{Era, Method, Revision, meta};
+
+/// The capabilities of a server of era `from`, as a client of era `to` may use them through a hop. Within an era all are
+/// passed on. Between eras, only those whose messages the hop translates: tasks and extensions have other
+/// messages in each era.
+pub(super) fn server_capabilities(capabilities: &str, from: Era, to: Era) -> String {
+    pick(
+        capabilities,
+        from == to,
+        &[
+            "tools",
+            "resources",
+            "prompts",
+            "completions",
+            "logging",
+            "experimental",
+        ],
+    )
+}
+
+/// The capabilities of a client of era `from`, as a server of era `to` may use them through a hop.
+pub(super) fn client_capabilities(capabilities: &str, from: Era, to: Era) -> String {
+    let picked = pick(
+        capabilities,
+        from == to,
+        &["roots", "sampling", "elicitation", "experimental"],
+    );
+    match (from, to) {
+        // The roots of a client of the newer era are asked for anew in each call: they never change.
+        (Era::Stateless, Era::Handshake) => picked,
+        // No such notification exists there.
+        (Era::Handshake, Era::Stateless) if picked.contains("\"roots\"") => {
+            let mut out = vec![b'{'];
+            for (name, value) in reader::members(&picked) {
+                push(
+                    &mut out,
+                    name.raw(),
+                    if name.raw() == "roots" { "{}" } else { value },
+                );
+            }
+            out.push(b'}');
+            String::from_utf8(out).unwrap_or_default()
+        }
+        _ => picked,
+    }
+}
+
+fn pick(capabilities: &str, all: bool, names: &[&str]) -> String {
+    if all {
+        return capabilities.to_owned();
+    }
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(capabilities) {
+        if names.contains(&name.raw()) {
+            push(&mut out, name.raw(), value);
+        }
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The results that carry how long they may be cached, from 2026-07-28 on (R-CCH-01).
+fn is_cacheable(method: Option<Method>) -> bool {
+    matches!(
+        method,
+        Some(
+            Method::Discover
+                | Method::ListTools
+                | Method::ListPrompts
+                | Method::ListResources
+                | Method::ListResourceTemplates
+                | Method::ReadResource
+        )
+    )
+}
+
+/// The members that a result of `method` has from 2026-07-28 on, and not before: after each of the result's own members,
+/// with a comma before each. `server` is the server's `Implementation`.
+pub(super) fn newer_result(result: &str, method: Option<Method>, server: &str) -> String {
+    let mut out = vec![b'{'];
+    let mut own = "{}";
+    for (name, value) in reader::members(result) {
+        match name.raw() {
+            "_meta" => own = value,
+            "resultType" | "ttlMs" | "cacheScope" => {}
+            name => push(&mut out, name, value),
+        }
+    }
+    push(&mut out, "resultType", "\"complete\"");
+    if is_cacheable(method) {
+        push(&mut out, "ttlMs", "0");
+        push(&mut out, "cacheScope", "\"private\"");
+    }
+    let has_name = reader::find(own, meta::SERVER_INFO).is_some();
+    if !server.is_empty() && !has_name {
+        let mut meta = vec![b'{'];
+        for (name, value) in reader::members(own) {
+            push(&mut meta, name.raw(), value);
+        }
+        push(&mut meta, meta::SERVER_INFO, server);
+        meta.push(b'}');
+        push(
+            &mut out,
+            "_meta",
+            std::str::from_utf8(&meta).unwrap_or("{}"),
+        );
+    } else if own != "{}" {
+        push(&mut out, "_meta", own);
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// A result without the members that are new in 2026-07-28.
+pub(super) fn older_result(result: &str) -> String {
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(result) {
+        if !matches!(name.raw(), "resultType" | "ttlMs" | "cacheScope") {
+            push(&mut out, name.raw(), value);
+        }
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The code of a peer's error, as a peer of `to` knows it. Within an era codes pass unchanged.
+pub(super) fn code(error: &PeerError, from: Revision, to: Revision) -> i64 {
+    const NOT_FOUND: i64 = -32002;
+    let lacks = || {
+        let data = error.data.as_deref().unwrap_or_default();
+        reader::find(data, "requiredCapabilities").is_some()
+    };
+    match (from.era(), to.era()) {
+        (Era::Handshake, Era::Stateless) => match error.code {
+            INVALID_REQUEST if lacks() => MISSING_CLIENT_CAPABILITY,
+            NOT_FOUND => INVALID_PARAMS,
+            REQUEST_CANCELLED => INTERNAL_ERROR,
+            // Reserved there, and with other meanings.
+            -32099..=-32000 => INTERNAL_ERROR,
+            code => code,
+        },
+        (Era::Stateless, Era::Handshake) => match error.code {
+            UNSUPPORTED_VERSION => INVALID_PARAMS,
+            MISSING_CLIENT_CAPABILITY | HEADER_MISMATCH => INVALID_REQUEST,
+            code => code,
+        },
+        _ => error.code,
+    }
+}

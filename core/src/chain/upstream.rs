@@ -1,0 +1,327 @@
+//! The side of a hop that the external server talks to: its requests and notifications go to the client whose call caused
+//! them, and to nobody else.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::lane::Lane;
+use super::middleware::{
+    ChainNotification, ChainRequest, ChainResponse, NextHop, RelayDirection, notify,
+};
+use super::params::Edit;
+use super::route::Route;
+use super::unless::unless;
+use crate::connection::{
+    Answer, Batch, Call, CallKey, Disposition, Handle, Host, IncomingRequest, Operation,
+    RequestOptions,
+};
+use crate::error::ConnectionError;
+use crate::handler::driven::drive;
+use crate::json::{number, reader};
+use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
+use crate::message::{Field, MessageRef};
+
+/// The host of a connection to the external server.
+struct UpstreamHost {
+    lane: Weak<Lane>,
+    far: Handle,
+    /// The request of this side on whose stream the current message came.
+    within: Option<u64>,
+}
+
+impl UpstreamHost {
+    fn new(lane: Weak<Lane>, far: Handle) -> Self {
+        Self {
+            lane,
+            far,
+            within: None,
+        }
+    }
+}
+
+impl Host for UpstreamHost {
+    fn arrives_within(&mut self, request: Option<u64>) {
+        self.within = request;
+    }
+
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
+        let lane = self.lane.upgrade();
+        let offers = |lane: &Arc<Lane>| declares(&lane.near.capabilities, request.method);
+        match lane.as_ref().is_some_and(offers) {
+            true => Disposition::Deferred(Operation::Own(0)),
+            false => {
+                let why = "the client of this chain does not offer that";
+                answer.error(ErrorKind::MethodNotFound, why, None)
+            }
+        }
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        let Some(lane) = self.lane.upgrade() else {
+            return;
+        };
+        let asked = batch
+            .into_calls()
+            .filter_map(|call| question(&lane, &self.far, self.within, call));
+        let mut asked: Vec<_> = asked.collect();
+        asked.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        asked.iter().for_each(Route::end_round);
+    }
+
+    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+
+    fn overheard(&mut self, message: MessageRef<'_>) {
+        let token = message.raw(Field::Progress).and_then(number::as_u64);
+        let route = token.and_then(|key| self.lane.upgrade()?.route(key));
+        if let Some((front, reply)) = route.and_then(|route| route.reply()) {
+            pass_progress(&front, &reply, &message);
+        }
+    }
+
+    fn notification(&mut self, message: MessageRef<'_>) {
+        if let (Some(lane), Some(method)) = (self.lane.upgrade(), message.method()) {
+            relay(&lane, self.within, &method, &message);
+        }
+    }
+
+    fn opened(&mut self, _: Revision) {}
+
+    fn closed(&mut self, _: &ConnectionError) {
+        let Some(lane) = self.lane.upgrade() else {
+            return;
+        };
+        let was_open = lane.lost();
+        // A client with a session of its own gets another connection, with the same subscriptions (R-CHN-14).
+        let near = lane
+            .near
+            .handle
+            .clone()
+            .filter(|_| was_open && lane.era() == Era::Handshake);
+        if let Some(near) = near.filter(|near| !near.is_closed()) {
+            drive(Box::pin(reopen(self.lane.clone(), near)));
+        }
+    }
+}
+
+/// Makes the host of a connection to the server.
+pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
+    Box::new(UpstreamHost::new(lane, far))
+}
+
+/// Opens a lost connection again, twice as long after each failure, until the client ends.
+async fn reopen(lane: Weak<Lane>, near: Handle) {
+    let mut wait = Duration::from_millis(250);
+    loop {
+        near.sleep(wait).await;
+        wait = (wait * 2).min(Duration::from_secs(30));
+        let Some(lane) = lane.upgrade().filter(|_| !near.is_closed()) else {
+            return;
+        };
+        if let Ok(far) = lane.far().await {
+            return super::listen::restore(&lane, &far, &near).await;
+        }
+    }
+}
+
+/// Whether a client with these capabilities may be sent such a request; requests of extensions are its own affair.
+fn declares(capabilities: &str, method: Option<Method>) -> bool {
+    let has = |name| reader::find(capabilities, name).is_some();
+    match method {
+        Some(Method::CreateMessage) => has("sampling"),
+        Some(Method::Elicit) => has("elicitation"),
+        Some(Method::ListRoots) => has("roots"),
+        _ => true,
+    }
+}
+
+/// Sends a report of progress to the peer that asked for it, with its own token.
+pub(super) fn pass_progress(
+    to: &Handle,
+    reply: &crate::connection::ReplyTo,
+    message: &MessageRef<'_>,
+) {
+    let (Some(params), span) = (message.params(), message.envelope().span(Field::Progress)) else {
+        return;
+    };
+    let start = message.envelope().span(Field::Params).start();
+    let place = (span.start() - start, span.end() - start);
+    let mut replies = to.replies();
+    replies.pass_progress(reply, |out, token| {
+        append_replaced(out, params, place, token.raw());
+    });
+}
+
+/// Appends an object with other text at one place.
+fn append_replaced(out: &mut Vec<u8>, object: &str, (from, to): (usize, usize), text: &str) {
+    let part = |part: Option<&str>| part.unwrap_or_default().to_owned();
+    crate::json::writer::append_compact(out, &part(object.get(..from)));
+    out.extend_from_slice(text.as_bytes());
+    crate::json::writer::append_compact(out, &part(object.get(to..)));
+}
+
+/// Passes a question of the server to the client whose call caused it. Returns the call whose round ends with it.
+fn question(lane: &Arc<Lane>, far: &Handle, within: Option<u64>, call: Call) -> Option<Arc<Route>> {
+    let may_ask = |route: &Route| route.method.is_some_and(Method::may_ask);
+    // One whose client waits for an answer, rather than one whose client has a question to answer already.
+    let waits = |route: &Route| may_ask(route) && route.reply().is_some();
+    let origin = lane.origin(within, waits);
+    let origin = origin.or_else(|| lane.origin(None, may_ask));
+    let why = match (lane.era(), origin, lane.near.handle.clone()) {
+        (Era::Stateless, Some(route), _) => {
+            route.ask(&call, far);
+            return Some(route);
+        }
+        (Era::Handshake, origin, Some(front)) => {
+            let within = origin.and_then(|route| route.reply());
+            let within = within.map(|(_, reply)| reply.key());
+            let asks = ask(lane.clone(), front, far.clone(), within, call);
+            drive(Box::pin(asks));
+            return None;
+        }
+        (Era::Stateless, None, _) => "no call of the client is under way that could be asked",
+        (Era::Handshake, _, None) => "there is no client to ask",
+    };
+    let mut replies = far.replies();
+    replies.error(&call.reply, ErrorKind::MethodNotFound, why, None);
+    None
+}
+
+/// Asks the client a question of the server, and answers the server.
+async fn ask(lane: Arc<Lane>, front: Handle, far: Handle, within: Option<CallKey>, call: Call) {
+    let request = ChainRequest {
+        message: call.message.clone(),
+        direction: RelayDirection::ToClient,
+        revision: call.reply.revision(),
+        principal: None,
+    };
+    let (lane, front, far, reply) = (&lane, &front, &far, &call.reply);
+    let send = move |request: ChainRequest| -> super::middleware::ChainAnswer<'_> {
+        Box::pin(async move {
+            let view = request.view();
+            let mut key = None;
+            let options = RequestOptions {
+                timeout: Some(front.config().limits.max_request_timeout),
+                within,
+                ..RequestOptions::default()
+            };
+            let response = front.forward(&request.method(), options, |out, own| {
+                key = Some(own.get());
+                lane.asked(own, far, reply);
+                let token = Some(own.get());
+                let edit = Edit {
+                    token,
+                    ..Edit::default()
+                };
+                edit.append(out, &view);
+            });
+            let answer = match response {
+                Ok(response) => response.await,
+                Err(error) => Err(error),
+            };
+            key.into_iter().for_each(|key| lane.answered(key));
+            answer.map(ChainResponse::from)
+        })
+    };
+    let next = NextHop::new(&lane.parts.middleware, RelayDirection::ToClient, send);
+    let answer = unless(next.run(request), call.cancel.cancelled()).await;
+    // The server has withdrawn the question.
+    let Some(outcome) = answer else { return };
+    lane.parts.answer(far, reply, outcome);
+}
+
+/// Passes on a notification of the server.
+fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageRef<'_>) {
+    let known = Method::parse(method);
+    let params = message.params();
+    let subscription = message.raw(Field::SubscriptionId);
+    // Notifications of a stream that this side listens to, in the stateless era.
+    if let Some(id) = subscription {
+        let key = number::as_u64(id);
+        let Some(route) = key.and_then(|key| lane.route(key)) else {
+            return super::listen::heard(lane, key, known, params);
+        };
+        let Some((front, reply)) = route.reply() else {
+            return;
+        };
+        let Some(shown) = show(lane, method, params) else {
+            return;
+        };
+        let own = reply.id().raw();
+        let params = shown.params.as_deref().unwrap_or("{}");
+        let params = super::params::with_meta(params, crate::mcp::meta::SUBSCRIPTION_ID, Some(own));
+        return front.replies().notify(&reply, &shown.method, Some(&params));
+    }
+    let Some(shown) = show(lane, method, params) else {
+        return;
+    };
+    let params = shown.params.as_deref();
+    if known == Some(Method::LogMessage) {
+        let origin = lane.origin(within, wants_logs);
+        return log(
+            lane,
+            origin.as_deref(),
+            &shown.method,
+            params.unwrap_or("{}"),
+        );
+    }
+    match lane.era() {
+        Era::Stateless => super::listen::changed(lane, known, params),
+        Era::Handshake => {
+            if let Some(near) = &lane.near.handle {
+                // Fails only for params that are no object, which a message cannot have.
+                let _ = near.notify(&shown.method, params);
+            }
+        }
+    }
+}
+
+fn show(lane: &Lane, method: &str, params: Option<&str>) -> Option<ChainNotification> {
+    let shown = ChainNotification {
+        direction: RelayDirection::ToClient,
+        method: method.to_owned(),
+        params: params.map(str::to_owned),
+    };
+    notify(&lane.parts.middleware, shown)
+}
+
+/// Whether a call of the stateless era asked for log messages; in the handshake era the whole session does.
+fn wants_logs(route: &Route) -> bool {
+    let reply = route.reply();
+    reply.is_some_and(|(_, reply)| match reply.revision().era() {
+        Era::Handshake => true,
+        Era::Stateless => reply.log_level().flatten().is_some(),
+    })
+}
+
+/// Passes on a log message: on the stream of its call if it has one (R-LOG-04), else to the session.
+fn log(lane: &Lane, origin: Option<&Route>, method: &str, params: &str) {
+    let level = reader::find(params, "level").and_then(reader::as_str);
+    let level = level.and_then(|level| LogLevel::parse(&level));
+    match (lane.era(), origin.and_then(Route::reply)) {
+        (Era::Stateless, Some((front, reply))) => {
+            let least = reply.log_level().flatten();
+            let is_wanted = least.is_some_and(|least| level.is_none_or(|level| level >= least));
+            if is_wanted {
+                front.replies().notify(&reply, method, Some(params));
+            }
+        }
+        (Era::Handshake, origin) => {
+            let Some(near) = &lane.near.handle else {
+                return;
+            };
+            let least = lock_level(lane);
+            if least.is_some_and(|least| level.is_some_and(|level| level < least)) {
+                return;
+            }
+            match origin {
+                Some((front, reply)) => front.replies().notify(&reply, method, Some(params)),
+                None => drop(near.notify(method, Some(params))),
+            }
+        }
+        (Era::Stateless, None) => {}
+    }
+}
+
+fn lock_level(lane: &Lane) -> Option<LogLevel> {
+    *crate::sync::lock(&lane.level)
+}

@@ -1,0 +1,97 @@
+//! Links of chains: how an [`External`] server is reached, and carriers on which a [`Front`] is served.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::child::ChildCommand;
+use super::faults::invalid;
+use super::pair::join;
+use super::spawn::workers;
+use super::trace::traced;
+use crate::chain::{External, Front};
+use crate::client::{Client, ClientBuilder};
+use crate::connection::Connection;
+use crate::server::{Hosting, Server};
+
+impl External {
+    /// A server that runs as a child process, one for each client whose questions it could mix up. `command` makes the
+    /// command of each.
+    pub fn command(
+        name: impl Into<Arc<str>>,
+        command: impl Fn() -> ChildCommand + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, move |client: ClientBuilder| {
+            let command = command();
+            Box::pin(client.spawn(command)) as _
+        })
+    }
+
+    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`.
+    #[cfg(feature = "net")]
+    pub fn at(
+        name: impl Into<Arc<str>>,
+        address: super::Address,
+        options: super::ConnectOptions,
+    ) -> Self {
+        Self::new(name, move |client: ClientBuilder| {
+            let (address, options) = (address.clone(), options.clone());
+            Box::pin(async move { client.open(&address, options).await }) as _
+        })
+    }
+
+    /// A server in this process.
+    pub fn server(name: impl Into<Arc<str>>, server: &Server) -> Self {
+        let server = server.clone();
+        Self::new(name, move |client: ClientBuilder| {
+            let server = server.clone();
+            Box::pin(async move { client.connect(&server).await }) as _
+        })
+    }
+
+    /// Another chain in this process.
+    pub fn chain(name: impl Into<Arc<str>>, front: &Front) -> Self {
+        let hosting = front.hosting(workers());
+        Self::new(name, move |client: ClientBuilder| {
+            let hosting = hosting.clone();
+            Box::pin(async move { client.connect_hosted(&*hosting).await }) as _
+        })
+    }
+}
+
+impl ClientBuilder {
+    /// Connects to a chain in this process and waits until the connection is open. The connection is closed when the last
+    /// clone of the client is dropped.
+    ///
+    /// # Errors
+    /// When a thread cannot be started, or the connection cannot be opened.
+    pub async fn connect_chain(self, front: &Front) -> io::Result<Client> {
+        self.connect_hosted(&*front.hosting(workers())).await
+    }
+
+    async fn connect_hosted(self, hosting: &dyn Hosting) -> io::Result<Client> {
+        let (config, prepared) = self.prepare().map_err(invalid)?;
+        let now = Instant::now();
+        let far = Connection::new(traced(hosting.config().clone())?, now);
+        let host = hosting.host(far.handle(), None);
+        let near = Connection::new(traced(Arc::new(config))?, now);
+        let (client, own) = prepared.connect(near.handle(), workers());
+        join((far, host), (near, own))?;
+        client.closing_with_it().until_open().await
+    }
+}
+
+#[cfg(feature = "http")]
+impl Front {
+    /// Begins to serve at an address, in the background, on threads of the engine.
+    ///
+    /// # Errors
+    /// As [`serve_with`](super::serve_with).
+    pub fn serve(
+        &self,
+        address: &super::Address,
+        options: super::ServeOptions,
+    ) -> io::Result<super::Serving> {
+        super::serve_with(|spawner| self.hosting(spawner), address, options)
+    }
+}

@@ -1,0 +1,8 @@
+//! Chains: clients and servers of every revision, with a front between them.
+#![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
+#![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
+
+mod eras;
+mod laws;
+mod rig;
+mod rounds;

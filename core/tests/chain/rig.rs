@@ -1,0 +1,382 @@
+//! A front between a client and a server that are both scripts of lines, on a virtual clock.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use mcpbolt::chain::{External, Front};
+use mcpbolt::client::{Client, ClientBuilder, ClientHost};
+use mcpbolt::connection::{Connection, Framing, StreamId};
+use mcpbolt::error::ConnectionError;
+use mcpbolt::handler::{Job, Spawner};
+use mcpbolt::mcp::{Era, Revision, Revisions, meta};
+use mcpbolt::server::{Hosting, ServerHost};
+use serde_json::{Value, json};
+
+/// One connection to the scripted server.
+pub struct Far {
+    connection: Connection,
+    host: ClientHost,
+    stream: StreamId,
+    /// Lines of the front that the script has not handled.
+    pub lines: VecDeque<String>,
+    pub capabilities: Value,
+}
+
+/// All connections to the scripted server, in the order in which they were opened.
+type Fars = Arc<Mutex<Vec<Far>>>;
+
+/// Polls jobs when it is asked to.
+#[derive(Default)]
+pub struct Jobs(Mutex<Vec<Job>>);
+
+impl Spawner for Jobs {
+    fn spawn(&self, job: Job) {
+        self.0.lock().unwrap().push(job);
+    }
+}
+
+impl Jobs {
+    fn poll(&self) {
+        let jobs = std::mem::take(&mut *self.0.lock().unwrap());
+        let mut context = Context::from_waker(Waker::noop());
+        let left = jobs.into_iter().filter_map(|mut job| {
+            let polled = job.as_mut().poll(&mut context);
+            polled.is_pending().then_some(job)
+        });
+        let left: Vec<_> = left.collect();
+        self.0.lock().unwrap().extend(left);
+    }
+}
+
+/// One client of the front.
+pub struct Near {
+    connection: Connection,
+    host: ServerHost,
+    stream: StreamId,
+    pub lines: VecDeque<String>,
+}
+
+pub struct Rig {
+    pub hosting: Arc<dyn Hosting>,
+    jobs: Arc<Jobs>,
+    pub now: Instant,
+    pub fars: Fars,
+    pub nears: Vec<Near>,
+    far_revision: Revision,
+}
+
+impl Rig {
+    /// A front before a server of that revision, `hops` times.
+    pub fn new(far_revision: Revision, hops: usize) -> Self {
+        Self::with(far_revision, hops, |front| front)
+    }
+
+    pub fn with(far_revision: Revision, hops: usize, change: impl Fn(Front) -> Front) -> Self {
+        let (fars, now) = (Fars::default(), Instant::now());
+        let all = fars.clone();
+        let link = move |client: ClientBuilder| {
+            let (config, prepared) = client.prepare().unwrap();
+            let mut connection = Connection::new(Arc::new(config), now);
+            let stream = connection.open_stream(Framing::Line);
+            let spawner: Arc<dyn Spawner> = Arc::new(Jobs::default());
+            let (client, host) = prepared.connect(connection.handle(), spawner);
+            all.lock().unwrap().push(Far {
+                connection,
+                host,
+                stream,
+                lines: VecDeque::new(),
+                capabilities: Value::Null,
+            });
+            let opened = async move {
+                client
+                    .handle()
+                    .opened()
+                    .await
+                    .map_err(std::io::Error::other)?;
+                Ok::<Client, std::io::Error>(client)
+            };
+            Box::pin(opened) as _
+        };
+        let external = External::new("far", link).revisions(Revisions::only(far_revision));
+        let mut front = change(Front::new(external));
+        for _ in 1..hops {
+            front = Front::new(External::chain("next", &front));
+        }
+        let jobs = Arc::new(Jobs::default());
+        Self {
+            hosting: front.hosting(jobs.clone()),
+            jobs,
+            now,
+            fars,
+            nears: Vec::new(),
+            far_revision,
+        }
+    }
+
+    /// Adds a client. In the stateless era over HTTP (`Framing::Whole`), each request has a connection of its own.
+    pub fn connect(&mut self, framing: Framing) -> usize {
+        let mut connection = Connection::new(self.hosting.config().clone(), self.now);
+        let stream = connection.open_stream(framing);
+        let host = self.hosting.host(connection.handle(), None);
+        self.nears.push(Near {
+            connection,
+            host,
+            stream,
+            lines: VecDeque::new(),
+        });
+        self.nears.len() - 1
+    }
+
+    /// Adds a client of the handshake era and opens its session.
+    pub fn open(&mut self, revision: Revision, capabilities: &Value) -> usize {
+        let near = self.connect(Framing::Line);
+        let info = json!({"name": "near", "version": "1"});
+        let params = json!({"protocolVersion": revision.name(), "capabilities": capabilities, "clientInfo": info});
+        self.say(near, &request("open", "initialize", &params));
+        let opened = self.hear(near);
+        assert_eq!(
+            opened["result"]["protocolVersion"],
+            revision.name(),
+            "{opened}"
+        );
+        self.say(
+            near,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        );
+        if self.far_revision.era() == Era::Stateless {
+            // The front listens to the lists on behalf of the client.
+            let last = self.fars.lock().unwrap().len() - 1;
+            assert_eq!(self.far_hears(last)["method"], "subscriptions/listen");
+        }
+        near
+    }
+
+    /// The client says a line.
+    pub fn say(&mut self, near: usize, line: &str) {
+        let near = &mut self.nears[near];
+        let input = near.connection.input(near.stream);
+        input.extend(line.as_bytes());
+        input.extend(b"\n");
+        near.connection
+            .receive(near.stream, self.now, &mut near.host);
+        self.step();
+    }
+
+    /// The whole body of an HTTP request.
+    pub fn post(&mut self, line: &str) -> usize {
+        let index = self.connect(Framing::Whole);
+        let near = &mut self.nears[index];
+        near.connection.input(near.stream).extend(line.as_bytes());
+        near.connection
+            .receive_end(near.stream, self.now, &mut near.host);
+        self.step();
+        index
+    }
+
+    /// The client is gone.
+    pub fn leave(&mut self, near: usize) {
+        let near = &mut self.nears[near];
+        near.connection
+            .close(ConnectionError::ClosedByPeer, &mut near.host);
+        self.step();
+    }
+
+    /// The server says a line on that connection.
+    pub fn far_says(&mut self, far: usize, line: &str) {
+        let mut fars = self.fars.lock().unwrap();
+        let far = &mut fars[far];
+        let input = far.connection.input(far.stream);
+        input.extend(line.as_bytes());
+        input.extend(b"\n");
+        far.connection.receive(far.stream, self.now, &mut far.host);
+        drop(fars);
+        self.step();
+    }
+
+    /// The connection to the server breaks.
+    pub fn break_off(&mut self, far: usize) {
+        let mut fars = self.fars.lock().unwrap();
+        let Far {
+            connection, host, ..
+        } = &mut fars[far];
+        connection.close(ConnectionError::ClosedByPeer, host);
+        drop(fars);
+        self.step();
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.step();
+    }
+
+    /// Moves everything as far as it goes.
+    pub fn step(&mut self) {
+        loop {
+            self.jobs.poll();
+            let mut moved = false;
+            for near in &mut self.nears {
+                near.connection.handle_submissions(self.now, &mut near.host);
+                if near
+                    .connection
+                    .poll_timeout()
+                    .is_some_and(|due| due <= self.now)
+                {
+                    near.connection.handle_timeout(self.now, &mut near.host);
+                }
+                let said = drain(&mut near.connection, near.stream);
+                moved |= !said.is_empty();
+                near.lines.extend(said);
+            }
+            let count = self.fars.lock().unwrap().len();
+            for index in 0..count {
+                moved |= self.step_far(index);
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn step_far(&mut self, index: usize) -> bool {
+        let mut fars = self.fars.lock().unwrap();
+        let Far {
+            connection,
+            host,
+            stream,
+            ..
+        } = &mut fars[index];
+        let stream = *stream;
+        connection.handle_submissions(self.now, host);
+        if connection.poll_timeout().is_some_and(|due| due <= self.now) {
+            connection.handle_timeout(self.now, host);
+        }
+        let said = drain(connection, stream);
+        let moved = !said.is_empty();
+        for line in said {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let opening = match message["method"].as_str() {
+                Some("initialize") => {
+                    fars[index].capabilities = message["params"]["capabilities"].clone();
+                    Some(
+                        json!({"protocolVersion": self.far_revision.name(), "capabilities": offer(), "serverInfo": server()}),
+                    )
+                }
+                Some("server/discover") => Some(
+                    json!({"supportedVersions": [self.far_revision.name()], "capabilities": offer(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": {meta::SERVER_INFO: server()}}),
+                ),
+                Some("notifications/initialized") => continue,
+                _ => None,
+            };
+            let far = &mut fars[index];
+            match opening {
+                None => far.lines.push_back(line),
+                Some(result) => {
+                    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                    let input = far.connection.input(far.stream);
+                    input.extend(format!("{answer}\n").as_bytes());
+                    far.connection.receive(far.stream, self.now, &mut far.host);
+                }
+            }
+        }
+        moved
+    }
+
+    /// The next line that the client hears; waits for the threads of further hops.
+    #[track_caller]
+    pub fn hear_line(&mut self, near: usize) -> String {
+        self.wait(|rig| rig.nears[near].lines.pop_front())
+    }
+
+    #[track_caller]
+    pub fn hear(&mut self, near: usize) -> Value {
+        serde_json::from_str(&self.hear_line(near)).unwrap()
+    }
+
+    /// The next line that the server hears on that connection.
+    #[track_caller]
+    pub fn far_line(&mut self, far: usize) -> String {
+        self.wait(|rig| rig.fars.lock().unwrap().get_mut(far)?.lines.pop_front())
+    }
+
+    #[track_caller]
+    pub fn far_hears(&mut self, far: usize) -> Value {
+        serde_json::from_str(&self.far_line(far)).unwrap()
+    }
+
+    /// The server answers a request that it heard.
+    pub fn answer(&mut self, far: usize, request: &Value, result: &Value) {
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+        self.far_says(far, &answer.to_string());
+    }
+
+    #[track_caller]
+    fn wait<T>(&mut self, mut find: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            self.step();
+            if let Some(found) = find(self) {
+                return found;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(10), "nothing came");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// Nothing that was said is left.
+    pub fn assert_quiet(&mut self) {
+        self.step();
+        for near in &self.nears {
+            assert!(near.lines.is_empty(), "{:?}", near.lines);
+        }
+        for far in self.fars.lock().unwrap().iter() {
+            assert!(far.lines.is_empty(), "{:?}", far.lines);
+        }
+    }
+}
+
+fn drain(connection: &mut Connection, stream: StreamId) -> Vec<String> {
+    let pieces = connection.output(stream).take();
+    let bytes: Vec<u8> = pieces.flatten().collect();
+    let text = String::from_utf8(bytes).unwrap();
+    // Over HTTP, messages follow one another without line ends.
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let mut lines = Vec::new();
+    let mut from = 0;
+    while let Some(value) = values.next() {
+        value.unwrap_or_else(|error| panic!("{error}: {text}"));
+        let to = values.byte_offset();
+        lines.push(text[from..to].trim().to_owned());
+        from = to;
+    }
+    lines
+}
+
+fn offer() -> Value {
+    let changes = json!({"listChanged": true});
+    json!({"tools": changes, "prompts": changes, "resources": {"subscribe": true, "listChanged": true}, "logging": {}, "completions": {}})
+}
+
+fn server() -> Value {
+    json!({"name": "script", "version": "1"})
+}
+
+/// A request as a line.
+pub fn request(id: impl Into<Value>, method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}).to_string()
+}
+
+/// The same in the stateless era, of a client with these capabilities.
+pub fn stateless(
+    id: impl Into<Value>,
+    method: &str,
+    params: Value,
+    capabilities: &Value,
+) -> String {
+    let mut params = params;
+    params["_meta"][meta::PROTOCOL_VERSION] = Revision::NEWEST.name().into();
+    params["_meta"][meta::CLIENT_CAPABILITIES] = capabilities.clone();
+    request(id, method, &params)
+}
