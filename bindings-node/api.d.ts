@@ -1,5 +1,6 @@
 // The public types of this package, written by scripts/api.mjs.
 // mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Verifier, audio, image, json, link, oauth, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Verifier, audio, image, json, link, oauth, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -256,6 +257,12 @@ export declare class Message {
 }
 export declare class OAuth {
     #private;
+}
+export declare class PermissionManager {
+    #private;
+    constructor(config: NonNullable<Policy['permissions']>);
+    canAccessResource(uri: string): boolean;
+    canExecuteTool(tool: string): boolean;
 }
 export declare class ProtocolError extends Error {
     readonly name = "ProtocolError";
@@ -675,6 +682,15 @@ export interface Interests {
     resources?: boolean;
     uris?: readonly string[];
 }
+export interface Issuer {
+    issuer: string;
+    jwks?: string;
+    introspection?: {
+        url: string;
+        clientId: string;
+        clientSecret: string;
+    };
+}
 export interface Jwt extends Partial<JwtKey> {
     keys?: Readonly<Record<string, JwtKey>>;
     issuer?: string | readonly string[];
@@ -794,6 +810,11 @@ export interface Policy {
     keys?: Readonly<Record<string, Granted>>;
     jwt?: Jwt;
     scopes?: Readonly<Record<string, readonly string[]>>;
+    resourceScopes?: Readonly<Record<string, readonly string[]>>;
+    promptScopes?: Readonly<Record<string, readonly string[]>>;
+    impliedScopes?: Readonly<Record<string, readonly string[]>>;
+    filterLists?: boolean;
+    resource?: ResourceServer;
     verifier?: Verifier;
     verifierTimeout?: number;
     secrets?: readonly string[];
@@ -804,6 +825,9 @@ export interface Policy {
 export interface Principal {
     name: string;
     scopes?: readonly string[];
+    expiresAt?: number;
+    boundKey?: string;
+    boundCertificate?: string;
 }
 export interface Progress {
     progress: number;
@@ -885,6 +909,27 @@ export interface ResourceDefinition {
     annotations?: Annotations;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
+}
+export interface ResourceServer {
+    url: string;
+    issuers: readonly (Issuer | string)[];
+    scopes?: readonly string[];
+    audience?: string | readonly string[];
+    anyAudience?: boolean;
+    leeway?: number;
+    cachedFor?: number;
+    keyRefresh?: number;
+    keyCooldown?: number;
+    proofs?: 'off' | 'accepted' | 'required';
+    proofAge?: number;
+    proofNonces?: {
+        secret: string;
+        period: number;
+    };
+    name?: string;
+    documentation?: string;
+    rootCertificates?: string | readonly string[];
+    proxy?: string;
 }
 export interface ResourceTemplate {
     uriTemplate: string;
@@ -1210,6 +1255,10 @@ export type Credentials = {
     readonly kind: 'none';
 } | {
     readonly kind: 'bearer' | 'apiKey';
+    readonly secret: string;
+} | {
+    readonly kind: 'basic';
+    readonly user: string;
     readonly secret: string;
 } | {
     readonly kind: 'certificate';

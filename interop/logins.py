@@ -168,6 +168,8 @@ def who(client: str) -> str:
 
 def ours(language: str, ways: tuple[str, ...] = WAYS) -> dict[str, list[object]]:
     """Our clients in that language."""
+    if language == "node":
+        return {f"node by {way}": ["node", HERE / "clients" / "node_ours.mjs", way] for way in ways}
     if language != "rust":
         return {}
     target = Path(os.environ.get("CARGO_TARGET_DIR", install.HERE.parent / "target")) / "debug"

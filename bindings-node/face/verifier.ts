@@ -84,7 +84,7 @@ function checked(verdict: Verdict): Principal | undefined {
     const { name, scopes = [] } = principal;
     if (typeof name !== 'string' || name === '') throw new TypeError('the verifier returned no name; return a name, { name, scopes }, or nothing to refuse the credentials');
     if (!Array.isArray(scopes)) throw new TypeError('the scopes of a principal are an array of names');
-    const { expiresAt, boundKey, boundCertificate } = principal;
+    const { expiresAt } = principal;
     if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw new TypeError('expiresAt is a number of seconds since 1970');
-    return { name, scopes, expiresAt, boundKey, boundCertificate };
+    return principal;
 }

@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 
 from mcpbolt import Credentials, Issuer, PermissionManager, Policy, Principal, ResourceServer, Server
+from support import coroutine
 
 URL = "https://api.example/mcp"
 ACTION = json.dumps({"action": "whoami", "params": {}}).encode()
@@ -27,6 +28,7 @@ def verify(credentials: Credentials) -> Principal | str | None:
     }.get(credentials.secret)
 
 
+@coroutine
 async def test_tokens_that_the_program_verifies_are_judged() -> None:
     """R-AUS-01, R-AUS-03, R-AUS-04, R-AUS-05, R-AUX-03"""
     resource = ResourceServer(URL, issuers=["https://login.example"], scopes=["notes"], name="Notes")
@@ -84,7 +86,7 @@ def test_settings_that_are_wrong_are_refused() -> None:
         (ResourceServer(URL, issuers=["https://a.example"], proof_nonces=("short", 60)), "proofNonces"),
     ]:
         with pytest.raises(ValueError, match=why):
-            Server("notes", "1", policy=Policy(resource=resource))
+            Server("notes", "1", policy=Policy(resource=resource))._catalog()
     with pytest.raises(TypeError, match="a list"):
         ResourceServer(URL, issuers="https://a.example")
 

@@ -222,7 +222,7 @@ def test_a_bad_principal_is_refused_with_a_reason() -> None:
         function: Callable[..., Any] = Verifying(lambda _: value).function
         return function("none", "", b"")
 
-    assert said(Principal("a", ("x", "y"))) == ("a", ["x", "y"]) and said(None) is None
+    assert said(Principal("a", ("x", "y"))) == ("a", ["x", "y"], None, None, None) and said(None) is None
     for value, why in [(1, "of type int"), ("", "empty name"), (Principal("a", "write"), "not one string")]:
         with pytest.raises((TypeError, ValueError), match=why):
             said(value)

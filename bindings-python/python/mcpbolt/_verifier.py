@@ -70,10 +70,10 @@ class Verifying:
         self._verify = verify
         self.function = self._awaited if self.is_async else self._called
 
-    def _called(self, kind: CredentialsKind, secret: str, certificate: bytes, user: str) -> Granted | None:
+    def _called(self, kind: CredentialsKind, secret: str, certificate: bytes, user: str = "") -> Granted | None:
         return _checked(self._verify(Credentials(kind, secret, certificate, user)))
 
-    async def _awaited(self, kind: CredentialsKind, secret: str, certificate: bytes, user: str) -> Granted | None:
+    async def _awaited(self, kind: CredentialsKind, secret: str, certificate: bytes, user: str = "") -> Granted | None:
         return _checked(await cast(Awaitable[Verdict], self._verify(Credentials(kind, secret, certificate, user))))
 
 
