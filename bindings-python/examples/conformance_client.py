@@ -10,9 +10,11 @@ import asyncio
 import json
 import os
 import sys
-from typing import Any
+from http.client import HTTPConnection
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from mcpbolt import Client, ElicitationRequest, __version__
+from mcpbolt import AuthorizationPage, Client, ElicitationRequest, OAuth, __version__
 
 SKILLS = "sep-2640"
 """Scenarios about skills."""
@@ -74,6 +76,45 @@ async def play(client: Client, scenario: str) -> None:
             await client.get_prompt(prompt.name, {argument.name: "test" for argument in prompt.arguments})
 
 
+def redirected(page: AuthorizationPage) -> str:
+    """Consents without a browser: where the page redirects to."""
+    url = urlsplit(page.url)
+    connection = HTTPConnection(url.netloc)
+    connection.request("GET", f"{url.path}?{url.query}")
+    location = connection.getresponse().headers["location"]
+    connection.close()
+    return str(location)
+
+
+def login(scenario: str) -> OAuth | None:
+    """The login that the scenario asks for."""
+    if not scenario.startswith("auth/"):
+        return None
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    assertion = context.get("idp_id_token") or context.get("valid_jwt")
+    grant: Literal["code", "client_credentials", "workload", "enterprise"] = "code"
+    if "idp_token_endpoint" in context:
+        grant = "enterprise"
+    elif "valid_jwt" in context:
+        grant = "workload"
+    elif "client-credentials" in scenario:
+        grant = "client_credentials"
+    provider = {name: context.get(f"idp_{name}", "") for name in ("token_endpoint", "client_id")}
+    return OAuth(
+        "mcpbolt-conformance",
+        grant=grant,
+        client_id=context.get("client_id"),
+        client_secret=context.get("client_secret"),
+        signing_key=context.get("private_key_pem"),
+        signing_algorithm=context.get("signing_algorithm", "ES256"),
+        client_metadata_url="https://conformance-test.local/client-metadata.json",
+        identity_provider=provider if grant == "enterprise" else None,
+        redirect_uri="http://localhost:3000/callback",
+        on_authorize=redirected,
+        assertion=lambda _: assertion,
+    )
+
+
 async def main() -> None:
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
     # Older suites name no revision, and know no probe; the extensions are those of the newest.
@@ -81,6 +122,7 @@ async def main() -> None:
     newest = scenario.startswith(SKILLS) or revision >= "2026-07-28"
     async with Client(
         sys.argv[-1],
+        auth=login(scenario),
         opening="probe" if newest else "handshake",
         revision=None if newest else revision or None,
         extensions={"io.modelcontextprotocol/skills": {}},

@@ -41,6 +41,7 @@ mod job;
 mod kernel;
 mod kernel_calls;
 mod lists;
+mod login;
 mod native;
 mod opening;
 mod operation;
@@ -114,6 +115,8 @@ mod _core {
     use crate::kernel_calls::{KernelConnection, KernelRequest};
     #[pymodule_export]
     use crate::lists::{Pages, whole_list};
+    #[pymodule_export]
+    use crate::login::Login;
     #[pymodule_export]
     use crate::opening::{Connecting, command_of, connect_to};
     #[pymodule_export]

@@ -21,6 +21,7 @@ use crate::client_events::ClientEvent;
 use crate::client_setup::{Described, Setup};
 use crate::exceptions::exception;
 use crate::inbox::Inbox;
+use crate::login::Login;
 use crate::panics::{self, caught};
 use crate::settings::{read, wrong};
 use crate::signal::{Signal, Wake};
@@ -54,11 +55,18 @@ struct State {
     outcome: Mutex<Option<io::Result<Client>>>,
 }
 
-/// Starts to connect to a server at an address. `options` is JSON.
+/// Starts to connect to a server at an address. `options` is JSON; `login` is for servers on HTTP.
 #[pyfunction]
-pub fn connect_to(setup: Setup, address: &str, options: &str) -> PyResult<Connecting> {
+#[pyo3(signature = (setup, address, options, login=None))]
+pub fn connect_to(
+    setup: Setup,
+    address: &str,
+    options: &str,
+    login: Option<&Login>,
+) -> PyResult<Connecting> {
     let address: Address = address.parse().map_err(wrong)?;
-    let options = read::<ConnectSettings<Seconds>>(options)?.connect()?;
+    let mut options = read::<ConnectSettings<Seconds>>(options)?.connect()?;
+    options.http.authorization = login.map(Login::authorization);
     let Described {
         builder,
         inbox,

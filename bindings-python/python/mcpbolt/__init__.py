@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from ._task import Task as Task, TaskInfo as TaskInfo
     from ._server import Server as Server
     from ._auth import ApiKey as ApiKey, Basic as Basic, Bearer as Bearer, ConnectOptions as ConnectOptions
+    from ._oauth import AssertionRequest as AssertionRequest, AuthorizationPage as AuthorizationPage
+    from ._oauth import CredentialStore as CredentialStore, DeviceCode as DeviceCode, OAuth as OAuth
     from ._asgi import AsgiApp as AsgiApp
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
@@ -98,6 +100,7 @@ _NAMES = {
     "_serve_options": "ServeOptions",
     "_asgi": "AsgiApp",
     "_auth": "ApiKey Basic Bearer ConnectOptions",
+    "_oauth": "AssertionRequest AuthorizationPage CredentialStore DeviceCode OAuth",
     "_loop": "ServedAddress Counts",
     "_permissions": "PermissionManager",
     "_resource": "Issuer ResourceServer",

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 from ._content import Wire
+from ._oauth import OAuth
 from ._options import Options, options
 
 
@@ -94,7 +95,7 @@ class ConnectOptions(Options):
 
 def connect_options(
     headers: Mapping[str, str],
-    auth: Bearer | Basic | ApiKey | None,
+    auth: Bearer | Basic | ApiKey | OAuth | None,
     connect_timeout: float | None,
     root_certificates: str | PathLike[str] | None,
     certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
@@ -107,7 +108,7 @@ def connect_options(
 
     return options(
         headers=list(headers.items()),
-        auth=auth and auth.wire,
+        auth=None if auth is None or isinstance(auth, OAuth) else auth.wire,
         connect_timeout=connect_timeout,
         root_certificates=root_certificates and pem(root_certificates),
         certificate=certificate and pem(*certificate),

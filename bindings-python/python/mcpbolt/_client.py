@@ -52,7 +52,7 @@ class Client(Actions):
         server: An address (`https://example.com/mcp`, `ws://…`, `unix:/run/mcp.sock`, `tcp:localhost:7000`,
             `stdio:python server.py`), the words of a command line, or a `Server`.
         headers: Further headers of each request, for HTTP and WebSocket.
-        auth: Credentials for HTTP and WebSocket: `Bearer`, `Basic` or `ApiKey`.
+        auth: Credentials for HTTP and WebSocket: `Bearer`, `Basic` or `ApiKey`; or, for HTTP, `OAuth`, which logs in.
         connect_timeout: Seconds within which an address must be connected; 30 by default.
         root_certificates: A PEM file of certificates to trust in addition to the system's.
         certificate: The client certificate, for servers that ask for one: the PEM files of the certificate and its key.

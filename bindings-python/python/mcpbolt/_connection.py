@@ -16,6 +16,7 @@ from ._core import to_json
 from ._errors import ConnectionClosed, Misuse, Unsupported, ordinary
 from ._event_loop import at_last, event_loop
 from ._interpreter import Interpreter
+from ._oauth import OAuth
 from ._options import options as set_options
 from ._questions import Root
 from ._server import Profile, Server
@@ -37,7 +38,7 @@ class Connection:
         server: Server | str | Sequence[str | PathLike[str]],
         *,
         headers: Mapping[str, str] = {},
-        auth: Bearer | Basic | ApiKey | None = None,
+        auth: Bearer | Basic | ApiKey | OAuth | None = None,
         connect_timeout: float | None = None,
         root_certificates: str | PathLike[str] | None = None,
         certificate: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
@@ -74,6 +75,7 @@ class Connection:
         self._connect_options = to_json(
             connect_options(headers, auth, connect_timeout, root_certificates, certificate, options)
         )
+        self._oauth = auth if isinstance(auth, OAuth) else None
         self._on_closed = on_closed
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
@@ -128,7 +130,10 @@ class Connection:
 
     async def _connect(self, stack: AsyncExitStack) -> _core.Link:
         if isinstance(self._server, str):
-            return await _opened(self._loop, _core.connect_to(self._setup, self._server, self._connect_options))
+            if self._oauth:
+                self._oauth.bind(self._loop)
+            login = self._oauth.native if self._oauth else None
+            return await _opened(self._loop, _core.connect_to(self._setup, self._server, self._connect_options, login))
         if not isinstance(self._server, Server):
             command = [fspath(word) for word in self._server]
             return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)

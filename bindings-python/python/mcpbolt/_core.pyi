@@ -36,6 +36,7 @@ __all__ = [
     "CachedCall",
     "KernelConnection",
     "Link",
+    "Login",
     "Message",
     "Notification",
     "Opened",
@@ -98,7 +99,7 @@ def connect_child(
     inherit: Sequence[str],
 ) -> Link: ...
 def command_of(address: str) -> list[str] | None: ...
-def connect_to(setup: _Setup, address: str, options: str) -> Connecting: ...
+def connect_to(setup: _Setup, address: str, options: str, login: Login | None = None) -> Connecting: ...
 def connect_pair(
     setup: _Setup,
     catalog: Catalog,
@@ -420,6 +421,13 @@ class Wake:
     def fileno(self) -> int | None: ...
     def after(self, count: int) -> int | None: ...
     def end(self) -> None: ...
+
+@final
+class Login:
+    def __new__(
+        cls, settings: str, redirect_uri: str | None, has: Sequence[str], ask: Callable[[int, str, str], object]
+    ) -> Login: ...
+    def answer(self, number: int, answer: str | None, refusal: str | None = None) -> None: ...
 
 @final
 class Link:

@@ -1,0 +1,131 @@
+"""Logins of clients: the program's functions and store, on its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from mcpbolt import AuthorizationPage, Client, ConnectionClosed, McpError, OAuth
+from support import coroutine
+
+REDIRECT = "http://localhost:3000/callback"
+
+
+class Site(BaseHTTPRequestHandler):
+    """An MCP server that is its own authorization server, as in 2025-03-26."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None: ...
+
+    def answer(self, status: int, body: Any = None, **headers: str) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        self.answer(404)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/register":
+            return self.answer(201, {"client_id": "id"})
+        if self.path == "/token":
+            return self.answer(200, {"access_token": "t1", "token_type": "Bearer", "expires_in": 3600})
+        if self.headers["authorization"] != "Bearer t1":
+            return self.answer(401, WWW_Authenticate="Bearer")
+        message = json.loads(body)
+        result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "tools": []}
+        self.answer(200, {"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Store:
+    """A store with asynchronous functions and locks."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+        self.locked: list[str] = []
+
+    async def load(self, key: str) -> str | None:
+        await asyncio.sleep(0)
+        return self.kept.get(key)
+
+    async def save(self, key: str, document: str) -> None:
+        self.kept[key] = document
+
+    def remove(self, key: str) -> None:
+        self.kept.pop(key, None)
+
+    @asynccontextmanager
+    async def lock(self, key: str) -> AsyncIterator[None]:
+        self.locked.append(f"lock {key.split()[0]}")
+        yield
+        self.locked.append("release")
+
+
+@coroutine
+async def test_clients_share_one_login_and_its_store() -> None:
+    pages: list[AuthorizationPage] = []
+
+    async def consent(page: AuthorizationPage) -> str:
+        await asyncio.sleep(0)
+        pages.append(page)
+        return f"{page.redirect_uri}?code=c&state={page.state}"
+
+    store = Store()
+    with site() as url:
+        login = OAuth("Test", store=store, on_authorize=consent, redirect_uri=REDIRECT)
+        for _ in range(2):
+            async with Client(url, auth=login) as client:
+                assert await client.list_tools() == []
+        # Another process goes on with what is kept.
+        async with Client(url, auth=OAuth("Test", store=store)) as client:
+            assert await client.list_tools() == []
+    assert len(pages) == 1
+    assert {key.split()[0] for key in store.kept} == {"registration", "server", "tokens"}
+    assert store.locked == ["lock tokens", "release"]
+    assert "secret" not in repr(OAuth("Test", client_id="x", client_secret="secret"))
+
+
+@coroutine
+async def test_who_connects_learns_why_there_is_no_login() -> None:
+    def refused(page: AuthorizationPage) -> str:
+        return f"error=access_denied&state={page.state}"
+
+    async def broken(page: AuthorizationPage) -> str:
+        raise LookupError("no user")
+
+    cases: list[tuple[Any, str]] = [(refused, "access_denied"), (broken, "LookupError: no user")]
+    with site() as url:
+        for function, why in cases:
+            with pytest.raises((McpError, ConnectionClosed), match=why):
+                async with Client(url, auth=OAuth("Test", on_authorize=function, redirect_uri=REDIRECT)):
+                    pass
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises((ValueError, OSError), match="ident"):
+        OAuth("Test", grant="enterprise")
+    with pytest.raises((ValueError, OSError), match="(?i)key"):
+        OAuth("Test", client_id="x", signing_key="no key")
