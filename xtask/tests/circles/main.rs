@@ -25,7 +25,7 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 const MOST: usize = 3;
 
 /// Circles that are larger today, by one file of each and the number of its files. They may only shrink.
-const KNOWN: &[(&str, &str, usize)] = &[("oauth", "proxy/mod.rs", 7)];
+const KNOWN: &[(&str, &str, usize)] = &[];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()

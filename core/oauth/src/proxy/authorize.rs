@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ConsentProxy;
 use super::browser::{APPROVALS, Cookie, LOGIN, PAGE, cookie};
 use super::clients::{RegisteredClient, mark};
 use super::consent::Approvals;
@@ -10,6 +9,7 @@ use super::form::{Form, with_parameters};
 use super::page;
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, random};
+use super::server::ConsentProxy;
 
 /// How long a user may look at the page, and be at the identity provider, in seconds each.
 pub const PATIENCE: u64 = 600;

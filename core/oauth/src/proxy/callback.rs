@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ConsentProxy;
 use super::authorize::{AuthorizationRequest, LoginState};
 use super::browser::{Cookie, LOGIN, cookie};
 use super::form::Form;
 use super::page;
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal};
+use super::server::ConsentProxy;
 
 /// How long a code may be redeemed, in seconds.
 const CODE_LIFETIME: u64 = 60;

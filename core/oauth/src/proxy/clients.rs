@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use super::ConsentProxy;
 use super::options::{ConsentProxyOptions, is_local};
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest};
+use super::server::ConsentProxy;
 
 /// Longest client id that is read, in bytes.
 const MAX_ID_BYTES: usize = 4096;

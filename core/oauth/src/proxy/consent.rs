@@ -1,12 +1,12 @@
 //! `/consent`: the user's answer, and the approvals that a browser remembers.
 
-use super::ConsentProxy;
 use super::authorize::{AskedConsent, AuthorizationRequest, begin_login};
 use super::browser::{APPROVALS, Cookie, PAGE, cookie};
 use super::form::Form;
 use super::page;
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal};
+use super::server::ConsentProxy;
 
 /// How long a browser remembers an approval, in seconds, and how many.
 const REMEMBERED: u64 = 30 * 24 * 3600;

@@ -32,6 +32,7 @@ mod options;
 mod page;
 mod reply;
 mod seal;
+mod server;
 mod signer;
 mod token;
 mod upstream;
@@ -39,6 +40,7 @@ mod used;
 
 pub use self::options::{ConsentProxyError, ConsentProxyOptions, Upstream};
 pub use self::reply::{ProxyReply, ProxyRequest};
+pub use self::server::ConsentProxy;
 pub use self::token::ProxyToken;
 pub use self::upstream::{Fetch, FetchRequest, FetchResponse, Fetched};
 
@@ -46,15 +48,6 @@ use self::metadata::Endpoint;
 use self::seal::Seal;
 use self::signer::Signer;
 use self::used::UsedTokens;
-
-/// The server. See the [module documentation](self).
-#[derive(Debug)]
-pub struct ConsentProxy {
-    options: ConsentProxyOptions,
-    seal: Seal,
-    signer: Signer,
-    used: UsedTokens,
-}
 
 impl ConsentProxy {
     /// Creates the server. `secret` is what everything is sealed and signed with: 32 random bytes or more,

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::ConsentProxy;
 use super::authorize::{names_resource, scopes};
 use super::callback::LoginCode;
 use super::clients::mark;
@@ -11,6 +10,7 @@ use super::form::Form;
 use super::options::ConsentProxyError;
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal, random};
+use super::server::ConsentProxy;
 use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
 
 /// What a refresh token holds, sealed.
