@@ -22,6 +22,7 @@ impl HeaderArguments {
     }
 
     /// The header arguments of a tool; `None` before it was listed.
+    #[cfg(any(feature = "http", feature = "http-client"))]
     pub fn of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         self.tools().get(tool).cloned()
     }

@@ -30,8 +30,8 @@ use super::subscriptions::Subscribers;
 use super::tasks::Tasks;
 use super::template::{self, CheckedUri, Template};
 use crate::connection::{Budget, Operation, References};
-use crate::mcp::header::HeaderParam;
 #[cfg(feature = "http")]
+use crate::mcp::header::HeaderParam;
 #[cfg(feature = "client")]
 use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Method, Profile, Revision, TaskSupport};
