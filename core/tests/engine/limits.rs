@@ -45,6 +45,34 @@ const ROWS: &[(&str, &str)] = &[
         "io::http::server::consent::MAX_ANSWER_BYTES",
         "an_identity_provider_is_read_up_to_a_size_and_leads_nowhere",
     ),
+    (
+        "chain::front::MAX_HOPS",
+        "a_request_that_goes_in_a_circle_is_refused",
+    ),
+    (
+        "io::http::client::authorization::access::MAX_NONCES",
+        "a_server_that_wants_more_and_more_is_given_up",
+    ),
+    (
+        "io::http::client::authorization::access::MAX_STEP_UPS",
+        "a_server_that_wants_more_and_more_is_given_up",
+    ),
+    (
+        "io::http::client::authorization::hooks::MAX_OPEN",
+        "the_oldest_of_too_many_addresses_is_closed",
+    ),
+    (
+        "io::http::fetch::MAX_DOCUMENT_BYTES",
+        "documents_are_bounded_in_length",
+    ),
+    (
+        "io::login::callback::MAX_CONNECTIONS",
+        "connections_are_bounded_in_number_and_requests_in_length",
+    ),
+    (
+        "io::login::callback::MAX_HEAD_BYTES",
+        "connections_are_bounded_in_number_and_requests_in_length",
+    ),
     ("Limits::max_depth", "messages_are_bounded_in_depth"),
     ("Limits::max_batch_len", "batches_are_bounded_in_length"),
     (
@@ -420,7 +448,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "ids_of_events_are_bounded_in_length",
     ),
     (
-        "io::http::client::transport::WHY_CHARS",
+        "io::http::client::failure::WHY_CHARS",
         "little_is_quoted_of_a_refusal",
     ),
     (

@@ -117,3 +117,34 @@ fn safe(url: &str) -> Result<Url, String> {
         false => Err("the URL must be one of https, or of this machine".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn documents_are_bounded_in_length() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = [0; 4096];
+                let len = stream.read(&mut head).await.unwrap();
+                let more = usize::from(head[..len].starts_with(b"GET /longer"));
+                let body = "x".repeat(MAX_DOCUMENT_BYTES + more);
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+                let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
+            }
+        });
+        let fetcher = Fetcher::new(&HttpClientOptions::default()).unwrap();
+        let longest = fetcher.get(&format!("{origin}/longest")).await.unwrap();
+        assert_eq!(longest.len(), MAX_DOCUMENT_BYTES);
+        let why = fetcher.get(&format!("{origin}/longer")).await.unwrap_err();
+        assert_eq!(why, "the document is too long");
+        assert!(fetcher.get("http://login.example/keys").await.is_err());
+    }
+}

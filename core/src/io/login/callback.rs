@@ -25,7 +25,7 @@ const PATH: &str = "/callback";
 /// Connections at a time. Browsers open several, and send requests on few.
 const MAX_CONNECTIONS: usize = 16;
 /// How long a connection may last.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 30 });
 /// Longest head of a request. A login's answer has a code, a state and an issuer.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
@@ -272,6 +272,28 @@ mod tests {
         );
         let url = waiting.join().unwrap().unwrap();
         assert_eq!(url, uri.replace("/callback", fit));
+        drop(idle);
+    }
+
+    #[test]
+    fn connections_are_bounded_in_number_and_requests_in_length() {
+        let callback = Callback::bind().unwrap();
+        let uri = callback.redirect_uri().to_owned();
+        let waiting = std::thread::spawn(move || block_on(callback.wait("s")));
+        let long = format!(
+            "GET / HTTP/1.1\r\nX: {}\r\n\r\n",
+            "x".repeat(2 * MAX_HEAD_BYTES)
+        );
+        if let Ok(answer) = ask(&uri, &long) {
+            assert!(!answer.starts_with("HTTP/1.1 404"), "{answer}");
+        }
+        let place = uri.trim_start_matches("http://").trim_end_matches(PATH);
+        let idle: Vec<_> = (0..2 * MAX_CONNECTIONS)
+            .map(|_| TcpStream::connect(place).unwrap())
+            .collect();
+        // Who is silent gives way after a time.
+        ask(&uri, &get("/callback?code=x&state=s")).unwrap();
+        assert!(waiting.join().unwrap().is_ok());
         drop(idle);
     }
 

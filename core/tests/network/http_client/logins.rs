@@ -16,7 +16,7 @@ use serde_json::json;
 use super::scripted::{Request, Scripted, Wire};
 
 /// What the server does, and what it counts.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Site {
     tokens: Arc<AtomicUsize>,
     pages: Arc<AtomicUsize>,
@@ -26,6 +26,10 @@ struct Site {
     refuses: bool,
     /// Whether it refuses every token.
     is_deaf: bool,
+    /// Whether it wants a further scope, or nonce, each time.
+    wants_scopes: bool,
+    wants_nonces: bool,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Site {
@@ -40,12 +44,25 @@ impl Site {
             "/register" => return wire.json(&json!({"client_id": "id"})),
             "/token" => {
                 let number = self.tokens.fetch_add(1, Ordering::SeqCst) + 1;
+                let kind = if self.wants_nonces { "DPoP" } else { "Bearer" };
                 return wire.json(&json!({
-                    "access_token": format!("t{number}"), "token_type": "Bearer",
+                    "access_token": format!("t{number}"), "token_type": kind,
                     "expires_in": self.expires_in, "refresh_token": format!("r{number}"),
                 }));
             }
             _ => return wire.answer(404, "", ""),
+        }
+        let number = self.requests.fetch_add(1, Ordering::SeqCst);
+        if self.wants_nonces && request.header("authorization").is_some() {
+            let nonce = format!("DPoP-Nonce: n{number}\r\n");
+            let headers = format!("WWW-Authenticate: DPoP error=\"use_dpop_nonce\"\r\n{nonce}");
+            return wire.answer(401, &headers, "");
+        }
+        if self.wants_scopes && request.header("authorization").is_some() {
+            let headers = format!(
+                "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"s{number}\"\r\n"
+            );
+            return wire.answer(403, &headers, "");
         }
         let newest = format!("Bearer t{}", self.tokens.load(Ordering::SeqCst));
         if self.is_deaf || request.header("authorization") != Some(&newest) {
@@ -56,7 +73,9 @@ impl Site {
     }
 
     fn authorization(&self) -> Authorization {
-        Authorization::new(LoginOptions::new("Test")).with_hooks(self.clone())
+        let mut options = LoginOptions::new("Test");
+        options.dpop = self.wants_nonces.then_some(true);
+        Authorization::new(options).with_hooks(self.clone())
     }
 }
 
@@ -207,4 +226,29 @@ fn a_grant_that_is_an_extension_is_declared() {
             .to_string()
             .contains("io.modelcontextprotocol/oauth-client-credentials")
     );
+}
+
+/// R-AUC-16
+#[test]
+fn a_server_that_wants_more_and_more_is_given_up() {
+    let scopes = Site {
+        expires_in: 3600,
+        wants_scopes: true,
+        ..Site::default()
+    };
+    let nonces = Site {
+        expires_in: 3600,
+        wants_nonces: true,
+        ..Site::default()
+    };
+    for (site, pages, status) in [(scopes, 3, 403), (nonces, 1, 401)] {
+        let server = site.serve();
+        let outcome = calls(&server, options(&site.authorization()), 1).remove(0);
+        let Err(RequestError::Carrier(error)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(error.status, Some(status), "{error:?}");
+        assert_eq!(site.pages.load(Ordering::SeqCst), pages);
+        assert!(site.requests.load(Ordering::SeqCst) <= 5, "{site:?}");
+    }
 }

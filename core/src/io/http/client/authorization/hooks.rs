@@ -134,3 +134,25 @@ impl LoginHooks for WithBrowser {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::block_on;
+
+    #[test]
+    fn the_oldest_of_too_many_addresses_is_closed() {
+        let browser = WithBrowser::default();
+        let uris: Vec<_> = (0..=MAX_OPEN)
+            .map(|_| block_on(browser.redirect_uri(None)).unwrap())
+            .collect();
+        assert_eq!(lock(&browser.open).len(), MAX_OPEN);
+        let page = AuthorizationPage {
+            url: "https://login.example".into(),
+            redirect_uri: uris[0].clone(),
+            state: "s".into(),
+        };
+        let why = block_on(browser.authorize(page)).unwrap_err();
+        assert_eq!(why, "too many logins at a time");
+    }
+}
