@@ -151,8 +151,15 @@ export class Fast {
         const { bridge } = call;
         if (text !== undefined) return bridge.answer(call, Outbound.Text, text);
         // How v2 sends structured content depends on the revision.
-        if (isPlainResult(result) && (this.generation === 1 || result.structuredContent === undefined))
-            return bridge.answer(call, Outbound.Object, JSON.stringify(result));
+        if (isPlainResult(result) && (this.generation === 1 || result.structuredContent === undefined)) {
+            let written: string;
+            try {
+                written = JSON.stringify(result);
+            } catch (error) {
+                return this.#threw(call, error);
+            }
+            return bridge.answer(call, Outbound.Object, written);
+        }
         this.#couriers.bring('tools/call', call, () => result, context => this.#invoke(tool, args, context));
     }
 
@@ -207,8 +214,8 @@ export class Fast {
             if (call.isOver) return;
             // v2 reports some errors differently.
             if (this.generation === 2) return this.#bringError(kind, call, error);
-            const code = Number.isSafeInteger(error.code) ? error.code : INTERNAL;
-            const { message = 'Internal error', data } = error;
+            const code = Number.isSafeInteger(error?.code) ? error.code : INTERNAL;
+            const { message = 'Internal error', data } = error ?? {};
             bridge.answer(call, Outbound.Error, JSON.stringify({ message, data }), code);
         };
         const send = (result: any) => {
@@ -221,9 +228,17 @@ export class Fast {
             const kept = isCached && isObject(result) ? { ...cacheHint, ...result } : result;
             this.#couriers.bring(kind, call, () => kept, give);
         };
+        // What cannot be written is a failure of the handler, not of the program.
+        const settle = (result: any) => {
+            try {
+                send(result);
+            } catch (error) {
+                fail(error);
+            }
+        };
         try {
             const given = give(call.context);
-            if (isThenable(given)) given.then(send, fail);
+            if (isThenable(given)) given.then(settle, fail);
             else send(given);
         } catch (error) {
             fail(error);
