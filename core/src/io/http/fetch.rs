@@ -140,7 +140,7 @@ mod tests {
                 let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
             }
         });
-        let fetcher = Fetcher::new(&HttpClientOptions::default()).unwrap();
+        let fetcher = Fetcher(http_client(&HttpClientOptions::default()).unwrap());
         let longest = fetcher.get(&format!("{origin}/longest")).await.unwrap();
         assert_eq!(longest.len(), MAX_DOCUMENT_BYTES);
         let why = fetcher.get(&format!("{origin}/longer")).await.unwrap_err();

@@ -103,7 +103,8 @@ struct Place<K> {
 struct Waiting<K> {
     ticket: Ticket,
     key: K,
-    until: Instant,
+    /// `None` for ever.
+    until: Option<Instant>,
 }
 
 /// The ledger. `granted` and `closing` tell what to do after each change.
@@ -146,7 +147,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
         self.waiting.push_back(Waiting {
             ticket,
             key: key.clone(),
-            until: now + self.options.wait_timeout,
+            until: now.checked_add(self.options.wait_timeout),
         });
         Asked::Waits(ticket)
     }
@@ -193,17 +194,17 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
         self.serve(now);
     }
 
-    /// A connection is not fit for a further caller, who has got it and asks anew.
-    pub fn keep_apart(&mut self, id: ConnectionId) {
-        if let Some(place) = self.places.get_mut(&id) {
-            place.users = place.users.saturating_sub(1);
-            place.is_fit = false;
-        }
+    /// A caller does not use what it has got.
+    pub fn decline(&mut self, id: ConnectionId, now: Instant) {
+        let is_fit = self.places.get(&id).is_none_or(|place| place.is_fit);
+        self.give_back(id, is_fit, now);
     }
 
     /// Time has passed: callers have waited long enough, connections were idle for long.
     pub fn advance(&mut self, now: Instant) {
-        while let Some(first) = self.waiting.front().filter(|first| first.until <= now) {
+        while let Some(first) = self.waiting.front()
+            && first.until.is_some_and(|until| until <= now)
+        {
             self.expired.push(first.ticket);
             self.counts.timed_out += 1;
             self.waiting.pop_front();
@@ -224,10 +225,11 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
 
     /// When `advance` has something to do next.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let waiting = self.waiting.front().map(|first| first.until);
+        let waiting = self.waiting.front().and_then(|first| first.until);
         let idle = self.places.values().filter(|place| is_idle(place));
+        let limit = self.options.idle_timeout;
         let idle = idle
-            .map(|place| place.idle_since + self.options.idle_timeout)
+            .filter_map(|place| place.idle_since.checked_add(limit))
             .min();
         waiting.into_iter().chain(idle).min()
     }
@@ -453,7 +455,7 @@ mod tests {
         let id = open(&mut ledger, "a", now);
         assert_eq!(open(&mut ledger, "a", now), id);
         assert_eq!(open(&mut ledger, "a", now), id);
-        ledger.keep_apart(id);
+        ledger.give_back(id, false, now);
         let Asked::Waits(ticket) = ledger.ask(&"a", now) else {
             panic!("it is given to a further caller");
         };

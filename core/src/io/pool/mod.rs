@@ -173,7 +173,10 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Pool<K> {
             let client = state.clients.get(&id).cloned();
             let client = client.filter(|client| !client.handle().is_closed());
             match client {
-                Some(client) if client.has_subscriptions() => state.ledger.keep_apart(id),
+                // Somebody else who has it subscribed, or has it still although it was given back.
+                Some(client) if client.has_subscriptions() => {
+                    state.ledger.give_back(id, false, Instant::now());
+                }
                 Some(client) => {
                     drop(state);
                     let lease = self.lease(id);
@@ -373,7 +376,7 @@ impl<K: Clone + Eq + Hash> Drop for Turn<'_, K> {
         let now = Instant::now();
         match state.callers.remove(&self.ticket) {
             Some(Caller::Waits(_)) => state.ledger.withdraw(self.ticket),
-            Some(Caller::Has(Grant::Use(id))) => state.ledger.give_back(id, true, now),
+            Some(Caller::Has(Grant::Use(id))) => state.ledger.decline(id, now),
             Some(Caller::Has(Grant::Open(id))) => state.lose(id),
             Some(Caller::Expired) | None => return,
         }

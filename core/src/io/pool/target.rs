@@ -5,6 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use super::{Pool, PoolOptions};
 use crate::client::ClientBuilder;
+#[cfg(feature = "oauth")]
+use crate::io::login::Authorization;
 use crate::io::{Address, ConnectOptions};
 
 /// A server at an address, and how to connect to it. Two targets are the same if both are: connections with
@@ -14,7 +16,7 @@ pub struct PoolTarget {
     /// Where the server is.
     pub address: Address,
     /// Credentials and other options. What tells targets apart are `auth`, `headers`, `protocols`,
-    /// `root_certificates` and `certificate`.
+    /// `root_certificates`, `certificate` and, of `http`, the object that logs in.
     pub options: ConnectOptions,
     /// A word that tells targets apart which are the same otherwise: a user's name, or a revision that the
     /// pool's builder is given.
@@ -42,6 +44,12 @@ impl PoolTarget {
                 &options.root_certificates,
                 certificate.map(|it| (&it.certificates, &it.key)),
             ),
+            #[cfg(feature = "oauth")]
+            options
+                .http
+                .authorization
+                .as_ref()
+                .map(Authorization::identity),
         )
     }
 }
@@ -77,5 +85,26 @@ impl Pool<PoolTarget> {
             async move { builder.open(&target.address, target.options).await }
         };
         Self::new(open, options)
+    }
+}
+
+#[cfg(all(test, feature = "oauth"))]
+mod tests {
+    use super::*;
+    use crate::io::login::LoginOptions;
+
+    /// R-POL-01
+    #[test]
+    fn nobody_gets_what_another_has_logged_in_to() {
+        let target = |login: Option<&Authorization>| {
+            let mut target = PoolTarget::new("http://localhost/mcp".parse().unwrap());
+            target.options.http.authorization = login.cloned();
+            target
+        };
+        let login = || Authorization::new(LoginOptions::new("Test"));
+        let (alice, bob) = (login(), login());
+        assert_eq!(target(Some(&alice)), target(Some(&alice)));
+        assert_ne!(target(Some(&alice)), target(Some(&bob)));
+        assert_ne!(target(Some(&alice)), target(None));
     }
 }

@@ -110,6 +110,11 @@ impl Authorization {
         self.with(|logins| logins.timeout = timeout)
     }
 
+    /// Tells apart what does not share its logins.
+    pub(in crate::io) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// How long opening a connection may wait for a login.
     pub(super) fn patience(&self) -> Duration {
         match self.0.options.grant.has_user() {
