@@ -35,6 +35,8 @@ struct Provider {
     refreshes: Mutex<HashMap<String, ()>>,
     count: Mutex<u32>,
     is_away: Mutex<bool>,
+    /// What it answers instead.
+    says: Mutex<Option<(u16, &'static str)>>,
     revoked: Mutex<Vec<String>>,
 }
 
@@ -61,6 +63,10 @@ impl Provider {
     fn answer(&self, request: &FetchRequest) -> Result<FetchResponse, String> {
         if *self.is_away.lock().unwrap() {
             return Err("no route".into());
+        }
+        if let Some((status, body)) = *self.says.lock().unwrap() {
+            let body = body.as_bytes().to_vec();
+            return Ok(FetchResponse { status, body });
         }
         let basic = request
             .headers
@@ -681,6 +687,20 @@ fn a_provider_that_is_away_costs_no_login_and_a_revoked_login_is_over() {
     let code = site.code(&client, REDIRECT);
     let tokens = body_of(&site.redeem(&client, &code, &[]));
     let refresh = tokens["refresh_token"].as_str().unwrap();
+    // What is not about the token is none of the user's fault.
+    for (status, body) in [
+        (401, r#"{"error":"invalid_client"}"#),
+        (403, "<html>blocked</html>"),
+        (429, r#"{"error":"invalid_grant"}"#),
+        (200, "{}"),
+    ] {
+        *site.provider.says.lock().unwrap() = Some((status, body));
+        assert_eq!(site.refresh(&client, refresh).status, 503, "{body}");
+        let code = site.code(&client, REDIRECT);
+        assert_eq!(site.redeem(&client, &code, &[]).status, 503, "{body}");
+        *site.provider.says.lock().unwrap() = None;
+        assert_eq!(site.redeem(&client, &code, &[]).status, 200, "{body}");
+    }
     *site.provider.is_away.lock().unwrap() = true;
     let reply = site.refresh(&client, refresh);
     assert_eq!(

@@ -47,7 +47,7 @@ pub use self::upstream::{Fetch, FetchRequest, FetchResponse, Fetched};
 use self::metadata::Endpoint;
 use self::seal::Seal;
 use self::signer::Signer;
-use self::used::UsedTokens;
+use self::used::Used;
 
 impl ConsentProxy {
     /// Creates the server. `secret` is what everything is sealed and signed with: 32 random bytes or more,
@@ -65,7 +65,7 @@ impl ConsentProxy {
         Ok(Self {
             seal: Seal::new(secret)?,
             signer: Signer::new(secret)?,
-            used: UsedTokens::default(),
+            used: Used::default(),
             options,
         })
     }

@@ -3,7 +3,7 @@
 use super::options::ConsentProxyOptions;
 use super::seal::Seal;
 use super::signer::Signer;
-use super::used::UsedTokens;
+use super::used::Used;
 
 /// The server. See the [module documentation](super).
 #[derive(Debug)]
@@ -11,5 +11,5 @@ pub struct ConsentProxy {
     pub(super) options: ConsentProxyOptions,
     pub(super) seal: Seal,
     pub(super) signer: Signer,
-    pub(super) used: UsedTokens,
+    pub(super) used: Used,
 }

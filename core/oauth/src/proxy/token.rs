@@ -12,6 +12,7 @@ use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal, random};
 use super::server::ConsentProxy;
 use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
+use super::used::Marks;
 
 /// What a refresh token holds, sealed.
 #[derive(Debug, Serialize, Deserialize)]
@@ -138,7 +139,8 @@ async fn redeem(
             "resource is not the one of the authorization",
         );
     }
-    if !proxy.used.mark(&digest(sealed), code.until, now) {
+    let used = digest(sealed);
+    if !proxy.used.codes.mark(&used, code.until, now) {
         return refusal("invalid_grant", "the code was used before");
     }
     let back = proxy.options.callback();
@@ -149,7 +151,8 @@ async fn redeem(
         ("code_verifier", &code.verifier),
     ];
     let tokens = proxy.options.upstream.tokens(http, &parameters).await;
-    let tokens = tokens.map_err(|fault| refused_upstream(fault, "the login"))?;
+    let tokens =
+        tokens.map_err(|fault| refused_upstream(fault, &proxy.used.codes, &used, "the login"))?;
     let grant = Grant {
         client: asked.client.clone(),
         scopes: asked.scopes.clone(),
@@ -168,7 +171,7 @@ async fn refresh(
     let (sealed, client) = (need("refresh_token")?, need("client_id")?);
     let token: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, sealed);
     let token = token.filter(|it| now < it.until && equal(&mark(client), &it.client));
-    let Some(token) = token.filter(|token| !proxy.used.has(&token.login)) else {
+    let Some(token) = token.filter(|token| !proxy.used.logins.has(&token.login)) else {
         return refusal(
             "invalid_grant",
             "the refresh token is no longer good: log in again",
@@ -190,9 +193,9 @@ async fn refresh(
         },
     };
     let used = digest(sealed);
-    if !proxy.used.mark(&used, token.until, now) {
+    if !proxy.used.tokens.mark(&used, token.until, now) {
         // Somebody else has it (RFC 9700, section 4.14.2).
-        proxy.used.mark(&token.login, token.until, now);
+        proxy.used.logins.mark(&token.login, token.until, now);
         return refusal(
             "invalid_grant",
             "the refresh token was used before: log in again",
@@ -202,15 +205,9 @@ async fn refresh(
         ("grant_type", "refresh_token"),
         ("refresh_token", &token.upstream),
     ];
-    let tokens = match proxy.options.upstream.tokens(http, &parameters).await {
-        Ok(tokens) => tokens,
-        Err(fault) => {
-            if fault == UpstreamFault::Away {
-                proxy.used.forget(&used);
-            }
-            return Err(refused_upstream(fault, "the refresh"));
-        }
-    };
+    let tokens = proxy.options.upstream.tokens(http, &parameters).await;
+    let tokens = tokens
+        .map_err(|fault| refused_upstream(fault, &proxy.used.tokens, &used, "the refresh"))?;
     let grant = Grant {
         client: token.client,
         scopes,
@@ -227,16 +224,18 @@ async fn refresh(
     )
 }
 
-fn refused_upstream(fault: UpstreamFault, what: &str) -> Refusal {
+/// What the client is told. While the provider is away, what it has `used` stays good.
+fn refused_upstream(fault: UpstreamFault, marks: &Marks, used: &str, what: &str) -> Refusal {
     match fault {
         UpstreamFault::Refused => (
             "invalid_grant",
             format!("the identity provider refused {what}"),
         ),
-        UpstreamFault::Away => (
-            "temporarily_unavailable",
-            "the identity provider cannot be asked now: try again".to_owned(),
-        ),
+        UpstreamFault::Away => {
+            marks.forget(used);
+            let why = "the identity provider cannot be asked now: try again";
+            ("temporarily_unavailable", why.to_owned())
+        }
     }
 }
 
@@ -321,7 +320,7 @@ pub async fn revoke(
     let refresh: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, token);
     let upstream = match refresh.filter(|it| equal(&it.client, &client)) {
         Some(refresh) => {
-            proxy.used.mark(&refresh.login, refresh.until, now);
+            proxy.used.logins.mark(&refresh.login, refresh.until, now);
             Some(refresh.upstream)
         }
         None => upstream_of(proxy, token),

@@ -109,6 +109,23 @@ pub enum UpstreamFault {
     Away,
 }
 
+/// What an error of the token endpoint means. Only one about the code or the refresh token ends a login: a wrong
+/// secret, or a page of a proxy on the way, says nothing about the user.
+fn fault(body: &[u8]) -> UpstreamFault {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: String,
+    }
+    let refusal = serde_json::from_slice::<Refusal>(body);
+    match refusal.as_ref().map(|it| &*it.error) {
+        // The last two are GitHub's.
+        Ok("invalid_grant" | "bad_verification_code" | "bad_refresh_token") => {
+            UpstreamFault::Refused
+        }
+        _ => UpstreamFault::Away,
+    }
+}
+
 impl Upstream {
     /// Asks the token endpoint.
     pub async fn tokens(
@@ -120,9 +137,9 @@ impl Upstream {
         let response = http.fetch(request).await.map_err(|_| UpstreamFault::Away)?;
         match response.status {
             // Some providers send errors with status 200, which are no tokens.
-            200 => serde_json::from_slice(&response.body).map_err(|_| UpstreamFault::Refused),
+            200 => serde_json::from_slice(&response.body).map_err(|_| fault(&response.body)),
             429 | 500.. => Err(UpstreamFault::Away),
-            _ => Err(UpstreamFault::Refused),
+            _ => Err(fault(&response.body)),
         }
     }
 

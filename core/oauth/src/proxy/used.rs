@@ -1,53 +1,65 @@
 //! Marks of what is good once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// Most marks that are kept; beyond that the oldest are forgotten.
-pub const MAX_USED_TOKENS: usize = 1 << 16;
+/// Most marks that a table keeps. When it is full, the mark that ends first goes.
+pub const MAX_MARKS: usize = 1 << 16;
 
-/// The used codes and refresh tokens, and the logins that are over, by digest, until they would have ended
-/// anyway. Kept in this process: another one does not know them.
+/// What is no longer good, by digest, until it would have ended anyway. Each kind has a table of its own, so that
+/// many refreshes push out neither a code nor a login. Kept in this process: another one, or this one started
+/// again, does not know them.
 #[derive(Debug, Default)]
-pub struct UsedTokens(Mutex<Marks>);
-
-#[derive(Debug, Default)]
-struct Marks {
-    until: HashMap<String, u64>,
-    order: VecDeque<String>,
+pub struct Used {
+    /// Codes that were redeemed.
+    pub codes: Marks,
+    /// Refresh tokens that were used.
+    pub tokens: Marks,
+    /// Logins that are over.
+    pub logins: Marks,
 }
 
-impl UsedTokens {
+/// A table of marks.
+#[derive(Debug, Default)]
+pub struct Marks(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    until: HashMap<String, u64>,
+    order: BTreeSet<(u64, String)>,
+}
+
+impl Marks {
     /// Marks a text; whether it was not marked before.
     pub fn mark(&self, what: &str, until: u64, now: u64) -> bool {
-        let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if marks.until.contains_key(what) {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if table.until.contains_key(what) {
             return false;
         }
-        while let Some(first) = marks.order.front() {
-            let is_over = marks.until.get(first).is_none_or(|until| *until <= now);
-            if !is_over && marks.order.len() < MAX_USED_TOKENS {
+        while let Some((first, _)) = table.order.first() {
+            if *first > now && table.order.len() < MAX_MARKS {
                 break;
             }
-            if let Some(first) = marks.order.pop_front() {
-                marks.until.remove(&first);
+            if let Some((_, first)) = table.order.pop_first() {
+                table.until.remove(&first);
             }
         }
-        marks.order.push_back(what.to_owned());
-        marks.until.insert(what.to_owned(), until);
+        table.order.insert((until, what.to_owned()));
+        table.until.insert(what.to_owned(), until);
         true
     }
 
     /// Takes a mark back.
     pub fn forget(&self, what: &str) {
-        let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.until.remove(what);
-        marks.order.retain(|own| own != what);
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(until) = table.until.remove(what) {
+            table.order.remove(&(until, what.to_owned()));
+        }
     }
 
     pub fn has(&self, what: &str) -> bool {
-        let marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.until.contains_key(what)
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.until.contains_key(what)
     }
 }
 
@@ -57,14 +69,15 @@ mod tests {
 
     #[test]
     fn a_mark_is_made_once_and_ends() {
-        let used = UsedTokens::default();
+        let used = Marks::default();
         assert!(used.mark("a", 10, 0) && !used.mark("a", 10, 1) && used.has("a"));
         assert!(used.mark("b", 20, 10) && !used.has("a"));
         used.forget("b");
-        assert!(!used.has("b") && used.mark("b", 20, 11));
-        for n in 0..MAX_USED_TOKENS {
+        assert!(!used.has("b") && used.mark("b", 200, 11));
+        assert!(used.mark("c", 20, 11));
+        for n in 0..MAX_MARKS - 1 {
             assert!(used.mark(&n.to_string(), 100, 12));
         }
-        assert!(!used.has("b") && used.has("0"));
+        assert!(!used.has("c") && used.has("b") && used.has("0"));
     }
 }

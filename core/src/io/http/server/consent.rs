@@ -30,14 +30,14 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Answers the requests of clients and browsers to a consent proxy.
 pub struct ConsentEndpoint {
     proxy: Arc<ConsentProxy>,
-    provider: IdentityProvider,
+    provider: Arc<IdentityProvider>,
 }
 
 impl ConsentEndpoint {
     /// # Errors
     /// When there can be no HTTP client.
     pub fn new(proxy: Arc<ConsentProxy>) -> io::Result<Self> {
-        let provider = IdentityProvider::new()?;
+        let provider = Arc::new(IdentityProvider::new()?);
         Ok(Self { proxy, provider })
     }
 
@@ -51,21 +51,38 @@ impl ConsentEndpoint {
             Ok(None) => return response(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new()),
             Err(_) => return response(StatusCode::REQUEST_TIMEOUT, Bytes::new()),
         };
-        let text = |name: HeaderName| parts.headers.get(name).and_then(|it| it.to_str().ok());
-        let cookies = cookies(&parts.headers);
-        let mut request = ProxyRequest::new(
-            parts.method.as_str(),
-            parts.uri.path(),
-            parts.uri.query().unwrap_or_default(),
-        );
-        request.cookies = &cookies;
-        request.origin = text(ORIGIN);
-        request.fetch_site = text(HeaderName::from_static("sec-fetch-site"));
-        request.content_type = text(CONTENT_TYPE).unwrap_or_default();
-        request.body = &body;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_secs());
-        written(self.proxy.handle(&request, now, &self.provider).await)
+        let asked = self.answer(parts.clone(), body);
+        match tokio::spawn(asked).await {
+            Ok(reply) => written(reply),
+            Err(_) => response(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new()),
+        }
+    }
+
+    /// The answer to a request. It owns what it needs, since it goes on when the client leaves: the provider's
+    /// tokens may be good once, and a login must not end between two of them.
+    fn answer(
+        &self,
+        parts: Parts,
+        body: Vec<u8>,
+    ) -> impl Future<Output = ProxyReply> + Send + 'static {
+        let (proxy, provider) = (self.proxy.clone(), self.provider.clone());
+        async move {
+            let text = |name: HeaderName| parts.headers.get(name).and_then(|it| it.to_str().ok());
+            let cookies = cookies(&parts.headers);
+            let mut request = ProxyRequest::new(
+                parts.method.as_str(),
+                parts.uri.path(),
+                parts.uri.query().unwrap_or_default(),
+            );
+            request.cookies = &cookies;
+            request.origin = text(ORIGIN);
+            request.fetch_site = text(HeaderName::from_static("sec-fetch-site"));
+            request.content_type = text(CONTENT_TYPE).unwrap_or_default();
+            request.body = &body;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let now = now.map_or(0, |since| since.as_secs());
+            proxy.handle(&request, now, &*provider).await
+        }
     }
 }
 
