@@ -43,8 +43,8 @@ impl fmt::Display for ResourceError {
 
 impl std::error::Error for ResourceError {}
 
-/// Builds a [`ResourceServer`].
-#[derive(Clone, Debug)]
+/// Builds a [`ResourceServer`]. `Debug` omits what is secret.
+#[derive(Clone)]
 pub struct ResourceServerBuilder {
     resource: String,
     issuers: Vec<Issuer>,
@@ -61,6 +61,17 @@ pub struct ResourceServerBuilder {
     name: Option<String>,
     documentation: Option<String>,
     fetching: FetchOptions,
+}
+
+impl fmt::Debug for ResourceServerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceServerBuilder")
+            .field("resource", &self.resource)
+            .field("issuers", &self.issuers)
+            .field("scopes", &self.scopes)
+            .field("fetching", &self.fetching)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -307,5 +318,25 @@ impl ResourceServerBuilder {
                 .then(|| ProofRules::new(self.proof_age.as_secs(), nonces)),
             Tokens::new(rules, authorities.collect(), self.cached_for, self.fetching),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let builder = ResourceServerBuilder::new("https://api.example/mcp".into())
+            .issuer("https://login.example")
+            .introspection("https://login.example/ask", "me", "s3cret")
+            .proof_nonces([201; 32], Duration::from_secs(60))
+            .proxy("http://user:s3cret@proxy.example");
+        let shown = format!("{builder:?} {:?}", builder.clone().build().unwrap());
+        assert!(shown.contains("login.example"), "{shown}");
+        assert!(
+            !shown.contains("s3cret") && !shown.contains("201"),
+            "{shown}"
+        );
     }
 }

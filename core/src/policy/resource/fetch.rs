@@ -1,6 +1,6 @@
 //! What a resource server needs of the drivers: documents of its issuers.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -24,11 +24,19 @@ pub trait Fetch: Debug + Send + Sync {
     fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) -> io::Result<()>;
 }
 
-/// How issuers are reached.
-#[derive(Clone, Debug, Default)]
+/// How issuers are reached. `Debug` omits the proxy, whose URL may hold a password.
+#[derive(Clone, Default)]
 pub struct FetchOptions {
     /// Certificates in PEM that are trusted in addition to those of the system.
     pub root_certificates: Vec<Vec<u8>>,
     /// The URL of a proxy; empty for none. `None` stands for the one that the environment names.
     pub proxy: Option<String>,
+}
+
+impl Debug for FetchOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FetchOptions")
+            .field("has_proxy", &self.proxy.is_some())
+            .finish_non_exhaustive()
+    }
 }

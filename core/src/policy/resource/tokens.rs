@@ -151,11 +151,11 @@ impl Tokens {
                 let own = own.ok_or(refusal("the issuer of the token is not accepted"))?;
                 match own.has_keys() {
                     true => self.verify_signature(own, &signed, digest).await,
-                    false => self.ask(&token, digest).await,
+                    false => self.ask(vec![own.clone()], &token, digest).await,
                 }
             }
             Err(_) if self.authorities.iter().any(|it| it.introspection.is_some()) => {
-                self.ask(&token, digest).await
+                self.ask(self.authorities.clone(), &token, digest).await
             }
             Err(refusal) => Err(refusal),
         }
@@ -220,8 +220,13 @@ impl Tokens {
         }
     }
 
-    /// Asks the issuers about a token, once for all requests that have it.
-    async fn ask(self: &Arc<Self>, token: &str, digest: TokenDigest) -> TokenVerdict {
+    /// Asks issuers about a token, once for all requests that have it.
+    async fn ask(
+        self: &Arc<Self>,
+        authorities: Vec<Arc<Authority>>,
+        token: &str,
+        digest: TokenDigest,
+    ) -> TokenVerdict {
         let fetcher = self.fetcher.get().ok_or(NO_ANSWER)?;
         let mut verdict = {
             let mut asked = lock(&self.asked);
@@ -233,7 +238,7 @@ impl Tokens {
                     asked.insert(digest, verdict.clone());
                     let (tokens, token) = (self.clone(), token.to_owned());
                     let ask = async move {
-                        let verdict = tokens.answer(&token).await;
+                        let verdict = tokens.answer(&authorities, &token).await;
                         let seconds = tokens.cached_for.map_or(ANSWER_SECONDS, |it| it.as_secs());
                         tokens.insert(digest, &verdict, seconds);
                         lock(&tokens.asked).remove(&digest);
@@ -253,27 +258,35 @@ impl Tokens {
         })
     }
 
-    /// The first answer that accepts a token, or else the last.
-    async fn answer(&self, token: &str) -> TokenVerdict {
-        let mut verdict = Err(NO_ANSWER);
-        for authority in &self.authorities {
+    /// The first answer that accepts a token. Without one, an issuer that cannot be asked outweighs those that
+    /// refuse: the token may be its own.
+    async fn answer(&self, authorities: &[Arc<Authority>], token: &str) -> TokenVerdict {
+        let mut refused = None;
+        for authority in authorities {
             let Some(endpoint) = &authority.introspection else {
                 continue;
             };
-            verdict = match self.answer_of(endpoint, token).await {
+            let refusal = match self.answer_of(endpoint, token).await {
                 Ok(mut info) => {
                     if info.issuer.is_empty() {
                         info.issuer.clone_from(&authority.issuer);
                     }
                     match info.issuer == authority.issuer {
                         true => return Ok(principal(info)),
-                        false => Err(refusal("the issuer of the token is not accepted")),
+                        false => refusal("the issuer of the token is not accepted"),
                     }
                 }
-                Err(refusal) => Err(refusal),
+                Err(refusal) => refusal,
             };
+            refused = Some(match refused {
+                Some(TokenRefusal {
+                    kind: RefusalKind::Unavailable,
+                    ..
+                }) => NO_ANSWER,
+                _ => refusal,
+            });
         }
-        verdict
+        Err(refused.unwrap_or(NO_ANSWER))
     }
 
     async fn answer_of(
