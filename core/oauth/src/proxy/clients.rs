@@ -60,14 +60,27 @@ fn is_same(registered: &str, asked: &str) -> bool {
     if registered == asked {
         return true;
     }
-    let (Ok(mut one), Ok(mut other)) = (Url::parse(registered), Url::parse(asked)) else {
-        return false;
-    };
-    let both_local = [&one, &other]
-        .iter()
-        .all(|url| url.scheme() == "http" && is_local(url));
-    // Only the port may differ, so the rest is compared as it is written.
-    both_local && one.set_port(None).is_ok() && other.set_port(None).is_ok() && one == other
+    match (without_port(registered), without_port(asked)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// The text of a URL of this machine before and after its port.
+fn without_port(uri: &str) -> Option<(&str, &str)> {
+    Url::parse(uri).ok().filter(is_local)?;
+    let rest = uri.strip_prefix("http://")?;
+    let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    // The colons of an IPv6 address are in brackets.
+    let host_end = host.rfind(']').map_or(0, |at| at + 1);
+    match host.get(host_end..)?.find(':') {
+        Some(at) => {
+            let (host, port) = host.split_at(host_end + at);
+            let is_port = port.bytes().skip(1).all(|b| b.is_ascii_digit());
+            is_port.then_some((host, path))
+        }
+        None => Some((host, path)),
+    }
 }
 
 /// What is wrong with a redirect URI (R-AUC-18).
@@ -165,4 +178,30 @@ pub fn register(proxy: &ConsentProxy, request: &ProxyRequest<'_>, now: u64) -> P
 /// What stands for a client in sealed texts: its id is long.
 pub fn mark(client_id: &str) -> String {
     digest(client_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_this_machine_only_the_port_may_differ() {
+        for (own, asked, same) in [
+            ("http://127.0.0.1:1/a?b", "http://127.0.0.1:9/a?b", true),
+            ("http://[::1]/a", "http://[::1]:9/a", true),
+            ("http://localhost", "http://localhost:9", true),
+            (
+                "http://127.0.0.1:1/callback",
+                "http://127.0.0.1:1/call\nback",
+                false,
+            ),
+            ("http://127.0.0.1:1/a", "http://127.0.0.1:1/b/../a", false),
+            ("http://127.0.0.1:1/a", "http://127.0.0.1:1\\a", false),
+            ("http://127.0.0.1/a", "http://evil@127.0.0.1/a", false),
+            ("http://127.0.0.1/a", "http://localhost/a", false),
+            ("https://a.example/a", "https://a.example:9/a", false),
+        ] {
+            assert_eq!(is_same(own, asked), same, "{own} {asked:?}");
+        }
+    }
 }
