@@ -23,7 +23,10 @@ const EARLY: u64 = 10;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     version: u32,
-    /// Counts the logins and refreshes of this key. The higher of two documents is the newer one.
+    /// Names the login that these tokens came of; random. Empty in documents of earlier releases.
+    #[serde(default)]
+    login: String,
+    /// Counts the logins and refreshes of this key. The higher of two documents of one login is the newer one.
     generation: u64,
     /// The access token.
     pub access_token: String,
@@ -70,6 +73,7 @@ impl Tokens {
     pub fn new(response: TokenResponse, now: u64) -> Self {
         Self {
             version: VERSION,
+            login: String::new(),
             generation: 0,
             access_token: response.access_token,
             token_type: response.token_type,
@@ -127,10 +131,12 @@ pub async fn load(store: &dyn CredentialStore, key: &str) -> io::Result<Option<T
 /// Keeps the tokens of a new login under `key`, in place of those of an earlier one.
 ///
 /// # Errors
-/// When the store fails, or what it has cannot be read; the tokens are not kept then.
+/// When the store fails, what it has cannot be read, or the machine has no random numbers; the tokens are
+/// not kept then.
 pub async fn keep(store: &dyn CredentialStore, key: &str, tokens: &mut Tokens) -> io::Result<()> {
     let _lock = store.lock(key).await?;
     let before = load(store, key).await?;
+    tokens.login = getrandom::u64().map_err(io::Error::other)?.to_string();
     tokens.generation = before.map_or(0, |before| before.generation) + 1;
     save(store, key, tokens).await
 }
@@ -176,8 +182,10 @@ pub async fn refresh(
     let Some(stored) = load(&**store, key).await? else {
         return Ok(Refresh::LoginNeeded);
     };
-    // An older document means that ours could not be saved: its refresh token is used up.
-    let newest = match stored.generation >= known.generation {
+    // Another login has replaced ours, perhaps with another user's. An older document of the same login
+    // means that ours could not be saved: the refresh token in the store is used up.
+    let is_newer = stored.login != known.login || stored.generation >= known.generation;
+    let newest = match is_newer {
         true => stored,
         false => known.clone(),
     };
@@ -227,6 +235,7 @@ impl Held {
     pub async fn granted(self, response: TokenResponse, now: u64) -> (Tokens, io::Result<()>) {
         let before = self.tokens;
         let mut tokens = Tokens::new(response, now);
+        tokens.login = before.login;
         tokens.generation = before.generation + 1;
         tokens.refresh_token = tokens.refresh_token.or(before.refresh_token);
         tokens.scope = tokens.scope.or(before.scope);

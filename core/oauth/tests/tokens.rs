@@ -123,6 +123,22 @@ fn what_another_has_got_is_taken_over() {
 }
 
 #[test]
+fn a_later_login_is_not_overwritten_by_an_earlier_one() {
+    let store = memory();
+    let first = logged_in(&*store);
+    let (first, saved) = block_on(held(&store, &first).granted(response(2), 1100));
+    saved.unwrap();
+    block_on(tokens::forget(&*store, KEY)).unwrap();
+    let mut other = Tokens::new(response(7), 1100);
+    block_on(tokens::keep(&*store, KEY, &mut other)).unwrap();
+    // The first login counted further than the other one, which holds all the same.
+    match refresh(&store, &first) {
+        Refresh::TakenOver(tokens) => assert_eq!(tokens, other),
+        wrong => panic!("{wrong:?}"),
+    }
+}
+
+#[test]
 fn a_refusal_is_final_for_all() {
     let store = memory();
     let known = logged_in(&*store);
