@@ -82,7 +82,10 @@ impl Flow {
                 Ok(None)
             }
             // The client is no longer known there.
-            Err(error) if error.is("invalid_client") || error.is("unauthorized_client") => Ok(None),
+            Err(error) if error.is("invalid_client") || error.is("unauthorized_client") => {
+                self.forget_registration(&held.origin).await?;
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -125,7 +128,13 @@ impl Flow {
             scopes: &scopes,
             key: key.as_ref(),
         };
-        let response = self.granted(&asked).await?;
+        let response = match self.granted(&asked).await {
+            Err(error) if error.is("invalid_client") || error.is("unauthorized_client") => {
+                self.forget_registration(&origin).await?;
+                return Err(error);
+            }
+            answer => answer?,
+        };
         let tokens = self.taken(response, &scopes, key.as_ref())?;
         let mut credentials = Credentials {
             asked: scopes,

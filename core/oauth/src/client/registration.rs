@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::credentials::{Registration, document};
+use super::credentials::{Origin, Registration, document};
 use super::error::{LoginError, LoginStage};
 use super::flow::Flow;
 use super::guard::{Zone, check_shown};
@@ -96,6 +96,20 @@ impl Flow {
                 .map_err(super::flow::of_store)?;
         let now = self.mailbox.now();
         Ok(stored.filter(|client| client.expires_at.is_none_or(|end| end > now)))
+    }
+
+    /// Removes the registration that the authorization server refused, so that the next login registers
+    /// anew. One that another process has made since stays.
+    pub(super) async fn forget_registration(&self, origin: &Origin) -> Result<(), LoginError> {
+        let key = Registration::key(&origin.issuer);
+        let of_store = super::flow::of_store;
+        let stored: Option<Registration> = document(&*self.store, &key).await.map_err(of_store)?;
+        match stored {
+            Some(stored) if stored.client_id == origin.client.client_id => {
+                self.store.remove(&key).await.map_err(of_store)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Registers the client (R-AUC-12).

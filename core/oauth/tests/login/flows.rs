@@ -518,3 +518,32 @@ fn programs_and_enterprises_log_in_without_a_browser() {
     world.options.client_id = None;
     assert_eq!(world.log_in().unwrap_err().stage, LoginStage::Options);
 }
+
+#[test]
+fn a_registration_that_the_server_forgot_is_replaced() {
+    let mut world = World::new();
+    world.log_in().unwrap();
+    // At the token endpoint: this login fails, the next one registers.
+    world.tokens.push_back(error("invalid_client"));
+    assert!(world.log_in().unwrap_err().is("invalid_client"));
+    world.registration = json!({"client_id": "second"});
+    let held = world.log_in().unwrap();
+    assert_eq!(held.client_id(), "second");
+    // At a refresh: the login that follows registers.
+    world.now += 3600;
+    world.tokens.push_back(error("invalid_client"));
+    world.registration = json!({"client_id": "third"});
+    let occasion = Occasion {
+        status: 401,
+        challenges: Challenge::parse_all([&b"Bearer"[..]]),
+        ..Occasion::new(SERVER, Some(held))
+    };
+    assert_eq!(world.run(occasion).unwrap().client_id(), "third");
+    // A client that the program was given is no registration: what is stored stays.
+    world.options.client_id = Some("own".into());
+    world.tokens.push_back(error("invalid_client"));
+    assert!(world.log_in().unwrap_err().is("invalid_client"));
+    world.options.client_id = None;
+    world.registration = json!({"client_id": "fourth"});
+    assert_eq!(world.log_in().unwrap().client_id(), "third");
+}
