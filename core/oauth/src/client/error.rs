@@ -108,16 +108,6 @@ impl LoginError {
         let why = format!("{}; {more}", self.why).into();
         Self { why, ..self }
     }
-
-    /// The same error without these texts, which a server might have repeated.
-    pub(super) fn without<'a>(self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut why = String::from(self.why);
-        for secret in secrets.into_iter().filter(|secret| secret.len() >= 6) {
-            why = why.replace(secret, "…");
-        }
-        let why = why.into();
-        Self { why, ..self }
-    }
 }
 
 impl fmt::Display for LoginError {

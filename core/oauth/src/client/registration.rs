@@ -160,7 +160,7 @@ impl Flow {
         };
         let response = self.mailbox.send(STAGE, request).await?;
         if !matches!(response.status, 200 | 201) {
-            let error = refused(STAGE, &response);
+            let error = refused(STAGE, &response, &[]);
             return Err(match error.is("invalid_redirect_uri") {
                 true => error.and("give a redirect URI that this authorization server allows"),
                 false => error,

@@ -77,23 +77,32 @@ impl Endpoint<'_> {
                 let proof = key.proof("POST", url, None, nonce.as_deref(), now)?;
                 request.headers.push(("dpop", proof));
             }
+            let secrets = self.secrets(&request);
             let response = self.mailbox.send(stage, request).await?;
             if response.status == 200 {
                 return Ok(response);
             }
-            let error = refused(stage, &response);
+            let error = refused(stage, &response, &secrets);
             let asked = response.header("dpop-nonce").map(str::to_owned);
             if key.is_some() && error.is("use_dpop_nonce") && asked.is_some() && asked != nonce {
                 nonce = asked;
                 continue;
             }
-            let secret = self.client.client_secret.as_ref();
-            let secret = secret.map(|secret| secret.expose());
-            let sent = form.iter().filter(|(name, _)| SECRETS.contains(name));
-            return Err(error.without(sent.map(|(_, value)| *value).chain(secret)));
+            return Err(error);
         }
         let why = "the token endpoint asks for one nonce after another";
         Err(LoginError::new(stage, why))
+    }
+
+    /// What a request has that no error may repeat.
+    fn secrets(&self, request: &OAuthRequest) -> Vec<String> {
+        let sent = form_urlencoded::parse(request.body.as_bytes());
+        let sent = sent.filter(|(name, _)| SECRETS.contains(&&**name));
+        let secret = self.client.client_secret.as_ref();
+        let secret = secret.map(|secret| secret.expose().to_owned());
+        sent.map(|(_, value)| value.into_owned())
+            .chain(secret)
+            .collect()
     }
 
     /// A form with the client's authentication.
@@ -148,8 +157,9 @@ impl Endpoint<'_> {
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Parameters whose values no error repeats.
-const SECRETS: [&str; 7] = [
+const SECRETS: [&str; 8] = [
     "assertion",
+    "client_assertion",
     "code",
     "code_verifier",
     "device_code",
@@ -158,13 +168,19 @@ const SECRETS: [&str; 7] = [
     "token",
 ];
 
-/// The error in a response of an authorization server.
-pub(super) fn refused(stage: LoginStage, response: &OAuthResponse) -> LoginError {
+/// The error in a response of an authorization server, without these secrets of the request.
+pub(super) fn refused(
+    stage: LoginStage,
+    response: &OAuthResponse,
+    secrets: &[String],
+) -> LoginError {
     let said: Value = serde_json::from_slice(&response.body).unwrap_or_default();
     match said["error"].as_str() {
         Some(code) => {
             let description = said["error_description"].as_str().unwrap_or_default();
-            LoginError::said(stage, "the authorization server", code, description)
+            // Before they are cut: a secret that is cut is not recognised.
+            let (code, description) = (without(code, secrets), without(description, secrets));
+            LoginError::said(stage, "the authorization server", &code, &description)
         }
         None => {
             let why = format!(
@@ -174,6 +190,12 @@ pub(super) fn refused(stage: LoginStage, response: &OAuthResponse) -> LoginError
             LoginError::new(stage, why)
         }
     }
+}
+
+/// A text without these secrets. Very short ones stay: they occur in ordinary words.
+fn without(text: &str, secrets: &[String]) -> String {
+    let secrets = secrets.iter().filter(|secret| secret.len() >= 6);
+    secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "…"))
 }
 
 /// How the client is to authenticate itself: as it was registered, or with what it has and the server

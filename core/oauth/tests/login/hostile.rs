@@ -552,3 +552,21 @@ fn damaged_documents_end_in_an_error() {
         assert!(world.requests.len() < 12);
     }
 }
+
+#[test]
+fn secrets_that_a_server_repeats_are_not_shown_in_part_or_as_a_code() {
+    let said = [
+        // Cut within the secret.
+        json!({"error": "invalid_grant", "error_description": format!("{}secret-code", "x".repeat(192))}),
+        json!({"error": "secret-code"}),
+    ];
+    for body in said {
+        let mut world = World::new();
+        world.tokens.push_back((400, Vec::new(), body));
+        let error = world.log_in().unwrap_err();
+        assert!(
+            !format!("{error} {error:?}").contains("secret-"),
+            "{error:?}"
+        );
+    }
+}
