@@ -18,6 +18,7 @@ use super::question::{PATIENCE, is_own, state_of};
 use super::route::{Route, Unanswered};
 use super::shared::Shared;
 use super::unless::unless;
+use super::upstream::answers;
 use super::{listen, translate};
 use crate::connection::{self, Call, Handle, RequestOptions};
 use crate::correlate::CancelToken;
@@ -304,6 +305,10 @@ impl Trip<'_> {
         for (key, request) in reader::members(requests) {
             let method = reader::find(request, "method").and_then(reader::as_str);
             let method = method.ok_or(RequestError::BadAnswer("a question without a method"))?;
+            if !answers(&self.lane.near.capabilities, Method::parse(&method)) {
+                let why = "a question that the client has not declared to answer";
+                return Err(RequestError::BadAnswer(why));
+            }
             let params = reader::find(request, "params");
             let Some((front, reply)) = self.route.reply() else {
                 return Err(RequestError::Cancelled(None));
@@ -410,17 +415,9 @@ impl Trip<'_> {
         is_long.then_some(Duration::MAX)
     }
 
-    /// The members of `_meta` that stay on this side: credentials if they are for this front (R-CHN-15), and between the eras
-    /// the description of the client.
+    /// The members of `_meta` that stay on this side.
     fn own(&self, crosses_eras: bool) -> &'static [&'static str] {
-        static OWN: [&str; 5] = params::OWN;
-        let [envelope @ .., auth] = &OWN;
-        match (crosses_eras, self.lane.parts.verifies) {
-            (true, true) => &OWN,
-            (true, false) => envelope,
-            (false, true) => std::slice::from_ref(auth),
-            (false, false) => &[],
-        }
+        params::own(self.lane.parts.verifies, crosses_eras)
     }
 
     /// Checks that the server's revision has the method.

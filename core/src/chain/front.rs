@@ -11,7 +11,7 @@ use super::lane::{Far, Lane, Near};
 use super::lanes::{LaneKey, Lanes};
 use super::listen;
 use super::middleware::{ChainNotification, ChainResponse, Middleware, RelayDirection, notify};
-use super::params::{json_text, push};
+use super::params::{json_text, own, push, without};
 use super::parts::Parts;
 use super::question::Parking;
 use super::route::principal_of;
@@ -309,13 +309,15 @@ impl Executor for FrontExecutor {
             Some(Method::Cancelled | Method::Initialized | Method::InitializedBare) => false,
             _ => {
                 let lanes = self.session.iter().chain(self.lanes.values());
-                for far in lanes.filter_map(|lane| lane.ready()) {
+                for (lane, far) in lanes.filter_map(|lane| Some((lane, lane.ready()?))) {
                     let is_known_there =
                         known.is_none_or(|known| known.defined(far.revision, Side::Client));
+                    let crosses_eras = lane.era() != far.revision.era();
+                    let own = own(self.shared.parts.verifies, crosses_eras);
                     let shown = ChainNotification {
                         direction: RelayDirection::ToServer,
                         method: method.clone().into_owned(),
-                        params: message.params().map(str::to_owned),
+                        params: message.params().map(|params| without(params, own)),
                     };
                     if is_known_there
                         && let Some(shown) = notify(&self.shared.parts.middleware, shown)

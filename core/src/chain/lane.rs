@@ -143,14 +143,16 @@ impl Lane {
         *waits_for = Some(attempt);
         *state = State::Opening(attempt, vec![cx.waker().clone()]);
         drop(state);
-        let lane = self.clone();
-        self.parts
-            .spawner
-            .spawn_blocking(Box::pin(async move { lane.open(attempt).await }));
+        let attempt = Attempt {
+            lane: self.clone(),
+            number: attempt,
+            next: None,
+        };
+        self.parts.spawner.spawn_blocking(Box::pin(attempt.run()));
         Poll::Pending
     }
 
-    async fn open(self: Arc<Self>, attempt: u64) {
+    async fn open(self: &Arc<Self>) -> Result<Far, RequestError> {
         let chosen = self.parts.external.opening;
         let first = chosen.unwrap_or(match self.era() {
             Era::Handshake => OpeningMode::Handshake,
@@ -163,7 +165,7 @@ impl Lane {
             }
             opened => opened,
         };
-        let opened = match opened {
+        match opened {
             Ok(client) => match client.revision() {
                 Some(revision) => Ok(Far { client, revision }),
                 None => Err(RequestError::BadAnswer("no revision was agreed")),
@@ -172,17 +174,6 @@ impl Lane {
                 let fault = CarrierFault::Unreachable;
                 Err(CarrierError::new(fault, error.to_string()).into())
             }
-        };
-        let next = match &opened {
-            Ok(far) => {
-                self.parts.learn(far.revision.era());
-                State::Open(far.clone())
-            }
-            Err(error) => State::Failed(attempt, error.clone()),
-        };
-        let before = std::mem::replace(&mut *lock(&self.state), next);
-        if let State::Opening(_, wakers) = before {
-            wakers.into_iter().for_each(Waker::wake);
         }
     }
 
@@ -272,17 +263,71 @@ impl Lane {
         newest.map(|(_, route)| route.clone())
     }
 
-    /// Notes a question of the server to the client, so that reports of progress find back.
-    pub fn asked(&self, key: RequestKey, far: &Handle, reply: &ReplyTo) {
-        lock(&self.questions).insert(key.get(), (far.clone(), reply.clone()));
+    /// Whether all calls are of one client, as far as is known.
+    pub fn is_of_one(&self) -> bool {
+        self.near.handle.is_some() || lock(&self.routes).by_key.len() <= 1
     }
 
-    pub fn answered(&self, key: u64) {
-        lock(&self.questions).remove(&key);
+    /// Notes a question of the server to the client, so that reports of progress find back.
+    /// It is forgotten with the guard.
+    pub fn asked(self: &Arc<Self>, key: RequestKey, far: &Handle, reply: &ReplyTo) -> Asked {
+        let key = key.get();
+        lock(&self.questions).insert(key, (far.clone(), reply.clone()));
+        Asked {
+            lane: self.clone(),
+            key,
+        }
     }
 
     pub fn question(&self, key: u64) -> Option<(Handle, ReplyTo)> {
         lock(&self.questions).get(&key).cloned()
+    }
+}
+
+/// An attempt to connect. What it ends with is noted when it is dropped, so that nobody waits for one that was given up or
+/// that panicked.
+struct Attempt {
+    lane: Arc<Lane>,
+    number: u64,
+    next: Option<State>,
+}
+
+impl Attempt {
+    async fn run(mut self) {
+        self.next = Some(match self.lane.open().await {
+            Ok(far) => {
+                self.lane.parts.learn(far.revision.era());
+                State::Open(far)
+            }
+            Err(error) => State::Failed(self.number, error),
+        });
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let next = self.next.take().unwrap_or_else(|| {
+            let why = "the attempt to connect was given up";
+            let error = CarrierError::new(CarrierFault::Unreachable, why.to_owned());
+            State::Failed(self.number, error.into())
+        });
+        let before = std::mem::replace(&mut *lock(&self.lane.state), next);
+        if let State::Opening(_, wakers) = before {
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// Forgets a question when dropped.
+pub(super) struct Asked {
+    lane: Arc<Lane>,
+    key: u64,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let gone = lock(&self.lane.questions).remove(&self.key);
+        drop(gone);
     }
 }
 

@@ -27,11 +27,13 @@ pub(super) struct LaneKey {
     pub capabilities: Box<str>,
 }
 
+type Idle = HashMap<LaneKey, Vec<Arc<Lane>>>;
+
 #[derive(Default)]
 pub(super) struct Lanes {
     shared: Mutex<HashMap<LaneKey, Arc<Lane>>>,
-    /// Connections for one call at a time that are not in use, the last used one last.
-    idle: Mutex<HashMap<LaneKey, Vec<Arc<Lane>>>>,
+    /// Connections for one call at a time that are not in use, the last used one last. No entry is empty.
+    idle: Mutex<Idle>,
     /// How many of those there are.
     exclusive: Mutex<usize>,
 }
@@ -78,7 +80,7 @@ impl Lanes {
         key: LaneKey,
     ) -> Result<Exclusive, RequestError> {
         let lanes = self;
-        let idle = lock(&lanes.idle).get_mut(&key).and_then(Vec::pop);
+        let idle = take(&mut lock(&lanes.idle), &key);
         let lane = match idle {
             Some(lane) => lane,
             None => {
@@ -86,7 +88,8 @@ impl Lanes {
                 if *count >= MAX_LANES {
                     // One that waits for other clients makes room.
                     let mut idle = lock(&lanes.idle);
-                    let gone = idle.values_mut().find_map(Vec::pop);
+                    let other = idle.keys().next().cloned();
+                    let gone = other.and_then(|other| take(&mut idle, &other));
                     drop(gone.ok_or(RequestError::Overloaded)?);
                     *count -= 1;
                 }
@@ -100,6 +103,16 @@ impl Lanes {
             lane: Some(lane),
         })
     }
+}
+
+/// Takes a connection out of use, and the entry that becomes empty.
+fn take(idle: &mut Idle, key: &LaneKey) -> Option<Arc<Lane>> {
+    let lanes = idle.get_mut(key)?;
+    let lane = lanes.pop();
+    if lanes.is_empty() {
+        idle.remove(key);
+    }
+    lane
 }
 
 fn near(key: &LaneKey) -> Near {

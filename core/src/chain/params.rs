@@ -1,6 +1,6 @@
 //! Params on their way to the next hop: copied byte for byte, but for the members of `_meta` that belong to a hop.
 
-use crate::json::{number, reader, string, writer};
+use crate::json::{JsonStr, number, reader, string, writer};
 use crate::mcp::meta;
 use crate::message::{Field, MessageRef};
 
@@ -27,13 +27,25 @@ pub(super) struct Edit<'a> {
 
 /// Members of `_meta` that are a hop's own: those by which a request of the stateless era describes its client, and
 /// credentials, which come last.
-pub(super) const OWN: [&str; 5] = [
+static OWN: [&str; 5] = [
     meta::PROTOCOL_VERSION,
     meta::CLIENT_INFO,
     meta::CLIENT_CAPABILITIES,
     meta::LOG_LEVEL,
     "auth",
 ];
+
+/// The members of `_meta` that stay on this side: credentials if this front `verifies` them (R-CHN-15), and between the
+/// eras the description of the client.
+pub(super) fn own(verifies: bool, crosses_eras: bool) -> &'static [&'static str] {
+    let [envelope @ .., auth] = &OWN;
+    match (crosses_eras, verifies) {
+        (true, true) => &OWN,
+        (true, false) => envelope,
+        (false, true) => std::slice::from_ref(auth),
+        (false, false) => &[],
+    }
+}
 
 /// The number of hops that a message has passed.
 pub(super) fn hops(message: &MessageRef<'_>) -> u64 {
@@ -47,7 +59,12 @@ impl Edit<'_> {
     /// Appends the member `params`, with a comma before it, unless there is nothing to write.
     pub fn append(&self, out: &mut Vec<u8>, message: &MessageRef<'_>) {
         let params = message.params();
-        let is_plain = self.drop.is_empty()
+        // A `_meta` that is no object is replaced by one.
+        let is_odd = message
+            .raw(Field::Meta)
+            .is_some_and(|meta| !meta.starts_with('{'));
+        let is_plain = !(is_odd && self.hops.is_some())
+            && self.drop.is_empty()
             && self.add.is_empty()
             && self.drop_params.is_empty()
             && self.add_params.is_empty();
@@ -132,23 +149,19 @@ impl Edit<'_> {
         out.push(b'{');
         let mut own = "{}";
         for (name, value) in reader::members(params) {
-            let name = name.raw();
-            match name {
-                "_meta" => own = value,
-                _ if self.drop_params.contains(&name) => {}
-                _ => push(out, name, value),
+            if name == "_meta" {
+                own = value;
+            } else if !is_any(name, self.drop_params) {
+                push(out, name.raw(), value);
             }
         }
         push_members(out, self.add_params);
         let mut meta = vec![b'{'];
         for (name, value) in reader::members(own) {
-            let name = name.raw();
-            match (name, self.token) {
-                ("progressToken", Some(token)) => {
-                    push(&mut meta, name, itoa::Buffer::new().format(token));
-                }
-                _ if name == HOPS && self.hops.is_some() || self.drop.contains(&name) => {}
-                _ => push(&mut meta, name, value),
+            match self.token.filter(|_| name == "progressToken") {
+                Some(token) => push(&mut meta, name.raw(), itoa::Buffer::new().format(token)),
+                None if name == HOPS && self.hops.is_some() || is_any(name, self.drop) => {}
+                None => push(&mut meta, name.raw(), value),
             }
         }
         push_members(&mut meta, self.add);
@@ -164,18 +177,37 @@ impl Edit<'_> {
     }
 }
 
+/// Whether the decoded name is one of `names`.
+pub(super) fn is_any(name: JsonStr<'_>, names: &[&str]) -> bool {
+    names.iter().any(|one| name == *one)
+}
+
+/// Params without these members of `_meta`.
+pub(super) fn without(params: &str, drop: &[&str]) -> String {
+    if drop.is_empty() {
+        return params.to_owned();
+    }
+    let edit = Edit {
+        drop,
+        ..Edit::default()
+    };
+    let mut out = Vec::new();
+    edit.rebuild(&mut out, Some(params));
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// Replaces one member of the `_meta` of notification params, or of a result, by a raw value; the rest is copied.
 pub(super) fn with_meta(object: &str, name: &str, value: Option<&str>) -> String {
     let mut out = vec![b'{'];
     let mut own = "{}";
     for (key, value) in reader::members(object) {
-        match key.raw() {
-            "_meta" => own = value,
-            key => push(&mut out, key, value),
+        match key == "_meta" {
+            true => own = value,
+            false => push(&mut out, key.raw(), value),
         }
     }
     let mut meta = vec![b'{'];
-    for (key, value) in reader::members(own).filter(|(key, _)| key.raw() != name) {
+    for (key, value) in reader::members(own).filter(|(key, _)| *key != name) {
         push(&mut meta, key.raw(), value);
     }
     if let Some(value) = value {

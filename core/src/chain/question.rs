@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::params::push;
 use super::route::{Route, principal_of};
+use super::unless::unless;
 use crate::connection::{Call, Handle, ReplyTo};
 use crate::correlate::CancelToken;
 use crate::json::{reader, string};
@@ -49,6 +50,8 @@ struct Parked {
     method: Option<Method>,
     target: Option<Box<str>>,
     principal: Option<Box<str>>,
+    /// Cancelled when the call is parked no longer, so that nothing waits for the end of its time.
+    ends: CancelToken,
 }
 
 /// The calls between two rounds, by the state that their clients hold.
@@ -60,6 +63,7 @@ impl Parking {
     pub fn clear(&self) {
         let gone = std::mem::take(&mut *lock(&self.0));
         for parked in gone.values() {
+            parked.ends.cancel(None);
             parked.route.abandon();
         }
     }
@@ -142,7 +146,9 @@ impl Route {
             method: self.method,
             target: self.about.clone(),
             principal: self.principal.clone(),
+            ends: CancelToken::new(),
         };
+        let resumed = parked.ends.cancelled();
         lock(&self.parking.0).insert(state.clone(), parked);
         let mut replies = front.replies();
         replies.whole_result(&reply, &result);
@@ -152,8 +158,8 @@ impl Route {
         let far = self.target().questions.first().map(|one| one.far.clone());
         if let Some(far) = far {
             crate::handler::driven::drive(Box::pin(async move {
-                far.sleep(PATIENCE).await;
-                if lock(&route.parking.0).remove(&state).is_some() {
+                let is_late = unless(far.sleep(PATIENCE), resumed).await.is_some();
+                if is_late && lock(&route.parking.0).remove(&state).is_some() {
                     route.abandon();
                     route.drop_questions();
                 }
@@ -188,10 +194,11 @@ impl Route {
         if !given.starts_with('{') || answers.any(|(_, answer)| !answer.starts_with('{')) {
             return Err("inputResponses is an object of objects");
         }
-        let Some(Parked { route, .. }) = all.remove(state) else {
+        let Some(Parked { route, ends, .. }) = all.remove(state) else {
             return Err(UNKNOWN);
         };
         drop(all);
+        ends.cancel(None);
         let mut target = route.target();
         let questions = std::mem::take(&mut target.questions);
         let (answered, open): (Vec<_>, Vec<_>) = questions

@@ -1,6 +1,6 @@
 //! What the two eras say differently: capabilities, results, error codes (R-CHN-09, R-CHN-13, R-CHN-17).
 
-use super::params::push;
+use super::params::{is_any, push};
 use crate::error::PeerError;
 use crate::json::reader;
 use crate::mcp::code::{
@@ -38,14 +38,11 @@ pub(super) fn client_capabilities(capabilities: &str, from: Era, to: Era) -> Str
         // The roots of a client of the newer era are asked for anew in each call: they never change.
         (Era::Stateless, Era::Handshake) => picked,
         // No such notification exists there.
-        (Era::Handshake, Era::Stateless) if picked.contains("\"roots\"") => {
+        (Era::Handshake, Era::Stateless) if reader::find(&picked, "roots").is_some() => {
             let mut out = vec![b'{'];
             for (name, value) in reader::members(&picked) {
-                push(
-                    &mut out,
-                    name.raw(),
-                    if name.raw() == "roots" { "{}" } else { value },
-                );
+                let value = if name == "roots" { "{}" } else { value };
+                push(&mut out, name.raw(), value);
             }
             out.push(b'}');
             String::from_utf8(out).unwrap_or_default()
@@ -60,7 +57,7 @@ fn pick(capabilities: &str, all: bool, names: &[&str]) -> String {
     }
     let mut out = vec![b'{'];
     for (name, value) in reader::members(capabilities) {
-        if names.contains(&name.raw()) {
+        if is_any(name, names) {
             push(&mut out, name.raw(), value);
         }
     }
@@ -83,16 +80,19 @@ fn is_cacheable(method: Option<Method>) -> bool {
     )
 }
 
+/// The members of results that are new in 2026-07-28.
+const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+
 /// The members that a result of `method` has from 2026-07-28 on, and not before: after each of the result's own members,
 /// with a comma before each. `server` is the server's `Implementation`.
 pub(super) fn newer_result(result: &str, method: Option<Method>, server: &str) -> String {
     let mut out = vec![b'{'];
     let mut own = "{}";
     for (name, value) in reader::members(result) {
-        match name.raw() {
-            "_meta" => own = value,
-            "resultType" | "ttlMs" | "cacheScope" => {}
-            name => push(&mut out, name, value),
+        if name == "_meta" {
+            own = value;
+        } else if !is_any(name, &NEWER) {
+            push(&mut out, name.raw(), value);
         }
     }
     push(&mut out, "resultType", "\"complete\"");
@@ -124,7 +124,7 @@ pub(super) fn newer_result(result: &str, method: Option<Method>, server: &str) -
 pub(super) fn older_result(result: &str) -> String {
     let mut out = vec![b'{'];
     for (name, value) in reader::members(result) {
-        if !matches!(name.raw(), "resultType" | "ttlMs" | "cacheScope") {
+        if !is_any(name, &NEWER) {
             push(&mut out, name.raw(), value);
         }
     }

@@ -134,6 +134,15 @@ fn declares(capabilities: &str, method: Option<Method>) -> bool {
     }
 }
 
+/// Whether a client with these capabilities can answer such a question in a result.
+pub(super) fn answers(capabilities: &str, method: Option<Method>) -> bool {
+    let is_question = matches!(
+        method,
+        Some(Method::CreateMessage | Method::Elicit | Method::ListRoots)
+    );
+    is_question && declares(capabilities, method)
+}
+
 /// Sends a report of progress to the peer that asked for it, with its own token.
 pub(super) fn pass_progress(
     to: &Handle,
@@ -198,15 +207,14 @@ async fn ask(lane: Arc<Lane>, front: Handle, far: Handle, within: Option<CallKey
     let send = move |request: ChainRequest| -> super::middleware::ChainAnswer<'_> {
         Box::pin(async move {
             let view = request.view();
-            let mut key = None;
+            let mut asked = None;
             let options = RequestOptions {
                 timeout: Some(front.config().limits.max_request_timeout),
                 within,
                 ..RequestOptions::default()
             };
             let response = front.forward(&request.method(), options, |out, own| {
-                key = Some(own.get());
-                lane.asked(own, far, reply);
+                asked = Some(lane.asked(own, far, reply));
                 let token = Some(own.get());
                 let edit = Edit {
                     token,
@@ -218,7 +226,7 @@ async fn ask(lane: Arc<Lane>, front: Handle, far: Handle, within: Option<CallKey
                 Ok(response) => response.await,
                 Err(error) => Err(error),
             };
-            key.into_iter().for_each(|key| lane.answered(key));
+            drop(asked);
             answer.map(ChainResponse::from)
         })
     };
@@ -256,7 +264,9 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
     };
     let params = shown.params.as_deref();
     if known == Some(Method::LogMessage) {
-        let origin = lane.origin(within, wants_logs);
+        // Any call may have caused it, and one that wants no logs must not give them to another.
+        let is_certain = lane.is_of_one();
+        let origin = lane.origin(within, |route| is_certain && wants_logs(route));
         return log(
             lane,
             origin.as_deref(),

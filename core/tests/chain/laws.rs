@@ -303,6 +303,20 @@ fn a_request_that_goes_in_a_circle_is_refused() {
     assert_eq!(refused["error"]["data"]["reason"], "too_many_hops");
     rig.say(near, &with(2));
     assert_eq!(rig.far_hears(0)["params"]["_meta"]["dev.mcpbolt/hops"], 3);
+    // A `_meta` that is no object does not hide the count.
+    for odd in [json!(null), json!([])] {
+        rig.say(
+            near,
+            &request(
+                odd.to_string(),
+                "tools/list",
+                &json!({"_meta": odd, "x": 1}),
+            ),
+        );
+        let line = rig.far_line(0);
+        let params = r#""params":{"x":1,"_meta":{"dev.mcpbolt/hops":1}}"#;
+        assert!(line.contains(params), "{line}");
+    }
 }
 
 /// R-CHN-17, R-ERR-16: between the eras the code says so, within the older one the data.
@@ -464,7 +478,7 @@ fn the_token_of_a_client_stays_at_the_front() {
         let (near, line) = match near_is_new {
             true => (
                 rig.connect(Framing::Line),
-                stateless(1, "tools/call", params, &json!({})),
+                stateless(1, "tools/call", params.clone(), &json!({})),
             ),
             false => {
                 let near = rig.connect(Framing::Line);
@@ -475,10 +489,16 @@ fn the_token_of_a_client_stays_at_the_front() {
                 (near, request(1, "tools/call", &params))
             }
         };
-        rig.say(near, &line);
-        let arrived = rig.far_line(0);
-        assert!(arrived.contains("\"own\":1"), "{arrived}");
-        assert!(!arrived.contains(CANARY), "{arrived}");
+        // Names are compared decoded.
+        rig.say(near, &line.replace("\"auth\"", r#""\u0061uth""#));
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/own", "params": params});
+        let mut heard = vec![rig.far_line(0)];
+        rig.say(near, &told.to_string());
+        heard.push(rig.far_line(0));
+        for arrived in heard {
+            assert!(arrived.contains("\"own\":1"), "{arrived}");
+            assert!(!arrived.contains(CANARY), "{arrived}");
+        }
         rig.break_off(0);
         let failed = rig.hear_line(near);
         assert!(failed.contains("upstream_unavailable") && !failed.contains(CANARY));
