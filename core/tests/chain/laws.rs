@@ -16,10 +16,10 @@ const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const NEW: Revision = Revision::NEWEST;
 
 const ODD: [&str; 4] = [
-    r#"{ "b" : 1e2, "a":[ 1.0 ,-0,"\u0041\/" ],"a":2 }"#,
+    r#"{ "b" : 1e2, "a":[ 1.0 ,-0,"\u0041\/" ],"a":2,"name":"x" }"#,
     r#"{"name":"x","arguments":{"q":"é😀","deep":[[[[{}]]]]}}"#,
-    r#"{"unknown":null,"_meta":{ "own":  {"x" : 1} , "traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }}"#,
-    "{}",
+    r#"{"unknown":null,"name":"x","_meta":{ "own":  {"x" : 1} , "traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }}"#,
+    r#"{"name":"\u0078"}"#,
 ];
 
 /// The params with the number of hops where a hop adds it.
@@ -27,7 +27,6 @@ fn with_hops(params: &str, hops: usize) -> String {
     let own = format!("\"dev.mcpbolt/hops\":{hops}");
     let (at, text) = match params.find("\"_meta\":{") {
         Some(at) => (at + "\"_meta\":{".len(), format!("{own},")),
-        None if params == "{}" => (1, format!("\"_meta\":{{{own}}}")),
         None => (1, format!("\"_meta\":{{{own}}},")),
     };
     format!("{}{text}{}", &params[..at], &params[at..])
