@@ -16,11 +16,11 @@ use super::parts::no_such_method;
 use super::route::Route;
 use super::unless::unless;
 use crate::connection::{self, Handle, RequestOptions};
-use crate::correlate::{CancelToken, Cancelled};
+use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::json::reader;
-use crate::mcp::code::INVALID_PARAMS;
+use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS};
 use crate::mcp::{Era, Method, meta};
 use crate::sync::lock;
 
@@ -241,10 +241,40 @@ pub(super) async fn subscribe(
     if lock(&lane.subscribed).len() >= MAX_SUBSCRIPTIONS {
         return Err(RequestError::Overloaded);
     }
-    lock(&lane.subscribed).insert(uri);
-    let acknowledged = follow(lane, far)?;
-    acknowledged.await;
-    Ok(ChainResponse::new("{}"))
+    let is_new = lock(&lane.subscribed).insert(uri.clone());
+    let subscribed = acknowledged(lane, far).await;
+    if is_new && subscribed.is_err() {
+        lock(&lane.subscribed).remove(&uri);
+    }
+    subscribed.map(|()| ChainResponse::new("{}"))
+}
+
+/// Listens, and waits until the server has acknowledged it.
+async fn acknowledged(lane: &Arc<Lane>, far: &Far) -> Result<(), RequestError> {
+    let Some((id, acknowledged)) = follow(lane, far)? else {
+        return Ok(());
+    };
+    let far = far.handle();
+    let patience = far.sleep(far.config().limits.request_timeout);
+    if unless(patience, acknowledged.cancelled()).await.is_some() {
+        forget(lane, id, None);
+        return Err(RequestError::TimedOut);
+    }
+    match acknowledged.reason() {
+        Some(why) => Err(refusal(INTERNAL_ERROR, why)),
+        None => Ok(()),
+    }
+}
+
+/// Ends a stream of this side. Who waits for its acknowledgement is told `why` there is none.
+fn forget(lane: &Lane, id: u64, why: Option<&str>) {
+    let mut all = lock(&lane.listeners.servers);
+    let at = all.iter().position(|one| one.id == id);
+    let gone = at.map(|at| all.remove(at));
+    drop(all);
+    if let Some(gone) = gone {
+        gone.acknowledged.cancel(why);
+    }
 }
 
 pub(super) fn unsubscribe(lane: &Arc<Lane>, far: &Far, request: &ChainRequest) -> ChainResponse {
@@ -264,12 +294,15 @@ fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
 }
 
 /// Listens, for a client of the handshake era, to the lists that a server of the stateless era says may change and to the
-/// resources that the client has subscribed to. The stream before ends when this one is acknowledged, which the future
-/// waits for.
+/// resources that the client has subscribed to. The stream before ends when this one is acknowledged: then the token is
+/// cancelled, or with a reason if the server refuses. `None` if there is nothing to listen to.
 ///
 /// # Errors
 /// If the request cannot be sent.
-pub(super) fn follow(lane: &Arc<Lane>, far: &Far) -> Result<Cancelled, RequestError> {
+pub(super) fn follow(
+    lane: &Arc<Lane>,
+    far: &Far,
+) -> Result<Option<(u64, CancelToken)>, RequestError> {
     let kinds: Vec<_> = LISTS
         .iter()
         .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
@@ -278,9 +311,7 @@ pub(super) fn follow(lane: &Arc<Lane>, far: &Far) -> Result<Cancelled, RequestEr
     if kinds.is_empty() && uris.is_empty() {
         let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
         drop(gone);
-        let nothing = CancelToken::new();
-        nothing.cancel(None);
-        return Ok(nothing.cancelled());
+        return Ok(None);
     }
     let params = format!("{{\"notifications\":{}}}", granted(&kinds, &uris));
     let options = RequestOptions {
@@ -296,23 +327,24 @@ pub(super) fn follow(lane: &Arc<Lane>, far: &Far) -> Result<Cancelled, RequestEr
         acknowledged: CancelToken::new(),
         cancel: CancelToken::new(),
     };
-    let (cancel, acknowledged) = (listening.cancel.clone(), listening.acknowledged.cancelled());
+    let cancel = listening.cancel.clone();
+    let followed = (listening.id, listening.acknowledged.clone());
     servers.push(listening);
     drop(servers);
     drive(Box::pin(keep(Arc::downgrade(lane), response, cancel)));
-    Ok(acknowledged)
+    Ok(Some(followed))
 }
 
 /// Keeps a stream open until this side or the server ends it.
 async fn keep(lane: Weak<Lane>, response: connection::Response, cancel: CancelToken) {
     let id = response.key().get();
     let ended = unless(response, cancel.cancelled()).await;
-    if let (Some(_), Some(lane)) = (ended, lane.upgrade()) {
-        let mut all = lock(&lane.listeners.servers);
-        let at = all.iter().position(|one| one.id == id);
-        let gone = at.map(|at| all.remove(at));
-        drop(all);
-        drop(gone);
+    if let (Some(ended), Some(lane)) = (ended, lane.upgrade()) {
+        let why = ended.map_or_else(
+            |error| error.to_string(),
+            |_| "the server ended the stream of changes".to_owned(),
+        );
+        forget(&lane, id, Some(&why));
     }
 }
 

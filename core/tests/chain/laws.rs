@@ -269,6 +269,30 @@ fn a_lost_server_fails_its_calls_and_comes_back() {
     }
 }
 
+/// R-CHN-12: a subscription holds when the server has acknowledged it, and not when it refuses or says nothing.
+#[test]
+fn a_subscription_that_the_server_does_not_acknowledge_fails() {
+    let mut rig = Rig::new(NEW, 1);
+    let near = rig.open(OLD, &json!({}));
+    let subscribe = |id: u64| request(id, "resources/subscribe", &json!({"uri": "a:b"}));
+    rig.say(near, &subscribe(1));
+    let arrived = rig.far_hears(0);
+    let error = json!({"code": -32602, "message": "no such resource"});
+    let refusal = json!({"jsonrpc": "2.0", "id": arrived["id"], "error": error});
+    rig.far_says(0, &refusal.to_string());
+    let told = rig.hear(near)["error"]["message"].to_string();
+    assert!(told.contains("no such resource"), "{told}");
+    rig.say(near, &subscribe(2));
+    let arrived = rig.far_hears(0);
+    rig.pass(Duration::from_secs(61));
+    assert_eq!(
+        rig.hear(near)["error"]["data"]["reason"],
+        "upstream_timeout"
+    );
+    assert_eq!(rig.far_hears(0)["params"]["requestId"], arrived["id"]);
+    rig.assert_quiet();
+}
+
 /// R-CHN-14, R-CAN-09: the server is told to stop, and the client gets one answer.
 #[test]
 fn a_server_that_does_not_answer_in_time_is_cancelled() {
