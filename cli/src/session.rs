@@ -1,6 +1,6 @@
 //! A client connected to a server that it starts as a child process, or to a running one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,15 +100,33 @@ impl Start {
     /// The server as the end of a chain.
     pub fn external(self) -> Result<External> {
         if let Some(address) = &self.at {
-            let (name, options) = (address.to_string(), self.options()?);
+            let (name, options) = (public_name(address), self.options()?);
             return Ok(External::at(name, address.clone(), options));
         }
-        let name = self.child()?.0.to_owned();
+        let name = program_name(self.child()?.0);
         // The command was just made, so making it again does not fail.
         let missing = || ChildCommand::new("");
         let command = move || self.child().map_or_else(|_| missing(), |(_, child)| child);
         Ok(External::command(name, command))
     }
+}
+
+/// What clients are told about where a server is: without arguments, paths and queries, which may be secret.
+fn public_name(address: &Address) -> String {
+    let whole = address.to_string();
+    match address {
+        Address::Stdio(words) => program_name(words.first().map_or("stdio", String::as_str)),
+        Address::Http(url) | Address::WebSocket(url) => {
+            let scheme = whole.split(':').next().unwrap_or_default();
+            format!("{scheme}://{}", url.authority())
+        }
+        _ => whole,
+    }
+}
+
+fn program_name(program: &str) -> String {
+    let name = Path::new(program).file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// How long closing a connection may take.
