@@ -269,6 +269,27 @@ fn a_lost_server_fails_its_calls_and_comes_back() {
     }
 }
 
+/// R-CHN-09: a server of the stateless era asks a client of the handshake era only what the client declares.
+#[test]
+fn what_the_client_has_not_declared_is_not_asked_in_a_round() {
+    let mut rig = Rig::new(NEW, 1);
+    let near = rig.open(OLD, &json!({"sampling": {}}));
+    for (id, method) in ["roots/list", "tools/call", "own/method"]
+        .iter()
+        .enumerate()
+    {
+        rig.say(near, &request(id, "tools/call", &json!({"name": "x"})));
+        let arrived = rig.far_hears(0);
+        let asked = json!({"q": {"method": method, "params": {}}});
+        let result = json!({"resultType": "input_required", "inputRequests": asked});
+        rig.answer(0, &arrived, &result);
+        let told = rig.hear(near);
+        let reason = &told["error"]["data"]["reason"];
+        assert_eq!(reason, "upstream_answer_not_valid", "{told}");
+    }
+    rig.assert_quiet();
+}
+
 /// R-CHN-12: a subscription holds when the server has acknowledged it, and not when it refuses or says nothing.
 #[test]
 fn a_subscription_that_the_server_does_not_acknowledge_fails() {
