@@ -8,9 +8,8 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response};
-use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, Principal};
+use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService};
 use mcpbolt::mcp::{Era, Revision};
-use mcpbolt::policy::{Credentials, Policy, ResourceServer};
 use mcpbolt::server::{Server, Tool, schemars, serde};
 use tokio::runtime::{Builder, Runtime};
 
@@ -28,23 +27,16 @@ pub struct HttpCaller {
 }
 
 impl HttpCaller {
-    /// Opens a service, and a session if the revision has sessions. With `has_tokens`, the service is a resource
-    /// server, and each call brings a token that is known after the first.
+    /// Opens a service, and a session if the revision has sessions.
     ///
     /// # Panics
     /// If the service cannot be created or does not answer.
-    pub fn open(revision: Revision, has_tokens: bool) -> Self {
+    pub fn open(revision: Revision) -> Self {
         let runtime = Builder::new_current_thread().enable_time().build();
-        let server = Server::builder("echo", "1");
-        let server = match has_tokens {
-            true => server.policy(resource_server()),
-            false => server,
-        };
-        let server = server
+        let server = Server::builder("echo", "1")
             .inline_tool(Tool::new("echo"), |echo: Echo| echo.text)
             .build()
             .expect("a server");
-        let authorization = has_tokens.then(|| ("authorization", format!("Bearer {}", token())));
         let version = revision.name();
         let client = r#""clientInfo":{"name":"b","version":"1"}"#;
         let initialize =
@@ -52,10 +44,9 @@ impl HttpCaller {
         let mut caller = Self {
             service: HttpService::new(&server, HttpOptions::default()).expect("a service"),
             runtime: runtime.expect("a runtime"),
-            call: post(authorization.as_slice(), request("initialize", &initialize)),
+            call: post(&[], request("initialize", &initialize)),
         };
         let mut headers = vec![("mcp-protocol-version", version.to_owned())];
-        headers.extend(authorization);
         let meta = match revision.era() {
             Era::Handshake => {
                 let response = caller.answer();
@@ -93,22 +84,6 @@ impl HttpCaller {
         let answer = answer.to_bytes();
         assert!(memchr::memmem::find(&answer, b"hello, world").is_some());
     }
-}
-
-/// A policy by which tokens are verified once, and then known until they end.
-fn resource_server() -> Policy {
-    let resource = ResourceServer::new("http://127.0.0.1:8000/mcp").issuer("https://login.example");
-    let verify = |credentials: &Credentials<'_>| match credentials {
-        Credentials::Bearer(_) => Ok(Principal::new("alice").with_expiry(u64::MAX)),
-        _ => Err("a token is needed".into()),
-    };
-    let resource = resource.build().expect("a resource server");
-    Policy::new().verifier(verify).resource(resource)
-}
-
-/// A token as long as one of an identity provider.
-fn token() -> String {
-    "eyJhbGciOiJSUzI1NiJ9".repeat(40)
 }
 
 /// The result of a future that waits for nothing.

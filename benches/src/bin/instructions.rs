@@ -34,12 +34,9 @@ const CALLS: [(&str, Way, u64, u64); 3] = [
 ];
 
 /// The most instructions for one call over HTTP, answered by an inline tool, without sockets.
-/// The last ones bring a token of 800 characters, which is known.
-const HTTP: [(&str, Revision, bool, u64); 4] = [
-    ("http 2025", Revision::V2025_11_25, false, 16_200),
-    ("http 2026", Revision::V2026_07_28, false, 16_700),
-    ("http 2025 token", Revision::V2025_11_25, true, 18_600),
-    ("http 2026 token", Revision::V2026_07_28, true, 19_200),
+const HTTP: [(&str, Revision, u64); 2] = [
+    ("http 2025", Revision::V2025_11_25, 16_200),
+    ("http 2026", Revision::V2026_07_28, 16_700),
 ];
 
 /// The dialects of calls, with the prefix of their class names.
@@ -55,9 +52,7 @@ fn main() -> ExitCode {
         let http = HTTP.iter().find(|(name, ..)| name == class);
         match call_of(class) {
             Some((language, way, at_once)) => call((language, way), at_once, runs),
-            None if let Some((_, revision, tokens, _)) = http => {
-                call_http(*revision, *tokens, runs)
-            }
+            None if let Some((_, revision, _)) = http => call_http(*revision, runs),
             None if class == corpus::action().class => decode_action(runs),
             None => decode(class, runs),
         }
@@ -112,7 +107,7 @@ fn guard_calls() -> bool {
 /// Whether calls over HTTP stay below their guards.
 fn guard_http() -> bool {
     let mut good = true;
-    for (class, _, _, most) in HTTP {
+    for (class, _, most) in HTTP {
         let count = count::instructions(class).expect("valgrind counts");
         good &= count <= most;
         let above = if count > most { "above the " } else { "" };
@@ -142,8 +137,8 @@ fn call((language, way): (Language, Way), at_once: u64, runs: u64) {
 }
 
 /// Makes `runs` calls over HTTP.
-fn call_http(revision: Revision, has_tokens: bool, runs: u64) {
-    let caller = HttpCaller::open(revision, has_tokens);
+fn call_http(revision: Revision, runs: u64) {
+    let caller = HttpCaller::open(revision);
     // Buffers have grown to their final size after this.
     (0..100 + runs).for_each(|_| caller.call());
 }
