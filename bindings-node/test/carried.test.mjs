@@ -47,7 +47,7 @@ const SCRIPT = [
     ...LINES,
     '{"jsonrpc":"2.0","id":3,"method":"ping"}',
     '{"jsonrpc":"2.0","id":4,"method":"tools/list"}',
-    '{"jsonrpc":"2.0","id":"5","method":"own/answers"}',
+    '{"jsonrpc":"2.0","id":"5","method":"com.example/answers"}',
     '{"jsonrpc":"2.0","id":51,"method":"own/fails","params":{"a":1}}',
     '{"jsonrpc":"2.0","id":52,"method":"logging/setLevel","params":{"level":"debug"}}',
     '{"jsonrpc":"2.0","id":53,"method":"logging/setLevel","params":{"level":"loud"}}',

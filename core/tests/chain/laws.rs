@@ -15,11 +15,12 @@ use crate::rig::{Rig, request, stateless};
 const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const NEW: Revision = Revision::NEWEST;
 
+/// Params of a call and results of one alike.
 const ODD: [&str; 4] = [
-    r#"{ "b" : 1e2, "a":[ 1.0 ,-0,"\u0041\/" ],"a":2,"name":"x" }"#,
-    r#"{"name":"x","arguments":{"q":"é😀","deep":[[[[{}]]]]}}"#,
-    r#"{"unknown":null,"name":"x","_meta":{ "own":  {"x" : 1} , "traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }}"#,
-    r#"{"name":"\u0078"}"#,
+    r#"{ "b" : 1e2, "a":[ 1.0 ,-0,"\u0041\/" ],"a":2,"name":"x","content":[] }"#,
+    r#"{"name":"x","content":[],"arguments":{"q":"é😀","deep":[[[[{}]]]]}}"#,
+    r#"{"unknown":null,"name":"x","content":[],"_meta":{ "own":  {"x" : 1} , "traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }}"#,
+    r#"{"name":"\u0078","content":[]}"#,
 ];
 
 /// The params with the number of hops where a hop adds it.
