@@ -4,7 +4,9 @@
 pub mod challenge;
 #[cfg(feature = "client")]
 pub mod client;
-#[cfg(any(feature = "client", feature = "server"))]
+#[cfg(any(feature = "client", feature = "server", feature = "proxy"))]
+mod encoding;
+#[cfg(any(feature = "client", feature = "server", feature = "proxy"))]
 pub mod jwk;
 #[cfg(feature = "proxy")]
 pub mod proxy;

@@ -16,6 +16,7 @@ use super::options::{Grant, IdentityProvider};
 use super::scopes::Scopes;
 use super::steps::{AssertionRequest, AuthorizationPage, DeviceCode};
 use super::token::{Endpoint, Form};
+use crate::encoding::with_parameters;
 use crate::jwk::sha256_base64url;
 use crate::tokens::TokenResponse;
 
@@ -210,7 +211,7 @@ impl Flow {
             query.push(("dpop_jkt", thumbprint));
         }
         let page = AuthorizationPage {
-            url: with_query(page, &query),
+            url: with_parameters(page, query),
             redirect_uri: asked.redirect_uri.to_owned(),
             state: state.clone(),
         };
@@ -320,13 +321,4 @@ fn code(server: &ServerMetadata, state: &str, callback: &str) -> Result<String, 
     let code = get("code")?.filter(|code| !code.is_empty());
     code.map(str::to_owned)
         .ok_or_else(|| wrong("the browser came back without a code"))
-}
-
-/// A URL with further parameters, and otherwise as it was written.
-fn with_query(url: &str, parameters: &[(&str, &str)]) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(parameters);
-    let url = url.split('#').next().unwrap_or_default();
-    let mark = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{mark}{}", query.finish())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::error::{LoginError, LoginStage};
 use super::options::SigningKey;
+use crate::encoding;
 use crate::jwk::{PublicKey, sha256_base64url};
 
 /// How long an assertion is valid, in seconds.
@@ -18,9 +19,7 @@ const ASSERTION_SECONDS: u64 = 120;
 
 /// A text of 256 random bits.
 pub(super) fn random() -> Result<String, LoginError> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|_| failed("this machine has no random numbers"))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    encoding::random().ok_or_else(|| failed("this machine has no random numbers"))
 }
 
 fn failed(why: &str) -> LoginError {

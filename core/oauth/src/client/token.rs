@@ -1,7 +1,5 @@
 //! Requests to a token endpoint, and to others that a client authenticates itself at.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -10,6 +8,7 @@ use super::error::{LoginError, LoginStage};
 use super::jose::{self, DpopKey};
 use super::options::LoginOptions;
 use super::steps::{Mailbox, OAuthRequest, OAuthResponse};
+use crate::encoding::basic;
 use crate::tokens::TokenResponse;
 
 /// Most nonces that a server may ask for in one exchange.
@@ -121,12 +120,7 @@ impl Endpoint<'_> {
         body.extend_pairs(form);
         match client.authentication.as_deref() {
             Some(method::BASIC) => {
-                // Percent-encoded, as the specification has it (RFC 6749, section 2.3.1).
-                let encoded = |text: &str| {
-                    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
-                };
-                let both = format!("{}:{}", encoded(&client.client_id), encoded(secret));
-                headers.push(("authorization", format!("Basic {}", STANDARD.encode(both))));
+                headers.push(("authorization", basic(&client.client_id, secret)));
             }
             Some(method::POST) => {
                 body.append_pair("client_id", &client.client_id);

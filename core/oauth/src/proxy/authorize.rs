@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::browser::{APPROVALS, Cookie, LOGIN, PAGE, cookie};
 use super::clients::{RegisteredClient, mark};
 use super::consent::Approvals;
-use super::form::{Form, with_parameters};
+use super::form::Form;
 use super::page;
 use super::reply::{ProxyReply, ProxyRequest};
-use super::seal::{Purpose, digest, random};
+use super::seal::{Purpose, digest};
 use super::server::ConsentProxy;
+use crate::encoding::{random, with_parameters};
 
 /// How long a user may look at the page, and be at the identity provider, in seconds each.
 pub const PATIENCE: u64 = 600;

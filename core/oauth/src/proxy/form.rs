@@ -49,18 +49,3 @@ impl<'a> Form<'a> {
         self.get(name).ok_or_else(|| format!("{name} is missing"))
     }
 }
-
-/// A URL with further parameters in its query.
-pub fn with_parameters<'a>(
-    url: &str,
-    parameters: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(parameters);
-    let (url, fragment) = url
-        .split_once('#')
-        .map_or((url, None), |(url, it)| (url, Some(it)));
-    let mark = if url.contains('?') { '&' } else { '?' };
-    let fragment = fragment.map_or(String::new(), |it| format!("#{it}"));
-    format!("{url}{mark}{}{fragment}", query.finish())
-}

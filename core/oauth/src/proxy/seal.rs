@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::options::ConsentProxyError;
+use crate::jwk::sha256_base64url;
 
 /// What a sealed text is for. A text sealed for one purpose does not open for another.
 #[derive(Clone, Copy, Debug)]
@@ -99,16 +100,9 @@ impl Seal {
     }
 }
 
-/// A random text of 256 bits, of characters that a URL, a cookie and a PKCE verifier may hold.
-pub fn random() -> Option<String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(URL_SAFE_NO_PAD.encode(bytes))
-}
-
 /// The SHA-256 digest of a text, as PKCE writes it (RFC 7636, section 4.2).
 pub fn digest(text: &str) -> String {
-    URL_SAFE_NO_PAD.encode(hmac_sha256::Hash::hash(text.as_bytes()))
+    sha256_base64url(text.as_bytes())
 }
 
 /// Whether two texts are equal, in a time that does not depend on where they differ.

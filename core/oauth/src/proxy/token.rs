@@ -9,10 +9,11 @@ use super::clients::mark;
 use super::form::Form;
 use super::options::ConsentProxyError;
 use super::reply::{ProxyReply, ProxyRequest};
-use super::seal::{Purpose, digest, equal, random};
+use super::seal::{Purpose, digest, equal};
 use super::server::ConsentProxy;
 use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
 use super::used::Marks;
+use crate::encoding::random;
 
 /// What a refresh token holds, sealed.
 #[derive(Debug, Serialize, Deserialize)]

@@ -4,11 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::options::Upstream;
+use crate::encoding::basic;
 use crate::tokens::TokenResponse;
 
 /// A request to send.
@@ -157,14 +158,7 @@ impl Upstream {
         form.extend_pairs(parameters);
         let mut authorization = None;
         match &self.client_secret {
-            // RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
-            Some(secret) => {
-                let encoded = |text: &str| {
-                    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
-                };
-                let both = format!("{}:{}", encoded(&self.client_id), encoded(secret));
-                authorization = Some(format!("Basic {}", STANDARD.encode(both)));
-            }
+            Some(secret) => authorization = Some(basic(&self.client_id, secret)),
             None => {
                 form.append_pair("client_id", &self.client_id);
             }

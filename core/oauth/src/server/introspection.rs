@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use url::form_urlencoded::{Serializer, byte_serialize};
+use url::form_urlencoded::Serializer;
 
 use super::claims::{Claims, TokenInfo, TokenRules};
 use super::refusal::TokenRefusal;
+use crate::encoding::basic;
 
 /// How this server authenticates to the introspection endpoint. `Debug` omits the secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,9 +38,7 @@ impl Introspection {
     /// The value of the `Authorization` header of a question.
     pub fn authorization(&self) -> Option<String> {
         let ClientSecret { id, secret } = self.client.as_ref()?;
-        let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-        let pair = format!("{}:{}", encoded(id), encoded(secret));
-        Some(format!("Basic {}", STANDARD.encode(pair)))
+        Some(basic(id, secret))
     }
 
     /// The body of a question about a token, of type `application/x-www-form-urlencoded`.
