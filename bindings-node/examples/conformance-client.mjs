@@ -6,7 +6,7 @@ import { Client, oauth } from 'mcpbolt';
 const SKILLS = 'sep-2640';
 
 const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_PROTOCOL_VERSION: revision = '' } = process.env;
-/** What the suite tells the client about the scenario. */
+/** The suite's data for the scenario. */
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
 
 /** The login that the scenario's context asks for, with a user who consents to everything, without a browser. */

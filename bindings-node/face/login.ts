@@ -52,7 +52,7 @@ export interface CredentialStore {
     lock?(key: string): Awaitable<() => unknown>;
 }
 
-/** What each function of a login is called with. `signal` aborts when nobody waits for its result any more. */
+/** Passed to each function of a login. `signal` aborts once the result is no longer needed. */
 export interface LoginCall {
     readonly signal: AbortSignal;
 }

@@ -19,11 +19,11 @@ use tokio::sync::oneshot;
 use crate::error::{Result, misuse};
 use crate::json::read;
 
-/// What the program answered: a text, nothing, or why it has no answer.
+/// The program's answer: a text, nothing, or the reason why there is none.
 type Reply = std::result::Result<Option<String>, String>;
 type Tell = ThreadsafeFunction<String, (), String, Status, false, true, 0>;
 
-/// The question for the lock of a key. Its number is that of the lock, until `{release}`.
+/// Asks for the lock of a key. The number of the question identifies the lock until `{release}`.
 const LOCK: &str = "lock";
 
 /// Logins, which several clients may share.

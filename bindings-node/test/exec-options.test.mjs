@@ -90,7 +90,7 @@ async function both(name, text, steps) {
     return { own: own.found, exec: exec.found, told: exec.told };
 }
 
-/** What one way gives, and what this package says. */
+/** The output of a program run in one way, and the report of this package. */
 async function once(name, text, how, steps) {
     const run = await started(name, text, how);
     const found = await steps(run);

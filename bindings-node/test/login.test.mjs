@@ -28,7 +28,7 @@ async function connect(url, auth, options = {}) {
 }
 
 const called = async (client, name) => (await within(name, client.callTool(name))).content[0].text;
-/** The login's error, of a call or beneath that of the connection. */
+/** The error of a login: of the call itself, or the cause of the connection's error. */
 const loginError = async promise => {
     const error = await within('a failure', promise.then(() => assert.fail('it is logged in'), error => error));
     return error.code === 'ERR_MCP_CLOSED' ? error.cause : error;

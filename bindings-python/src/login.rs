@@ -129,7 +129,7 @@ impl Program {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut open = self.open();
-            // Those whose asker has gone.
+            // Removes questions that nobody waits for any more.
             open.senders.retain(|_, sender| !sender.is_closed());
             open.last += 1;
             let number = open.last;

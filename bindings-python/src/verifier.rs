@@ -285,7 +285,7 @@ impl Question {
     }
 }
 
-/// What a verifier returns: the name, the scopes, the expiry, and the key and the certificate that the credentials are
+/// The verdict of a verifier: the name, the scopes, the expiry, and the key and the certificate that the credentials are
 /// bound to.
 type Granted = (
     String,

@@ -166,7 +166,7 @@ fn a_proxy_passes_a_server_on_from_any_carrier_to_any() {
 fn a_proxy_names_the_server_that_it_cannot_reach() {
     let program = env!("CARGO_BIN_EXE_mcpbolt");
     for (server, why) in [
-        (["--to", "http://127.0.0.1:1/mcp"], "http://127.0.0.1:1/mcp"),
+        (["--to", "http://127.0.0.1:1/mcp"], "http://127.0.0.1:1"),
         (["--", "no-such-program"], "no-such-program"),
     ] {
         let output = Command::new(program)

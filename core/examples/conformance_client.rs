@@ -56,7 +56,7 @@ fn builder(scenario: &str) -> ClientBuilder {
         .on_form(|form, _| async move { Ok(Elicited::Accepted(filled(&form))) })
 }
 
-/// What the suite tells the client about a scenario.
+/// The suite's data for a scenario.
 fn context() -> Result<Value, serde_json::Error> {
     let context = env::var("MCP_CONFORMANCE_CONTEXT");
     context.map_or(Ok(Value::Null), |context| serde_json::from_str(&context))

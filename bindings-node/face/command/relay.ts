@@ -72,7 +72,7 @@ export class Relay {
     readonly #discovering = new Set<string>();
     /** The ids, in JSON, of the client's requests in flight, also of those in batches. */
     readonly #asked = new Set<string>();
-    /** What was asked of the client and not answered, by the ids in JSON that the client knows. */
+    /** The open requests to the client, by the ids that the client knows, as JSON texts. */
     readonly #questions = new Map<string, Question>();
     #renamed = 0;
     #isHeld = false;

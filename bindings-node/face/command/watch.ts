@@ -42,7 +42,7 @@ function isWatched(folder: string): boolean {
     return folder !== 'node_modules' && !folder.startsWith('.');
 }
 
-/** What reading a file or folder gives; `undefined` if it is gone, or may not be read. */
+/** Reads a file or folder; `undefined` if it does not exist or may not be read. */
 function attempted<T>(read: Promise<T>): Promise<T | undefined> {
     return read.catch(() => undefined);
 }

@@ -228,7 +228,7 @@ export class Fast {
             const kept = isCached && isObject(result) ? { ...cacheHint, ...result } : result;
             this.#couriers.bring(kind, call, () => kept, give);
         };
-        // What cannot be written is a failure of the handler, not of the program.
+        // A result that JSON cannot hold fails its call; otherwise the rejection would end the program.
         const settle = (result: any) => {
             try {
                 send(result);

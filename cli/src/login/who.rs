@@ -1,4 +1,4 @@
-//! What is stored about a login.
+//! The stored documents of a login.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -36,7 +36,7 @@ pub fn whoami(args: &Whoami) -> Result<u8> {
     Ok(0)
 }
 
-/// What is known about a login, without secrets.
+/// The facts of a login, without secrets.
 pub struct Who(Value);
 
 /// The stored login of a server.

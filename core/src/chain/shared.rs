@@ -1,4 +1,4 @@
-//! What all connections of one front share.
+//! The state that all connections of one front share.
 
 use std::sync::Arc;
 

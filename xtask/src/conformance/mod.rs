@@ -39,10 +39,6 @@ pub struct Args {
     release: bool,
 }
 
-/// Scenarios that a client does not support yet, by the beginning of their names. They are left out only
-/// from what every change must pass.
-const PENDING: [(Language, &str); 0] = [];
-
 /// A set of scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Set {
@@ -136,13 +132,6 @@ fn run_sets(
                 Set::ClientTogether => suite.clients_together(&fixture, capture)?,
                 _ => suite.server(&fixture, set, capture)?,
             };
-            let is_pending = |name: &str| {
-                args.required
-                    && PENDING
-                        .iter()
-                        .any(|(lang, start)| *lang == language && name.starts_with(start))
-            };
-            let score = score.without(is_pending);
             ensure!(score.scenarios > 0, "{}: nothing was run", set.name());
             println!(
                 "{:<7} {:<28} {score}  {:>5.1} s",

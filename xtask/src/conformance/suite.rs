@@ -34,14 +34,6 @@ pub struct Score {
 }
 
 impl Score {
-    /// Without the failures of some scenarios.
-    pub fn without(mut self, is_left_out: impl Fn(&str) -> bool) -> Self {
-        let before = self.failures.len();
-        self.failures.retain(|(name, _)| !is_left_out(name));
-        self.scenarios -= before - self.failures.len();
-        self
-    }
-
     fn add(&mut self, name: &str, checks: usize, failure: Option<String>) {
         self.scenarios += 1;
         self.checks += checks;

@@ -13,11 +13,11 @@ use super::server::ConsentProxy;
 use crate::encoding::{random, with_parameters};
 
 /// How long a user may look at the page, and be at the identity provider, in seconds each.
-pub const PATIENCE: u64 = 600;
+pub const STEP_SECONDS: u64 = 600;
 /// Longest `state` of a client, in bytes.
 const MAX_STATE_BYTES: usize = 1024;
 
-/// What a client asks for, checked.
+/// A checked authorization request of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AuthorizationRequest {
     /// Stands for the client id.
@@ -112,7 +112,7 @@ pub fn handle(proxy: &ConsentProxy, request: &ProxyRequest<'_>, now: u64) -> Pro
     ask(proxy, &client, asked, now)
 }
 
-/// What is wrong with a request, other than its scopes.
+/// The fault of a request, its scopes aside.
 fn fault(proxy: &ConsentProxy, form: &Form<'_>) -> Option<(&'static str, &'static str)> {
     let challenge = form.get("code_challenge").unwrap_or_default();
     let is_challenge = challenge.len() == 43
@@ -177,7 +177,7 @@ fn ask(
     let asked = AskedConsent {
         request,
         browser: digest(&browser),
-        until: now.saturating_add(PATIENCE),
+        until: now.saturating_add(STEP_SECONDS),
     };
     let Some(sealed) = proxy.seal.seal(Purpose::Request, &asked) else {
         return ProxyReply::failed();
@@ -185,7 +185,7 @@ fn ask(
     page::consent(&proxy.options, client, &asked.request, &sealed).setting(&Cookie {
         name: PAGE,
         value: &browser,
-        lifetime: PATIENCE,
+        lifetime: STEP_SECONDS,
     })
 }
 
@@ -199,7 +199,7 @@ pub fn begin_login(proxy: &ConsentProxy, request: AuthorizationRequest, now: u64
         request,
         browser: digest(&browser),
         verifier,
-        until: now.saturating_add(PATIENCE),
+        until: now.saturating_add(STEP_SECONDS),
     };
     let Some(state) = proxy.seal.seal(Purpose::State, &state) else {
         return ProxyReply::failed();
@@ -224,6 +224,6 @@ pub fn begin_login(proxy: &ConsentProxy, request: AuthorizationRequest, now: u64
     ProxyReply::redirect(to).setting(&Cookie {
         name: LOGIN,
         value: &browser,
-        lifetime: PATIENCE,
+        lifetime: STEP_SECONDS,
     })
 }

@@ -83,7 +83,7 @@ fn without_port(uri: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// What is wrong with a redirect URI (R-AUC-18).
+/// The fault of a redirect URI (R-AUC-18).
 fn fault(options: &ConsentProxyOptions, uri: &str) -> Option<&'static str> {
     let Ok(url) = Url::parse(uri) else {
         return Some("is no absolute URL");
@@ -175,7 +175,7 @@ pub fn register(proxy: &ConsentProxy, request: &ProxyRequest<'_>, now: u64) -> P
     ProxyReply::json(201, &body).readable_anywhere()
 }
 
-/// What stands for a client in sealed texts: its id is long.
+/// Identifies a client in sealed texts, since its id is long.
 pub fn mark(client_id: &str) -> String {
     digest(client_id)
 }

@@ -13,7 +13,7 @@ pub struct Form<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Form<'a> {
     /// # Errors
-    /// What is wrong, for `error_description`.
+    /// The text for `error_description`.
     pub fn read(encoded: &'a [u8]) -> Result<Self, String> {
         let all: Vec<_> = form_urlencoded::parse(encoded).take(65).collect();
         if all.len() > 64 {
@@ -44,7 +44,7 @@ impl<'a> Form<'a> {
     }
 
     /// # Errors
-    /// That the parameter is missing.
+    /// If the parameter is missing.
     pub fn need(&self, name: &str) -> Result<&str, String> {
         self.get(name).ok_or_else(|| format!("{name} is missing"))
     }

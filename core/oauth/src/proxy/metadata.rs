@@ -19,7 +19,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Those beneath the issuer.
+    /// The endpoints whose paths begin with that of the issuer.
     const BENEATH: [(&str, Self); 7] = [
         ("/jwks", Self::Keys),
         ("/register", Self::Register),

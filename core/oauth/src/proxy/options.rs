@@ -47,7 +47,7 @@ impl ConsentProxyOptions {
     }
 
     /// # Errors
-    /// What is wrong with an option.
+    /// If an option is wrong; the text says which.
     pub(super) fn check(&self) -> Result<(), ConsentProxyError> {
         let upstream = &self.upstream;
         let urls = [

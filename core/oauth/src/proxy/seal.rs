@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::options::ConsentProxyError;
 use crate::jwk::sha256_base64url;
 
-/// What a sealed text is for. A text sealed for one purpose does not open for another.
+/// The purpose of a sealed text. A text sealed for one purpose does not open for another.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
     Client,

@@ -1,4 +1,4 @@
-//! What all requests to a consent proxy share.
+//! The state that all requests to a consent proxy share.
 
 use super::options::ConsentProxyOptions;
 use super::seal::Seal;

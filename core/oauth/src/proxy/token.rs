@@ -15,7 +15,7 @@ use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
 use super::used::Marks;
 use crate::encoding::random;
 
-/// What a refresh token holds, sealed.
+/// The sealed content of a refresh token.
 #[derive(Debug, Serialize, Deserialize)]
 struct RefreshToken {
     client: String,
@@ -43,7 +43,7 @@ struct Claims {
     upstream: String,
 }
 
-/// What an access token says.
+/// The content of an access token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProxyToken {
@@ -51,7 +51,7 @@ pub struct ProxyToken {
     pub subject: String,
     /// The client that the user allowed.
     pub client_id: String,
-    /// What the user allowed it.
+    /// The scopes that the user granted it.
     pub scopes: Vec<String>,
     /// When the token ends, in seconds since the epoch.
     pub expires_at: u64,

@@ -14,7 +14,7 @@ use crate::io::runtime::runtime;
 use crate::policy::{Fetch, Fetched, Policy};
 
 /// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(8);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Longest document that is read, in bytes.
 const MAX_DOCUMENT_BYTES: usize = 512 << 10;
@@ -47,7 +47,9 @@ struct Fetcher(Client);
 impl Fetcher {
     async fn read(&self, request: RequestBuilder) -> Result<Vec<u8>, String> {
         let failed = |error: reqwest::Error| error.without_url().to_string();
-        let request = request.header(ACCEPT, "application/json").timeout(PATIENCE);
+        let request = request
+            .header(ACCEPT, "application/json")
+            .timeout(ANSWER_TIMEOUT);
         let mut response = request.send().await.map_err(failed)?;
         if response.status() != 200 {
             return Err(format!(

@@ -69,7 +69,7 @@ pub type ConnectionId = u64;
 /// A caller that waits.
 pub type Ticket = u64;
 
-/// What a caller gets.
+/// The answer to a caller that need not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
     /// A connection that is open.
@@ -399,7 +399,7 @@ mod tests {
             );
         ledger.give_back(id, true, now);
         assert_eq!(ledger.take_granted(), [(tickets[0], Grant::Use(id))]);
-        // Whoever comes now does not overtake those that wait.
+        // Later callers do not overtake those that wait.
         assert_eq!(ledger.next_deadline(), Some(now + Duration::from_secs(31)));
         ledger.advance(now + Duration::from_secs(31));
         assert_eq!(ledger.take_expired(), [tickets[1]]);
@@ -421,7 +421,7 @@ mod tests {
         ledger.lost(id, now);
         let granted = ledger.take_granted();
         assert!(matches!(granted[..], [(first, Grant::Open(new))] if first == ticket && new != id));
-        // What comes late about it changes nothing.
+        // Late reports about it change nothing.
         ledger.give_back(id, true, now);
         ledger.lost(id, now);
         assert_eq!((ledger.counts().dropped, ledger.counts().opening), (1, 1));

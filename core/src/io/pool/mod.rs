@@ -78,7 +78,7 @@ struct State<K> {
     is_over: bool,
 }
 
-/// What a caller that waits has got.
+/// The state of a caller that waits.
 enum Caller {
     Waits(Option<Waker>),
     Has(Grant),

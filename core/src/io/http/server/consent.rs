@@ -21,7 +21,7 @@ use super::body::HttpBody;
 use crate::io::http::client::{HttpClientOptions, http_client};
 
 /// How long the identity provider may take to answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Longest answer of the identity provider that is read, in bytes.
 const MAX_ANSWER_BYTES: usize = 256 << 10;
 /// How long the body of a request may take.
@@ -142,7 +142,7 @@ impl IdentityProvider {
 
     async fn ask(&self, request: FetchRequest) -> Result<FetchResponse, reqwest::Error> {
         let method = Method::from_bytes(request.method.as_bytes()).unwrap_or(Method::POST);
-        let asked = self.0.request(method, &request.url).timeout(PATIENCE);
+        let asked = self.0.request(method, &request.url).timeout(ANSWER_TIMEOUT);
         let asked = asked.body(request.body);
         let asked = request
             .headers
