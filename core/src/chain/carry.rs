@@ -14,7 +14,7 @@ use super::middleware::{
 };
 use super::params::{self, Edit};
 use super::parts::no_such_method;
-use super::question::{PATIENCE, is_own, state_of};
+use super::question::{self, PATIENCE, is_own, state_of};
 use super::route::{Route, Unanswered};
 use super::shared::Shared;
 use super::unless::unless;
@@ -89,10 +89,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: (Hand
         })
         .await
     };
-    // The client of a parked call may still answer what another call asked in its round.
-    if !route.is_parked() {
-        route.drop_questions();
-    }
+    question::ask_elsewhere(route.close());
     drop(exclusive);
     route.finish(outcome);
     drop(answered);
@@ -262,7 +259,7 @@ impl Trip<'_> {
                 return listen::subscribe(self.lane, self.far, self.request).await;
             }
             Some(Method::Unsubscribe) => {
-                return Ok(listen::unsubscribe(self.lane, self.far, self.request));
+                return listen::unsubscribe(self.lane, self.far, self.request).await;
             }
             Some(Method::SetLevel) => return self.set_level(),
             _ => self.require()?,
@@ -309,23 +306,9 @@ impl Trip<'_> {
                 let why = "a question that the client has not declared to answer";
                 return Err(RequestError::BadAnswer(why));
             }
-            let params = reader::find(request, "params");
-            let Some((front, reply)) = self.route.reply() else {
-                return Err(RequestError::Cancelled(None));
-            };
-            let options = RequestOptions {
-                timeout: Some(front.config().limits.max_request_timeout),
-                within: Some(reply.key()),
-                ..RequestOptions::default()
-            };
-            let asked = front.forward(&method, options, |out, _| {
-                if let Some(params) = params {
-                    out.extend_from_slice(b",\"params\":");
-                    crate::json::writer::append_compact(out, params);
-                }
-            })?;
-            let answer = self.or_cancelled(asked).await?;
-            let result = answer.as_ref().result().unwrap_or("{}").to_owned();
+            let params = reader::find(request, "params").unwrap_or("{}");
+            let question = ChainRequest::question(&method, params, self.far.revision)?;
+            let answer = self.ask(question).await?;
             out.extend_from_slice(if out.is_empty() {
                 b"\"inputResponses\":{\""
             } else {
@@ -333,7 +316,7 @@ impl Trip<'_> {
             });
             out.extend_from_slice(key.raw().as_bytes());
             out.extend_from_slice(b"\":");
-            out.extend_from_slice(result.as_bytes());
+            out.extend_from_slice(answer.result().as_bytes());
         }
         if !out.is_empty() {
             out.push(b'}');
@@ -350,6 +333,34 @@ impl Trip<'_> {
             true => Err(RequestError::BadAnswer("a question that asks nothing")),
             false => Ok(String::from_utf8(out).unwrap_or_default()),
         }
+    }
+
+    /// Asks the client a question of the server, through the middleware.
+    async fn ask(&self, question: ChainRequest) -> Result<ChainResponse, RequestError> {
+        let Some((front, reply)) = self.route.reply() else {
+            return Err(RequestError::Cancelled(None));
+        };
+        let send = move |question: ChainRequest| -> ChainAnswer<'_> {
+            Box::pin(async move {
+                let options = RequestOptions {
+                    timeout: Some(front.config().limits.max_request_timeout),
+                    within: Some(reply.key()),
+                    ..RequestOptions::default()
+                };
+                let method = question.known_method();
+                let params = question.params().to_owned();
+                let params = translate::question(method, params, Era::Handshake);
+                let asked = front.forward(&question.method(), options, |out, _| {
+                    out.extend_from_slice(b",\"params\":");
+                    crate::json::writer::append_compact(out, &params);
+                });
+                Ok(asked?.await?.into())
+            })
+        };
+        let middleware = &self.lane.parts.middleware;
+        NextHop::new(middleware, RelayDirection::ToClient, send)
+            .run(question)
+            .await
     }
 
     /// Sends the request, with its own id and token, and waits. Also returns the request's id.
@@ -430,11 +441,18 @@ impl Trip<'_> {
         }
     }
 
-    /// R-LOG-07: the level of each request becomes that of the session.
+    /// R-LOG-07: the session has the least severe level of all its requests. Each request gets what it asked for.
     fn agree(&self, level: LogLevel) {
         let has_logging = reader::find(self.far.capabilities(), "logging").is_some();
-        let before = crate::sync::lock(&self.lane.level).replace(level);
-        if has_logging && before != Some(level) {
+        let is_lower = {
+            let mut agreed = crate::sync::lock(&self.lane.level);
+            let is_lower = agreed.is_none_or(|agreed| level < agreed);
+            if is_lower {
+                *agreed = Some(level);
+            }
+            is_lower
+        };
+        if has_logging && is_lower {
             let params = format!("{{\"level\":{}}}", params::json_text(level.name()));
             let options = RequestOptions::default();
             let name = Method::SetLevel.name();

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
+use super::attempts::Attempts;
 use super::carry::{Way, carry};
 use super::external::External;
 use super::lane::{Far, Lane, Near};
@@ -130,6 +131,7 @@ impl Front {
             spawner,
             verifies,
             max_hops: self.max_hops,
+            attempts: Attempts::default(),
             mirrored,
             era: AtomicU8::new(0),
         };

@@ -1,11 +1,13 @@
 //! One connection to the external server, on behalf of one client or of clients that the server cannot tell apart. It is
 //! opened when it is needed, and again when it was lost.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use super::listeners::Listeners;
 use super::parts::Parts;
@@ -61,6 +63,8 @@ pub(super) struct Lane {
     routes: Mutex<Routes>,
     /// The server's requests that the client is asked, by the ids that they have there.
     questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
+    /// The calls whose rounds end when questions that came together have been given to them.
+    rounds: Mutex<Option<Vec<Arc<Route>>>>,
     pub listeners: Listeners,
     /// The resources that a client of the handshake era has subscribed to.
     pub subscribed: Mutex<BTreeSet<Box<str>>>,
@@ -92,6 +96,7 @@ impl Lane {
             state: Mutex::new(State::Idle),
             routes: Mutex::default(),
             questions: Mutex::default(),
+            rounds: Mutex::default(),
             listeners: Listeners::default(),
             subscribed: Mutex::default(),
             level: Mutex::default(),
@@ -140,6 +145,9 @@ impl Lane {
             State::Failed(attempt, _) => *attempt + 1,
             State::Open(_) | State::Idle => 0,
         };
+        if let Err(error) = self.parts.attempts.begin(Instant::now()) {
+            return Poll::Ready(Err(error));
+        }
         *waits_for = Some(attempt);
         *state = State::Opening(attempt, vec![cx.waker().clone()]);
         drop(state);
@@ -246,21 +254,47 @@ impl Lane {
     }
 
     /// The call that a message of the server belongs to: the one on whose stream it came; or else, if all calls are of one
-    /// client, the newest that `fits`. Never the call of another client.
-    pub fn origin(&self, within: Option<u64>, fits: impl Fn(&Route) -> bool) -> Option<Arc<Route>> {
+    /// client, the newest of those with the lowest `rank`. A call without a rank does not fit. Never the call of another
+    /// client.
+    pub fn origin(
+        &self,
+        within: Option<u64>,
+        rank: impl Fn(&Route) -> Option<u64>,
+    ) -> Option<Arc<Route>> {
         if let Some(route) = within.and_then(|key| self.route(key)) {
             return Some(route);
         }
         let routes = lock(&self.routes);
-        let mut fitting = routes.by_key.values().filter(|(_, route)| fits(route));
-        let newest = match self.near.handle {
-            Some(_) => fitting.max_by_key(|(begun, _)| *begun),
+        let all = routes.by_key.values();
+        let mut fitting = all.filter_map(|(begun, route)| Some((rank(route)?, *begun, route)));
+        let first = match self.near.handle {
+            Some(_) => fitting.min_by_key(|(rank, begun, _)| (*rank, Reverse(*begun))),
             None => {
                 let only = fitting.next();
                 only.filter(|_| fitting.next().is_none())
             }
         };
-        newest.map(|(_, route)| route.clone())
+        first.map(|(_, _, route)| route.clone())
+    }
+
+    /// Lets rounds end together, when the guard is dropped.
+    pub fn together(self: &Arc<Self>) -> Together {
+        *lock(&self.rounds) = Some(Vec::new());
+        Together(self.clone())
+    }
+
+    /// Ends the round of a call: asks its client what it has been given to ask.
+    pub fn end_round(&self, route: Arc<Route>) {
+        let now = match &mut *lock(&self.rounds) {
+            Some(routes) => {
+                routes.push(route);
+                None
+            }
+            None => Some(route),
+        };
+        if let Some(route) = now {
+            route.end_round();
+        }
     }
 
     /// Whether all calls are of one client, as far as is known.
@@ -311,10 +345,26 @@ impl Drop for Attempt {
             let error = CarrierError::new(CarrierFault::Unreachable, why.to_owned());
             State::Failed(self.number, error.into())
         });
+        let attempts = &self.lane.parts.attempts;
+        match &next {
+            State::Failed(_, error) => attempts.failed(error, Instant::now()),
+            _ => attempts.succeeded(),
+        }
         let before = std::mem::replace(&mut *lock(&self.lane.state), next);
         if let State::Opening(_, wakers) = before {
             wakers.into_iter().for_each(Waker::wake);
         }
+    }
+}
+
+/// Ends rounds when dropped.
+pub(super) struct Together(Arc<Lane>);
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        let routes = lock(&self.0.rounds).take();
+        // The round of a call ends once, however often it is named.
+        routes.iter().flatten().for_each(Route::end_round);
     }
 }
 

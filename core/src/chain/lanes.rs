@@ -67,6 +67,7 @@ impl Lanes {
     pub fn clear(&self) {
         let shared = std::mem::take(&mut *lock(&self.shared));
         let idle = std::mem::take(&mut *lock(&self.idle));
+        *lock(&self.exclusive) -= idle.values().map(Vec::len).sum::<usize>();
         drop((shared, idle));
     }
 

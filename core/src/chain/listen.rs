@@ -35,6 +35,9 @@ const LISTS: [(&str, &str, Method); 3] = [
     ),
 ];
 
+/// How long after its end a stream is opened again.
+const REOPEN_AFTER: Duration = Duration::from_secs(1);
+
 /// The most resources that one client may subscribe to through a front.
 const MAX_SUBSCRIPTIONS: usize = 1000;
 
@@ -277,14 +280,22 @@ fn forget(lane: &Lane, id: u64, why: Option<&str>) {
     }
 }
 
-pub(super) fn unsubscribe(lane: &Arc<Lane>, far: &Far, request: &ChainRequest) -> ChainResponse {
-    if let Ok(uri) = uri(request)
-        && lock(&lane.subscribed).remove(&uri)
-    {
-        // Fails only if the connection is lost, and then there is nothing to end.
-        let _ = follow(lane, far);
+/// Ends the subscription of a client of the handshake era. The client is answered when the server has acknowledged the stream
+/// without the resource, so that it hears of no change that comes after the answer.
+pub(super) async fn unsubscribe(
+    lane: &Arc<Lane>,
+    far: &Far,
+    request: &ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let uri = uri(request)?;
+    let was_subscribed = lock(&lane.subscribed).remove(&uri);
+    if was_subscribed && acknowledged(lane, far).await.is_err() {
+        // The stream before may still tell of the resource.
+        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
+        drop(gone);
+        reopen(Arc::downgrade(lane));
     }
-    ChainResponse::new("{}")
+    Ok(ChainResponse::new("{}"))
 }
 
 fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
@@ -331,20 +342,65 @@ pub(super) fn follow(
     let followed = (listening.id, listening.acknowledged.clone());
     servers.push(listening);
     drop(servers);
-    drive(Box::pin(keep(Arc::downgrade(lane), response, cancel)));
+    let acknowledged = followed.1.clone();
+    let kept = keep(Arc::downgrade(lane), response, cancel, acknowledged);
+    drive(Box::pin(kept));
     Ok(Some(followed))
 }
 
-/// Keeps a stream open until this side or the server ends it.
-async fn keep(lane: Weak<Lane>, response: connection::Response, cancel: CancelToken) {
+/// Keeps a stream open until this side or the server ends it. One that the server ends after it has acknowledged it is opened
+/// again.
+async fn keep(
+    lane: Weak<Lane>,
+    response: connection::Response,
+    cancel: CancelToken,
+    acknowledged: CancelToken,
+) {
     let id = response.key().get();
     let ended = unless(response, cancel.cancelled()).await;
-    if let (Some(ended), Some(lane)) = (ended, lane.upgrade()) {
-        let why = ended.map_or_else(
-            |error| error.to_string(),
-            |_| "the server ended the stream of changes".to_owned(),
-        );
-        forget(&lane, id, Some(&why));
+    let (Some(ended), Some(held)) = (ended, lane.upgrade()) else {
+        return;
+    };
+    let why = ended.map_or_else(
+        |error| error.to_string(),
+        |_| "the server ended the stream of changes".to_owned(),
+    );
+    let was_open = acknowledged.is_cancelled();
+    forget(&held, id, Some(&why));
+    drop(held);
+    if was_open {
+        reopen(lane);
+    }
+}
+
+/// Listens anew after a while, unless another stream has taken the place of the one that ended.
+fn reopen(lane: Weak<Lane>) {
+    drive(Box::pin(async move {
+        let Some(far) = lane.upgrade().and_then(|lane| lane.ready()) else {
+            return;
+        };
+        let far = far.handle().clone();
+        far.sleep(REOPEN_AFTER).await;
+        let Some(lane) = lane.upgrade() else { return };
+        // A lost connection has everything restored when it is open again.
+        let Some(far) = lane.ready() else { return };
+        let is_idle = lock(&lane.listeners.servers).is_empty();
+        if is_idle && acknowledged(&lane, &far).await.is_ok() {
+            tell_all(&lane, &far);
+        }
+    }));
+}
+
+/// Tells a client of the handshake era that all lists may be others.
+fn tell_all(lane: &Lane, far: &Far) {
+    let Some(near) = &lane.near.handle else {
+        return;
+    };
+    for (kind, _, method) in LISTS {
+        if declares(far.capabilities(), kind, "listChanged") {
+            // Fails only if the client is gone.
+            let _ = near.notify(method.name(), None);
+        }
     }
 }
 
@@ -367,7 +423,7 @@ pub(super) fn note(lane: &Lane, request: &ChainRequest, method: Option<Method>) 
 
 /// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others
 /// (R-CHN-14).
-pub(super) async fn restore(lane: &Arc<Lane>, far: &Far, near: &Handle) {
+pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
     let uris = lock(&lane.subscribed).clone();
     match far.revision.era() {
         Era::Handshake => {
@@ -380,9 +436,5 @@ pub(super) async fn restore(lane: &Arc<Lane>, far: &Far, near: &Handle) {
             let _ = follow(lane, far);
         }
     }
-    for (kind, _, method) in LISTS {
-        if declares(far.capabilities(), kind, "listChanged") {
-            let _ = near.notify(method.name(), None);
-        }
-    }
+    tell_all(lane, far);
 }

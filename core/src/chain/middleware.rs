@@ -67,20 +67,28 @@ impl ChainRequest {
     /// # Errors
     /// [`RequestError::Misuse`] if `params` is not a JSON object; the request stays as it was.
     pub fn set_params(&mut self, params: &str) -> Result<(), RequestError> {
-        let misuse = RequestError::Misuse("the params of a request are a JSON object");
-        if !params.trim_start().starts_with('{') {
-            return Err(misuse);
-        }
         let view = self.message.as_ref();
-        let mut text = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
-        text.extend_from_slice(view.id().map_or("0", |id| id.raw()).as_bytes());
-        text.extend_from_slice(b",\"method\":");
-        string::append(&mut text, &view.method().unwrap_or_default());
-        text.extend_from_slice(b",\"params\":");
-        text.extend_from_slice(params.as_bytes());
-        text.push(b'}');
-        self.message = Message::parse(&text, Limits::STDIO.max_depth).map_err(|_| misuse)?;
+        let id = view.id().map_or("0", |id| id.raw());
+        let message = message(id, &view.method().unwrap_or_default(), params);
+        let misuse = || RequestError::Misuse("the params of a request are a JSON object");
+        self.message = message.ok_or_else(misuse)?;
         Ok(())
+    }
+
+    /// A question that a server of the stateless era put in a result.
+    pub(super) fn question(
+        method: &str,
+        params: &str,
+        revision: Revision,
+    ) -> Result<Self, RequestError> {
+        let message = message("0", method, params);
+        let wrong = || RequestError::BadAnswer("a question whose params are no object");
+        Ok(Self {
+            message: message.ok_or_else(wrong)?,
+            direction: RelayDirection::ToClient,
+            revision,
+            principal: None,
+        })
     }
 
     pub(super) fn view(&self) -> MessageRef<'_> {
@@ -90,6 +98,21 @@ impl ChainRequest {
     pub(super) fn known_method(&self) -> Option<Method> {
         Method::parse(&self.method())
     }
+}
+
+/// A request of these parts; `None` if the params are no JSON object. `id` is raw JSON.
+fn message(id: &str, method: &str, params: &str) -> Option<Message> {
+    if !params.trim_start().starts_with('{') {
+        return None;
+    }
+    let mut text = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
+    text.extend_from_slice(id.as_bytes());
+    text.extend_from_slice(b",\"method\":");
+    string::append(&mut text, method);
+    text.extend_from_slice(b",\"params\":");
+    text.extend_from_slice(params.as_bytes());
+    text.push(b'}');
+    Message::parse(&text, Limits::STDIO.max_depth).ok()
 }
 
 /// The result of a request on its way back.

@@ -13,12 +13,13 @@
 //! |---|---|
 //! | `front` | connections of clients: which connection to the server a request takes |
 //! | `carry`, `route` | one call from its arrival to its answer |
-//! | `lane`, `lanes` | connections to the server: opened, lost and opened again; which clients share one |
+//! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `question`, `listen`, `listeners` | questions and subscriptions, between the eras |
 //! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
 
+mod attempts;
 mod carry;
 mod external;
 mod front;

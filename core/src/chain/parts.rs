@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::attempts::Attempts;
 use super::external::External;
 use super::middleware::{ChainResponse, Middleware};
 use crate::connection::{Config, Handle, ReplyTo};
@@ -24,6 +25,8 @@ pub(super) struct Parts {
     /// Whether credentials in the metadata of requests are for this front, and stay here (R-CHN-15).
     pub verifies: bool,
     pub max_hops: u64,
+    /// The attempts to reach the server.
+    pub attempts: Attempts,
     /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
     pub mirrored: Arc<HeaderArguments>,
     /// The era of the server: 0 while it is not known.

@@ -10,16 +10,22 @@
 //! ```
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::params::push;
 use super::route::{Route, principal_of};
+use super::translate;
 use super::unless::unless;
-use crate::connection::{Call, Handle, ReplyTo};
+use crate::connection::{Call, Handle};
 use crate::correlate::CancelToken;
+use crate::error::RequestError;
 use crate::json::{reader, string};
-use crate::mcp::{ErrorKind, Method};
+use crate::mcp::code::{INTERNAL_ERROR, OVERLOADED};
+use crate::mcp::{Era, Method};
 use crate::message::Field;
 use crate::sync::lock;
 use crate::unguessable;
@@ -33,15 +39,91 @@ const MAX_PARKED: usize = 10_000;
 /// What each state begins with, so that states of another hop are told apart.
 const PREFIX: &str = "dev.mcpbolt/chain:";
 
+/// Asks a client what its server wants to know.
+pub(super) trait Asker: Send + Sync {
+    /// Asks the question in another call, as the one that it was put to has ended.
+    fn ask_elsewhere(&self, question: Question);
+}
+
 /// A question that waits for the client.
 pub(super) struct Question {
+    /// Its name in the current round.
     key: String,
     method: String,
-    params: Option<String>,
-    reply: ReplyTo,
+    params: String,
     far: Handle,
+    asker: Weak<dyn Asker>,
     /// Cancelled when the server withdraws the question.
     cancel: CancelToken,
+    slot: Arc<Slot>,
+}
+
+type Answered = Result<ChainResponse, RequestError>;
+
+/// The answer of a client, and who waits for it.
+#[derive(Default)]
+struct Slot(Mutex<(Option<Answered>, Option<Waker>)>);
+
+impl Question {
+    /// A request of the server, whose connection is `far`; and its answer.
+    pub fn new(
+        request: &ChainRequest,
+        far: &Handle,
+        cancel: &CancelToken,
+        asker: Weak<dyn Asker>,
+    ) -> (impl Future<Output = Answered> + Send + use<>, Self) {
+        let params = without_token(request.params(), request.view().raw(Field::Meta));
+        let slot = Arc::<Slot>::default();
+        let question = Self {
+            key: String::new(),
+            method: request.method().into_owned(),
+            params: translate::question(request.known_method(), params, Era::Stateless),
+            far: far.clone(),
+            asker,
+            cancel: cancel.clone(),
+            slot: slot.clone(),
+        };
+        let answer = poll_fn(move |cx| {
+            let mut waiting = lock(&slot.0);
+            match waiting.0.take() {
+                Some(answered) => Poll::Ready(answered),
+                None => {
+                    waiting.1 = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        });
+        (answer, question)
+    }
+
+    fn answer(&self, answered: Answered) {
+        let mut waiting = lock(&self.slot.0);
+        waiting.0 = Some(answered);
+        let waker = waiting.1.take();
+        drop(waiting);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Answers with an error.
+    pub fn refuse(&self, code: i64, why: &str) {
+        self.answer(Err(refusal(code, why)));
+    }
+
+    /// Asks the client in another call, if there is one.
+    fn ask_elsewhere(self) {
+        match self.asker.upgrade() {
+            _ if self.cancel.is_cancelled() => {}
+            Some(asker) => asker.ask_elsewhere(self),
+            None => self.refuse(INTERNAL_ERROR, "the client is gone"),
+        }
+    }
+}
+
+/// Asks the client in other calls.
+pub(super) fn ask_elsewhere(questions: Vec<Question>) {
+    questions.into_iter().for_each(Question::ask_elsewhere);
 }
 
 /// A call between two rounds.
@@ -64,6 +146,7 @@ impl Parking {
         let gone = std::mem::take(&mut *lock(&self.0));
         for parked in gone.values() {
             parked.ends.cancel(None);
+            parked.route.refuse_questions();
             parked.route.abandon();
         }
     }
@@ -88,33 +171,27 @@ fn target(call: &Call) -> Option<Box<str>> {
 }
 
 impl Route {
-    /// Notes a question of the server, whose connection is `far`. The client is asked when the [round ends](Self::end_round),
-    /// so that questions that came together are asked together.
-    pub fn ask(self: &Arc<Self>, question: &Call, far: &Handle) {
-        let view = question.message.as_ref();
-        let Some(method) = view.method() else { return };
+    /// Notes a question of the server. The client is asked when the [round ends](Self::end_round), so that questions that
+    /// came together are asked together.
+    ///
+    /// # Errors
+    /// The question, if the call has ended.
+    pub fn ask(&self, mut question: Question) -> Result<(), Question> {
         let mut target = self.target();
+        if target.is_over {
+            return Err(question);
+        }
         target.asked += 1;
-        let key = format!("q{}", target.asked);
-        target.questions.push(Question {
-            key,
-            method: method.into_owned(),
-            params: view
-                .params()
-                .map(|params| without_token(params, view.raw(Field::Meta))),
-            reply: question.reply.clone(),
-            far: far.clone(),
-            cancel: question.cancel.clone(),
-        });
+        question.key = format!("q{}", target.asked);
+        target.questions.push(question);
+        Ok(())
     }
 
-    /// Refuses the open questions: the call is over, and nobody will answer them.
-    pub fn drop_questions(&self) {
+    /// Refuses the open questions: nobody will answer them.
+    fn refuse_questions(&self) {
         let questions = std::mem::take(&mut self.target().questions);
-        for one in questions.iter().filter(|one| !one.cancel.is_cancelled()) {
-            let why = "the client did not answer";
-            let mut replies = one.far.replies();
-            replies.error(&one.reply, ErrorKind::Internal, why, None);
+        for one in questions {
+            one.refuse(INTERNAL_ERROR, "the client did not answer");
         }
     }
 
@@ -127,11 +204,9 @@ impl Route {
         }
         let is_full = lock(&self.parking.0).len() >= MAX_PARKED;
         let Some(state) = unguessable::name().filter(|_| !is_full) else {
+            let why = "too many clients have questions to answer";
             for one in target.questions.drain(..) {
-                let why = "too many clients have questions to answer";
-                one.far
-                    .replies()
-                    .error(&one.reply, ErrorKind::Overloaded, why, None);
+                one.refuse(OVERLOADED, why);
             }
             return;
         };
@@ -160,8 +235,8 @@ impl Route {
             crate::handler::driven::drive(Box::pin(async move {
                 let is_late = unless(far.sleep(PATIENCE), resumed).await.is_some();
                 if is_late && lock(&route.parking.0).remove(&state).is_some() {
+                    route.refuse_questions();
                     route.abandon();
-                    route.drop_questions();
                 }
             }));
         }
@@ -204,14 +279,19 @@ impl Route {
         let (answered, open): (Vec<_>, Vec<_>) = questions
             .into_iter()
             .partition(|one| reader::find(given, &one.key).is_some());
-        target.questions = open;
+        // A call that has ended has no further round.
+        let (kept, left) = match target.is_over {
+            true => (Vec::new(), open),
+            false => (open, Vec::new()),
+        };
+        target.questions = kept;
         drop(target);
         route.attach(front.clone(), call.reply.clone(), call.cancel.clone());
         for one in answered {
             let answer = reader::find(given, &one.key).unwrap_or("{}");
-            let mut replies = one.far.replies();
-            replies.whole_result(&one.reply, answer);
+            one.answer(Ok(ChainResponse::new(answer)));
         }
+        ask_elsewhere(left);
         route.end_round();
         Ok(())
     }
@@ -223,9 +303,7 @@ fn input_required(questions: &[Question], state: &str) -> String {
     for one in questions {
         let mut request = b"{\"method\":".to_vec();
         string::append(&mut request, &one.method);
-        if let Some(params) = &one.params {
-            push(&mut request, "params", params);
-        }
+        push(&mut request, "params", &one.params);
         request.push(b'}');
         push(
             &mut out,

@@ -44,6 +44,8 @@ pub(super) struct Target {
     pub questions: Vec<Question>,
     /// How many questions there were.
     pub asked: u64,
+    /// Whether the call has ended, so that no further question can be asked in it.
+    pub is_over: bool,
     /// The state that the client holds between two rounds.
     pub parked: Option<Arc<str>>,
     /// The answer that came between two rounds.
@@ -89,9 +91,15 @@ impl Route {
         self.target().reply.clone()
     }
 
-    /// Whether the call is between two rounds.
-    pub fn is_parked(&self) -> bool {
-        self.target().parked.is_some()
+    /// Notes that the call has ended. Returns the questions that its client is not asked any more; a client that has been
+    /// asked may still answer.
+    pub fn close(&self) -> Vec<Question> {
+        let mut target = self.target();
+        target.is_over = true;
+        match target.parked {
+            Some(_) => Vec::new(),
+            None => std::mem::take(&mut target.questions),
+        }
     }
 
     /// Completes when the client has cancelled the call.

@@ -1,6 +1,6 @@
 //! What the two eras say differently: capabilities, results, error codes (R-CHN-09, R-CHN-13, R-CHN-17).
 
-use super::params::{is_any, push};
+use super::params::{is_any, json_text, push};
 use crate::error::PeerError;
 use crate::json::reader;
 use crate::mcp::code::{
@@ -8,6 +8,7 @@ use crate::mcp::code::{
     REQUEST_CANCELLED, UNSUPPORTED_VERSION,
 };
 use crate::mcp::{Era, Method, Revision, meta};
+use crate::unguessable;
 
 /// The capabilities of a server of era `from`, as a client of era `to` may use them through a hop. Within an era all are
 /// passed on. Between eras, only those whose messages the hop translates: tasks and extensions have other
@@ -60,6 +61,29 @@ fn pick(capabilities: &str, all: bool, names: &[&str]) -> String {
         if is_any(name, names) {
             push(&mut out, name.raw(), value);
         }
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The params of a question to a client of era `to`. In the handshake era a page has an id, so that the server can say later
+/// that the user has finished there; in the stateless era it has none.
+pub(super) fn question(method: Option<Method>, params: String, to: Era) -> String {
+    const ID: &str = "elicitationId";
+    let mode = reader::find(&params, "mode").and_then(reader::as_str);
+    if method != Some(Method::Elicit) || mode.as_deref() != Some("url") {
+        return params;
+    }
+    let has_id = reader::find(&params, ID).is_some();
+    if has_id == (to == Era::Handshake) {
+        return params;
+    }
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(&params).filter(|(name, _)| *name != ID) {
+        push(&mut out, name.raw(), value);
+    }
+    if !has_id && let Some(id) = unguessable::name() {
+        push(&mut out, ID, &json_text(&id));
     }
     out.push(b'}');
     String::from_utf8(out).unwrap_or_default()

@@ -6,20 +6,27 @@ use std::time::Duration;
 
 use super::lane::Lane;
 use super::middleware::{
-    ChainNotification, ChainRequest, ChainResponse, NextHop, RelayDirection, notify,
+    ChainAnswer, ChainNotification, ChainRequest, ChainResponse, NextHop, RelayDirection, notify,
+    refusal,
 };
 use super::params::Edit;
+use super::question::{Asker, Question};
 use super::route::Route;
 use super::unless::unless;
 use crate::connection::{
-    Answer, Batch, Call, CallKey, Disposition, Handle, Host, IncomingRequest, Operation,
+    Answer, Batch, Call, CallKey, Disposition, Handle, Host, IncomingRequest, Operation, ReplyTo,
     RequestOptions,
 };
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::json::{number, reader};
+use crate::mcp::code::METHOD_NOT_FOUND;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
 use crate::message::{Field, MessageRef};
+
+/// How many questions that any call may have caused are put to one call before others get some. Official clients give up a
+/// call after ten rounds.
+const AT_A_TURN: u64 = 4;
 
 /// The host of a connection to the external server.
 struct UpstreamHost {
@@ -60,12 +67,13 @@ impl Host for UpstreamHost {
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
-        let asked = batch
-            .into_calls()
-            .filter_map(|call| question(&lane, &self.far, self.within, call));
-        let mut asked: Vec<_> = asked.collect();
-        asked.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        asked.iter().for_each(Route::end_round);
+        // Questions that came together are asked together.
+        let together = lane.together();
+        for call in batch.into_calls() {
+            let asks = ask(lane.clone(), self.far.clone(), self.within, call);
+            drive(Box::pin(asks));
+        }
+        drop(together);
     }
 
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
@@ -118,7 +126,7 @@ async fn reopen(lane: Weak<Lane>, near: Handle) {
             return;
         };
         if let Ok(far) = lane.far().await {
-            return super::listen::restore(&lane, &far, &near).await;
+            return super::listen::restore(&lane, &far);
         }
     }
 }
@@ -168,73 +176,108 @@ fn append_replaced(out: &mut Vec<u8>, object: &str, (from, to): (usize, usize), 
     crate::json::writer::append_compact(out, &part(object.get(to..)));
 }
 
-/// Passes a question of the server to the client whose call caused it. Returns the call whose round ends with it.
-fn question(lane: &Arc<Lane>, far: &Handle, within: Option<u64>, call: Call) -> Option<Arc<Route>> {
-    let may_ask = |route: &Route| route.method.is_some_and(Method::may_ask);
-    // One whose client waits for an answer, rather than one whose client has a question to answer already.
-    let waits = |route: &Route| may_ask(route) && route.reply().is_some();
-    let origin = lane.origin(within, waits);
-    let origin = origin.or_else(|| lane.origin(None, may_ask));
-    let why = match (lane.era(), origin, lane.near.handle.clone()) {
-        (Era::Stateless, Some(route), _) => {
-            route.ask(&call, far);
-            return Some(route);
-        }
-        (Era::Handshake, origin, Some(front)) => {
-            let within = origin.and_then(|route| route.reply());
-            let within = within.map(|(_, reply)| reply.key());
-            let asks = ask(lane.clone(), front, far.clone(), within, call);
-            drive(Box::pin(asks));
-            return None;
-        }
-        (Era::Stateless, None, _) => "no call of the client is under way that could be asked",
-        (Era::Handshake, _, None) => "there is no client to ask",
-    };
-    let mut replies = far.replies();
-    replies.error(&call.reply, ErrorKind::MethodNotFound, why, None);
-    None
+fn may_ask(route: &Route) -> bool {
+    route.method.is_some_and(Method::may_ask)
 }
 
-/// Asks the client a question of the server, and answers the server.
-async fn ask(lane: Arc<Lane>, front: Handle, far: Handle, within: Option<CallKey>, call: Call) {
+/// Whether the client waits for the answer of a call that may ask, rather than having a question to answer already.
+fn waits(route: &Route) -> bool {
+    may_ask(route) && route.reply().is_some()
+}
+
+/// Asks the client whose call caused it a question of the server, and answers the server.
+async fn ask(lane: Arc<Lane>, far: Handle, within: Option<u64>, call: Call) {
     let request = ChainRequest {
         message: call.message.clone(),
         direction: RelayDirection::ToClient,
         revision: call.reply.revision(),
         principal: None,
     };
-    let (lane, front, far, reply) = (&lane, &front, &far, &call.reply);
-    let send = move |request: ChainRequest| -> super::middleware::ChainAnswer<'_> {
+    let (asking, to, question) = (&lane, &far, &call);
+    let send = move |request: ChainRequest| -> ChainAnswer<'_> {
         Box::pin(async move {
-            let view = request.view();
-            let mut asked = None;
-            let options = RequestOptions {
-                timeout: Some(front.config().limits.max_request_timeout),
-                within,
-                ..RequestOptions::default()
-            };
-            let response = front.forward(&request.method(), options, |out, own| {
-                asked = Some(lane.asked(own, far, reply));
-                let token = Some(own.get());
-                let edit = Edit {
-                    token,
-                    ..Edit::default()
-                };
-                edit.append(out, &view);
-            });
-            let answer = match response {
-                Ok(response) => response.await,
-                Err(error) => Err(error),
-            };
-            drop(asked);
-            answer.map(ChainResponse::from)
+            match asking.era() {
+                Era::Handshake => by_request(asking, to, within, &question.reply, request).await,
+                Era::Stateless => in_a_round(asking, to, within, question, request).await,
+            }
         })
     };
     let next = NextHop::new(&lane.parts.middleware, RelayDirection::ToClient, send);
     let answer = unless(next.run(request), call.cancel.cancelled()).await;
     // The server has withdrawn the question.
     let Some(outcome) = answer else { return };
-    lane.parts.answer(far, reply, outcome);
+    lane.parts.answer(&far, &call.reply, outcome);
+}
+
+/// Asks a client of the handshake era.
+async fn by_request(
+    lane: &Arc<Lane>,
+    far: &Handle,
+    within: Option<u64>,
+    reply: &ReplyTo,
+    request: ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let none = || refusal(METHOD_NOT_FOUND, "there is no client to ask");
+    let front = lane.near.handle.as_ref().ok_or_else(none)?;
+    let origin = lane.origin(within, |route| waits(route).then_some(0));
+    let within = origin.and_then(|route| route.reply());
+    let options = RequestOptions {
+        timeout: Some(front.config().limits.max_request_timeout),
+        within: within.map(|(_, reply)| reply.key()),
+        ..RequestOptions::default()
+    };
+    let (view, mut asked) = (request.view(), None);
+    let response = front.forward(&request.method(), options, |out, own| {
+        asked = Some(lane.asked(own, far, reply));
+        let token = Some(own.get());
+        let edit = Edit {
+            token,
+            ..Edit::default()
+        };
+        edit.append(out, &view);
+    });
+    let answer = response?.await;
+    drop(asked);
+    answer.map(ChainResponse::from)
+}
+
+/// Asks a client of the stateless era, in the answer of one of its calls.
+async fn in_a_round(
+    lane: &Arc<Lane>,
+    far: &Handle,
+    within: Option<u64>,
+    call: &Call,
+    request: ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let asker = Arc::downgrade(lane);
+    let (answer, question) = Question::new(&request, far, &call.cancel, asker);
+    put(lane, within, question);
+    answer.await
+}
+
+/// Puts a question to the call that caused it, or else to one that waits. Nothing may tell which call caused it: then each
+/// gets a few before any gets more, since clients give up a call after some rounds.
+fn put(lane: &Lane, mut within: Option<u64>, mut question: Question) {
+    let turn = |route: &Route| route.target().asked / AT_A_TURN;
+    loop {
+        let waiting = lane.origin(within, |route| waits(route).then(|| turn(route)));
+        let origin = waiting.or_else(|| lane.origin(None, |it| may_ask(it).then(|| turn(it))));
+        let Some(route) = origin else {
+            let why = "no call of the client is under way that could be asked";
+            return question.refuse(METHOD_NOT_FOUND, why);
+        };
+        match route.ask(question) {
+            Ok(()) => return lane.end_round(route),
+            // It has just ended.
+            Err(back) => (question, within) = (back, None),
+        }
+    }
+}
+
+impl Asker for Lane {
+    fn ask_elsewhere(&self, question: Question) {
+        put(self, None, question);
+    }
 }
 
 /// Passes on a notification of the server.
@@ -266,7 +309,8 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
     if known == Some(Method::LogMessage) {
         // Any call may have caused it, and one that wants no logs must not give them to another.
         let is_certain = lane.is_of_one();
-        let origin = lane.origin(within, |route| is_certain && wants_logs(route));
+        let fits = |route: &Route| (is_certain && wants_logs(route)).then_some(0);
+        let origin = lane.origin(within, fits);
         return log(
             lane,
             origin.as_deref(),

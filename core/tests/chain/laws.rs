@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use mcpbolt::chain::{
-    ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop, refusal,
-};
 use mcpbolt::connection::{Framing, Principal};
 use mcpbolt::mcp::{Revision, meta};
 use mcpbolt::policy::{Credentials, Policy};
@@ -443,67 +440,6 @@ fn a_batch_is_split_and_each_element_is_answered_once() {
             (&json!(n), &json!({"n": n}))
         );
     }
-    rig.assert_quiet();
-}
-
-/// Refuses one tool, answers another, changes a third, and drops one kind of notification.
-struct Meddler;
-
-impl Middleware for Meddler {
-    fn request<'a>(&'a self, mut request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
-        Box::pin(async move {
-            match request.target().as_deref() {
-                Some("refused") => Err(refusal(-32602, "not here")),
-                Some("answered") => Ok(ChainResponse::new(r#"{"by":"middleware"}"#)),
-                Some("changed") => {
-                    request.set_params(r#"{"name":"other"}"#)?;
-                    let answer = next.run(request).await?;
-                    Ok(ChainResponse::new(format!(
-                        r#"{{"was":{}}}"#,
-                        answer.result()
-                    )))
-                }
-                Some("panics") => panic!("middleware"),
-                _ => next.run(request).await,
-            }
-        })
-    }
-
-    fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
-        (notification.method != "notifications/tools/list_changed").then_some(notification)
-    }
-}
-
-/// R-CHN-08.
-#[test]
-fn middleware_answers_changes_refuses_and_drops() {
-    let mut rig = Rig::with(OLD, 1, |front| front.with(Meddler));
-    let near = rig.open(OLD, &json!({}));
-    let call = |tool: &str| request(tool, "tools/call", &json!({"name": tool}));
-    rig.say(near, &call("refused"));
-    assert_eq!(
-        rig.hear(near)["error"],
-        json!({"code": -32602, "message": "not here"})
-    );
-    rig.say(near, &call("answered"));
-    assert_eq!(rig.hear(near)["result"], json!({"by": "middleware"}));
-    rig.say(near, &call("panics"));
-    assert_eq!(rig.hear(near)["error"]["code"], -32603);
-    rig.say(near, &call("changed"));
-    let arrived = rig.far_hears(0);
-    assert_eq!(arrived["params"]["name"], "other");
-    rig.answer(0, &arrived, &json!({"n": 1}));
-    assert_eq!(rig.hear(near)["result"], json!({"was": {"n": 1}}));
-    for method in [
-        "notifications/tools/list_changed",
-        "notifications/prompts/list_changed",
-    ] {
-        rig.far_says(0, &json!({"jsonrpc": "2.0", "method": method}).to_string());
-    }
-    assert_eq!(
-        rig.hear(near)["method"],
-        "notifications/prompts/list_changed"
-    );
     rig.assert_quiet();
 }
 

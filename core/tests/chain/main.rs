@@ -2,7 +2,10 @@
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+mod bounds;
+mod changes;
 mod eras;
 mod laws;
+mod middleware;
 mod rig;
 mod rounds;

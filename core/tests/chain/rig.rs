@@ -24,6 +24,16 @@ pub struct Far {
     pub capabilities: Value,
 }
 
+impl Far {
+    /// The server says a line.
+    pub fn say(&mut self, line: &str, now: Instant) {
+        let input = self.connection.input(self.stream);
+        input.extend(line.as_bytes());
+        input.extend(b"\n");
+        self.connection.receive(self.stream, now, &mut self.host);
+    }
+}
+
 /// All connections to the scripted server, in the order in which they were opened.
 type Fars = Arc<Mutex<Vec<Far>>>;
 
@@ -185,13 +195,7 @@ impl Rig {
 
     /// The server says a line on that connection.
     pub fn far_says(&mut self, far: usize, line: &str) {
-        let mut fars = self.fars.lock().unwrap();
-        let far = &mut fars[far];
-        let input = far.connection.input(far.stream);
-        input.extend(line.as_bytes());
-        input.extend(b"\n");
-        far.connection.receive(far.stream, self.now, &mut far.host);
-        drop(fars);
+        self.fars.lock().unwrap()[far].say(line, self.now);
         self.step();
     }
 
@@ -275,9 +279,7 @@ impl Rig {
                 None => far.lines.push_back(line),
                 Some(result) => {
                     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-                    let input = far.connection.input(far.stream);
-                    input.extend(format!("{answer}\n").as_bytes());
-                    far.connection.receive(far.stream, self.now, &mut far.host);
+                    far.say(&answer.to_string(), self.now);
                 }
             }
         }

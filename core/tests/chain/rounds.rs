@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use mcpbolt::connection::Framing;
 use mcpbolt::mcp::Revision;
 use serde_json::{Value, json};
 
@@ -195,4 +196,137 @@ fn a_call_whose_client_does_not_come_back_is_cancelled() {
     rig.leave(near);
     assert_eq!(rig.far_hears(far)["params"]["requestId"], arrived["id"]);
     rig.assert_quiet();
+}
+
+/// The answers to all questions of a round, each by what it is about.
+fn answers(result: &Value) -> Value {
+    let requests = result["inputRequests"].as_object().unwrap();
+    let answer = |about: &Value| json!({"action": "accept", "content": {"about": about}});
+    let answers: serde_json::Map<_, _> = requests
+        .iter()
+        .map(|(key, request)| (key.clone(), answer(&request["params"]["message"])))
+        .collect();
+    json!({"requestState": result["requestState"], "inputResponses": answers})
+}
+
+/// R-CHN-12: on a pipe nothing tells which call caused a question. All calls get some, so that no client needs more rounds
+/// than it takes part in.
+#[test]
+fn a_hundred_questions_at_once_are_shared_out_among_the_calls() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    let call = |by: u64, more: Value| {
+        let mut params = json!({"name": "x"});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        stateless(by, "tools/call", params, &capabilities())
+    };
+    let mut open = Vec::new();
+    for by in 0..100 {
+        rig.say(near, &call(by, json!({})));
+        open.push(rig.far_hears(0));
+    }
+    for by in 0..100 {
+        let params = json!({"message": by.to_string(), "requestedSchema": {"type": "object"}});
+        rig.far_says(0, &request(by, "elicitation/create", &params));
+    }
+    let (mut rounds, mut done) = (vec![0; 100], 0);
+    while done < 100 {
+        rig.step();
+        let said = rig.fars.lock().unwrap()[0].lines.pop_front();
+        if let Some(line) = said {
+            // The server goes on with the call that had the question.
+            let said: Value = serde_json::from_str(&line).unwrap();
+            let by = said["id"].as_u64().unwrap();
+            let about = json!({"about": by.to_string()});
+            assert_eq!(said["result"]["content"], about, "{said}");
+            let call = open[usize::try_from(by).unwrap()].clone();
+            rig.answer(0, &call, &json!({"content": [], "by": by}));
+            continue;
+        }
+        let answer = rig.hear(near);
+        let (by, result) = (answer["id"].as_u64().unwrap(), &answer["result"]);
+        if result["resultType"] == "complete" {
+            assert_eq!(result["by"], by, "{answer}");
+            done += 1;
+            continue;
+        }
+        let count = &mut rounds[usize::try_from(by).unwrap()];
+        *count += 1;
+        assert!(*count <= 10, "official clients give up: {answer}");
+        rig.say(near, &call(by, answers(result)));
+    }
+    rig.assert_quiet();
+}
+
+/// A question stands in the round of one call, which ends without it.
+#[test]
+fn a_question_whose_call_has_ended_is_asked_in_another_one() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    let call = |by: &str, more: Value| {
+        let mut params = json!({"name": by});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        stateless(by, "tools/call", params, &capabilities())
+    };
+    rig.say(near, &call("a", json!({})));
+    let first = rig.far_hears(0);
+    rig.say(near, &call("b", json!({})));
+    let second = rig.far_hears(0);
+    for about in ["1", "2", "3"] {
+        let params = json!({"message": about, "requestedSchema": {"type": "object"}});
+        rig.far_says(0, &request(about, "elicitation/create", &params));
+    }
+    let (b, a) = (rig.hear(near), rig.hear(near));
+    asked(&b, "1");
+    asked(&a, "2");
+    // Nobody waits, so the third is to be asked in the next round of the newest call, which has no other round.
+    rig.answer(0, &second, &json!({"content": []}));
+    rig.say(near, &call("b", answers(&b["result"])));
+    assert_eq!(rig.hear(near)["result"]["resultType"], "complete");
+    assert_eq!(rig.far_hears(0)["id"], "1");
+    rig.say(near, &call("a", answers(&a["result"])));
+    assert_eq!(rig.far_hears(0)["id"], "2");
+    let a = rig.hear(near);
+    asked(&a, "3");
+    // The client gives up the only call that is left after it has come back.
+    rig.say(near, &call("a", answers(&a["result"])));
+    assert_eq!(rig.far_hears(0)["id"], "3");
+    rig.answer(0, &first, &json!({"content": []}));
+    assert_eq!(rig.hear(near)["id"], "a");
+    rig.far_says(0, &request("4", "elicitation/create", &json!({})));
+    assert_eq!(rig.far_hears(0)["error"]["code"], -32601);
+    rig.assert_quiet();
+}
+
+/// R-CHN-12, R-CHN-13: a page has an id in 2025-11-25, where the server says that the user has finished there, and none in
+/// 2026-07-28.
+#[test]
+fn a_page_has_an_id_where_the_revision_of_the_client_has_ids() {
+    let page = json!({"mode": "url", "message": "?", "url": "https://example.com"});
+    let mut with_id = page.clone();
+    with_id["elicitationId"] = "far".into();
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.post(&call("a", &json!({})));
+    let (far, _) = find(&mut rig, "a");
+    rig.far_says(far, &request("question", "elicitation/create", &with_id));
+    let requests = &rig.hear(near)["result"]["inputRequests"];
+    assert_eq!(requests["q1"]["params"], page);
+
+    let mut rig = Rig::new(Revision::NEWEST, 1);
+    let near = rig.open(OLD, &json!({"elicitation": {"form": {}, "url": {}}}));
+    rig.say(near, &request(1, "tools/call", &json!({"name": "x"})));
+    let arrived = rig.far_hears(0);
+    let wanted = json!({"q": {"method": "elicitation/create", "params": page}});
+    let result = json!({"resultType": "input_required", "inputRequests": wanted});
+    rig.answer(0, &arrived, &result);
+    let mut question = rig.hear(near)["params"].take();
+    let id = question.as_object_mut().unwrap().remove("elicitationId");
+    assert!(id.unwrap().as_str().unwrap().len() > 20);
+    assert_eq!(question, page);
 }

@@ -1,0 +1,98 @@
+//! When a server that cannot be reached is tried again.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::error::RequestError;
+use crate::sync::lock;
+
+/// Failures in a row before attempts wait: a single one may be chance, and is not to delay other clients.
+const FREE: u32 = 3;
+
+/// The first wait; each further failure doubles it.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// Longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// The attempts to open connections to one server, over all of its clients.
+#[derive(Default)]
+pub(super) struct Attempts(Mutex<Failures>);
+
+#[derive(Default)]
+struct Failures {
+    /// How many there were in a row, and what the last one ended with.
+    count: u32,
+    last: Option<RequestError>,
+    /// When the next attempt may begin.
+    next: Option<Instant>,
+}
+
+impl Attempts {
+    /// Begins an attempt. After some failures only one is made at a time, each later than the one before.
+    ///
+    /// # Errors
+    /// What the last attempt ended with, if it is too early for another one.
+    pub fn begin(&self, now: Instant) -> Result<(), RequestError> {
+        let mut failures = lock(&self.0);
+        let (Some(last), Some(next)) = (&failures.last, failures.next) else {
+            return Ok(());
+        };
+        if now < next {
+            return Err(last.clone());
+        }
+        failures.next = Some(now + failures.wait());
+        Ok(())
+    }
+
+    /// An attempt has failed.
+    pub fn failed(&self, error: &RequestError, now: Instant) {
+        let mut failures = lock(&self.0);
+        failures.count = failures.count.saturating_add(1);
+        failures.last = Some(error.clone());
+        if failures.count >= FREE {
+            failures.next = Some(now + failures.wait());
+        }
+    }
+
+    /// A connection is open.
+    pub fn succeeded(&self) {
+        *lock(&self.0) = Failures::default();
+    }
+}
+
+impl Failures {
+    fn wait(&self) -> Duration {
+        let doubled = self.count.saturating_sub(FREE).min(16);
+        (FIRST_WAIT * (1 << doubled)).min(LONGEST_WAIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-CHN-14: a server that cannot be reached is not tried by each call.
+    #[test]
+    fn attempts_wait_twice_as_long_after_each_failure_and_one_at_a_time() {
+        let (attempts, mut now) = (Attempts::default(), Instant::now());
+        let error = RequestError::TimedOut;
+        for _ in 0..FREE {
+            attempts.begin(now).unwrap();
+            attempts.failed(&error, now);
+        }
+        for wait in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000] {
+            let wait = Duration::from_millis(wait);
+            now += wait - Duration::from_millis(1);
+            assert_eq!(attempts.begin(now), Err(error.clone()), "{wait:?}");
+            now += Duration::from_millis(1);
+            attempts.begin(now).unwrap();
+            assert!(attempts.begin(now).is_err(), "another one is under way");
+            attempts.failed(&error, now);
+        }
+        attempts.succeeded();
+        for _ in 0..FREE {
+            attempts.begin(now).unwrap();
+        }
+    }
+}

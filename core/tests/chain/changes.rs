@@ -1,0 +1,169 @@
+//! Changes of lists and resources, between the eras: when a client hears of them, and when it does not any more.
+
+use std::time::Duration;
+
+use mcpbolt::connection::Framing;
+use mcpbolt::mcp::{Revision, meta};
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, request, stateless};
+
+const OLD: Revision = Revision::NEWEST_HANDSHAKE;
+const NEW: Revision = Revision::NEWEST;
+
+/// The server acknowledges a stream.
+fn acknowledge(rig: &mut Rig, listen: &Value) {
+    let own = json!({meta::SUBSCRIPTION_ID: listen["id"]});
+    let params = json!({"notifications": listen["params"]["notifications"], "_meta": own});
+    let acknowledged = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params});
+    rig.far_says(0, &acknowledged.to_string());
+}
+
+/// The server tells of something on a stream.
+fn tell(rig: &mut Rig, listen: &Value, method: &str, mut params: Value) {
+    params["_meta"] = json!({meta::SUBSCRIPTION_ID: listen["id"]});
+    let told = json!({"jsonrpc": "2.0", "method": method, "params": params});
+    rig.far_says(0, &told.to_string());
+}
+
+/// R-CHN-12: no update follows the answer to `resources/unsubscribe`.
+#[test]
+fn nothing_is_heard_of_a_resource_after_the_end_of_its_subscription() {
+    let mut rig = Rig::new(NEW, 1);
+    let near = rig.open(OLD, &json!({}));
+    let resource = json!({"uri": "a:b"});
+    rig.say(near, &request(1, "resources/subscribe", &resource));
+    let with = rig.far_hears(0);
+    acknowledge(&mut rig, &with);
+    assert_eq!(rig.hear(near)["id"], 1);
+    assert_eq!(rig.far_hears(0)["method"], "notifications/cancelled");
+
+    rig.say(near, &request(2, "resources/unsubscribe", &resource));
+    let without = rig.far_hears(0);
+    let filter = &without["params"]["notifications"];
+    assert!(filter.get("resourceSubscriptions").is_none(), "{filter}");
+    let updated = "notifications/resources/updated";
+    tell(&mut rig, &with, updated, resource.clone());
+    assert_eq!(rig.hear(near)["method"], updated);
+    acknowledge(&mut rig, &without);
+    assert_eq!(rig.hear(near)["id"], 2);
+    tell(&mut rig, &with, updated, resource);
+    let stopped = rig.far_hears(0);
+    assert_eq!(stopped["params"]["requestId"], with["id"]);
+    // The lists may change as before.
+    let changed = "notifications/tools/list_changed";
+    tell(&mut rig, &with, changed, json!({}));
+    tell(&mut rig, &without, changed, json!({}));
+    assert_eq!(rig.hear(near)["method"], changed);
+    rig.assert_quiet();
+}
+
+/// R-CHN-12: nor after the end of a stream, of a client of the stateless era.
+#[test]
+fn nothing_is_heard_after_the_end_of_a_stream() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["a:b"]});
+    let params = json!({"notifications": filter});
+    let listen = stateless("listen", "subscriptions/listen", params, &json!({}));
+    rig.say(near, &listen);
+    assert_eq!(rig.hear(near)["params"]["notifications"], filter);
+    let subscribe = rig.far_hears(0);
+    assert_eq!(subscribe["method"], "resources/subscribe");
+    rig.answer(0, &subscribe, &json!({}));
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    rig.far_says(0, &changed.to_string());
+    let heard = rig.hear(near);
+    assert_eq!(heard["params"]["_meta"][meta::SUBSCRIPTION_ID], "listen");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "listen"}});
+    rig.say(near, &cancel.to_string());
+    rig.far_says(0, &changed.to_string());
+    let unsubscribe = rig.far_hears(0);
+    assert_eq!(unsubscribe["method"], "resources/unsubscribe");
+    rig.assert_quiet();
+}
+
+/// R-CHN-14: a server may end a stream, for example because it restarts its listeners. The session hears on.
+#[test]
+fn a_stream_that_the_server_ends_is_opened_again() {
+    let mut rig = Rig::new(NEW, 1);
+    let near = rig.open(OLD, &json!({}));
+    let subscribe = request(1, "resources/subscribe", &json!({"uri": "a:b"}));
+    rig.say(near, &subscribe);
+    let stream = rig.far_hears(0);
+    acknowledge(&mut rig, &stream);
+    assert_eq!(rig.hear(near)["id"], 1);
+    assert_eq!(rig.far_hears(0)["method"], "notifications/cancelled");
+    let end = json!({"resultType": "complete", "_meta": {meta::SUBSCRIPTION_ID: stream["id"]}});
+    rig.answer(0, &stream, &end);
+    rig.assert_quiet();
+    rig.pass(Duration::from_secs(1));
+    let again = rig.far_hears(0);
+    assert_eq!(again["method"], "subscriptions/listen");
+    let (one, other) = (&stream["params"], &again["params"]);
+    assert_eq!(one["notifications"], other["notifications"]);
+    acknowledge(&mut rig, &again);
+    // Something may have changed meanwhile.
+    let mut heard: Vec<_> = (0..3)
+        .map(|_| rig.hear(near)["method"].to_string())
+        .collect();
+    heard.sort();
+    let all = ["prompts", "resources", "tools"];
+    assert_eq!(
+        heard,
+        all.map(|kind| format!("\"notifications/{kind}/list_changed\""))
+    );
+    tell(
+        &mut rig,
+        &again,
+        "notifications/resources/updated",
+        json!({"uri": "a:b"}),
+    );
+    assert_eq!(rig.hear(near)["params"], json!({"uri": "a:b"}));
+    // One that it refuses is not.
+    rig.answer(0, &again, &end);
+    rig.pass(Duration::from_secs(1));
+    let refused = rig.far_hears(0);
+    let error = json!({"code": -32601, "message": "no"});
+    rig.far_says(
+        0,
+        &json!({"jsonrpc": "2.0", "id": refused["id"], "error": error}).to_string(),
+    );
+    rig.pass(Duration::from_secs(60));
+    rig.assert_quiet();
+}
+
+/// R-LOG-07: clients that share a session want different levels.
+#[test]
+fn a_session_has_the_least_severe_level_that_any_request_asked_for() {
+    let mut rig = Rig::new(OLD, 1);
+    for (level, agreed) in [
+        ("error", true),
+        ("info", true),
+        ("warning", false),
+        ("debug", true),
+    ] {
+        let level_of = json!({"io.modelcontextprotocol/logLevel": level});
+        let params = json!({"name": "x", "_meta": level_of});
+        let near = rig.post(&stateless(1, "tools/call", params, &json!({})));
+        let mut arrived = rig.far_hears(0);
+        if agreed {
+            assert_eq!(arrived["params"]["level"], level);
+            rig.answer(0, &arrived, &json!({}));
+            arrived = rig.far_hears(0);
+        }
+        let data = |level: &str| {
+            let params = json!({"level": level, "data": level});
+            json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+                .to_string()
+        };
+        rig.far_says(0, &data(level));
+        if level != "debug" {
+            rig.far_says(0, &data("debug"));
+        }
+        assert_eq!(rig.hear(near)["params"]["data"], level);
+        rig.answer(0, &arrived, &json!({"content": []}));
+        assert_eq!(rig.hear(near)["id"], 1);
+    }
+    rig.assert_quiet();
+}
