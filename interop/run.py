@@ -4,6 +4,7 @@
     python3 interop/run.py                        everything
     python3 interop/run.py --server rust          our Rust server and client
     python3 interop/run.py --only 'node-v2.*2026' the sessions whose names match
+    python3 interop/run.py --only 'proxy'         those through `mcpbolt proxy`
     python3 interop/run.py --full                 each revision over each carrier that both have
     python3 interop/run.py --pages                a page in a browser on our servers
     python3 interop/run.py --table                draws the README's table anew
@@ -12,7 +13,7 @@ Every client of others drives our servers, and our clients drive every server of
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
 between, and on the network, where each server has all its clients one after another; and clients of
 both eras and of the action dialect call one server at the same time (mixed.py); and clients log in with a real
-authorization server (logins.py). Afterwards
+authorization server (logins.py); and clients talk to servers of another era through a proxy (chains.py). Afterwards
 every message that our side sent is checked against the shapes of its revision; then comes
 the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
@@ -37,6 +38,7 @@ from pathlib import Path
 
 import bad_frames
 import browser
+import chains
 import install
 import keepers
 import logins
@@ -44,6 +46,7 @@ import peers
 import players
 import table
 from browser import Visit
+from chains import Chained
 from logins import Logins
 from mixed import Mixed
 from sessions import Session, Visits
@@ -117,6 +120,7 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
     """All there is to do beside sessions, and the sessions."""
     pairs: list[tuple[tuple[str, peers.Peer], tuple[str, peers.Peer]]] = []
     raw: list[Work] = []
+    ours: dict[str, tuple[peers.Peer, peers.Peer]] = {}
     for language in languages:
         if language == "reference":
             raw += logins.planned(language)
@@ -124,14 +128,16 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
             pairs += itertools.product(peers.CLIENTS.items(), servers)
             continue
         diagnostic = peers.diagnostic(language) if build else ["python3"]
-        client, server = peers.ours(language, diagnostic[0])
+        client, server = ours[language] = peers.ours(language, diagnostic[0])
         raw += [BadFrames(language, diagnostic), Mixed(language, diagnostic)]
         raw += logins.planned(language, diagnostic[0])
         pairs += ((peer, (language, server)) for peer in peers.CLIENTS.items())
         pairs += (((f"our {language}", client), peer) for peer in peers.SERVERS.items())
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
-    return [Rules(), *raw], [session for pair in pairs for session in meetings(*pair, full)]
+    sessions = [session for pair in pairs for session in meetings(*pair, full)]
+    # The proxy is a part of the command, which is built with what is ours in Rust.
+    return [Rules(), *raw], sessions + (chains.planned(ours) if "rust" in ours else [])
 
 
 def meetings(client: tuple[str, peers.Peer], server: tuple[str, peers.Peer], full: bool) -> Iterator[Session]:
@@ -147,7 +153,7 @@ def gathered(sessions: list[Session | Visit]) -> list[Work]:
     servers: dict[str, Visits] = {}
     alone: list[Work] = []
     for session in sessions:
-        if session.carrier == "stdio":
+        if session.carrier == "stdio" or isinstance(session, Chained):
             alone.append(session)
         else:
             servers.setdefault(session.server[0], Visits(session.server, [])).sessions.append(session)

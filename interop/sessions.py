@@ -96,7 +96,7 @@ class Session:
         if self.revision == features.MODERN and "caching" not in self.lacking() and furnished:
             if (count := whole.count(record.CLIENT, "tools/list")) > features.LISTINGS:
                 problems.append(f"the tools were listed {count} times, though they could be kept")
-        if record.SERVER in recordings:
+        if record.SERVER in recordings and furnished:
             count = whole.count(record.SERVER, "notifications/progress")
             if count != features.PROGRESS_STEPS:
                 problems.append(f"{count} progress notifications, not {features.PROGRESS_STEPS}")

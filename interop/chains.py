@@ -1,0 +1,91 @@
+"""Sessions with servers that stand behind `mcpbolt proxy`: the proxy speaks one revision with the client, another
+one or the same with the server. The client finds what it finds at the server itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import network
+import peers
+import record
+from peers import LEGACY, NO_TASKS, Lacks, Peer
+from sessions import Session
+
+OLD, NEW = LEGACY[-1], peers.ALL[-1]
+ERAS = tuple(itertools.product((OLD, NEW), repeat=2))
+CROSSING = ((OLD, NEW), (NEW, OLD))
+OFFICIAL = ("mcp", "node-v2", "rmcp")
+# What the eras have in different ways, and a proxy does not translate.
+BETWEEN_ERAS: Lacks = NO_TASKS | {
+    "extensions": "each era declares them elsewhere",
+    "caching": "a server of the older era does not say how long its lists are good for",
+}
+
+
+@dataclass
+class Chained(Session):
+    """A session with a server behind a proxy, which speaks that revision."""
+
+    far: str = OLD
+
+    @property
+    def name(self) -> str:
+        over = "" if self.carrier == "stdio" else f" over {self.carrier}"
+        return f"{self.client[0]} {self.revision} -> proxy{over} -> {self.server[0]} {self.far}"
+
+    def ours(self) -> dict[str, bool]:
+        """What the proxy passes on is checked as if it were its own. On the network its traces are of both of its sides."""
+        return super().ours() | {record.SERVER: self.carrier == "stdio"}
+
+    def run(self, into: Path) -> list[str]:
+        if self.carrier == "stdio":
+            return super().run(into)
+        with network.started(f"{self.name} proxy", self.server[1], into) as (place, problems):
+            found = self.visit(into, place)
+        return found + problems
+
+
+def behind(server: Peer, crosses: bool, far: str, carrier: str) -> Peer:
+    """A proxy that starts the server as a child process."""
+    words = [str(peers.built("mcpbolt")), "proxy", "--revision", far]
+    command = [*words, "stdio:", "--", *server.command]
+    if carrier != "stdio":  # the address comes as the last word
+        command = ["sh", "-c", f'exec {shlex.join(words)} "$0" -- {shlex.join(server.command)}']
+    return Peer(*command, lacks=server.lacks | (BETWEEN_ERAS if crosses else {}), script=server.script)
+
+
+def chained(client: str, peer: Peer, server: str, behind_it: Peer, near: str, far: str, carrier: str = "stdio") -> Chained:
+    proxy = behind(behind_it, near != far, far, carrier)
+    return Chained((client, peer), (server, proxy), near, carrier, far)
+
+
+def planned(ours: dict[str, tuple[Peer, Peer]]) -> list[Chained]:
+    """Every official client with every official server, and in each combination of eras; ours, which are given by
+    language, where the eras differ.
+    """
+
+    def official(client: str, server: str, near: str, far: str, carrier: str = "stdio") -> Chained:
+        return chained(client, peers.CLIENTS[client], server, peers.SERVERS[server], near, far, carrier)
+
+    sessions = [
+        official(client, OFFICIAL[(i + j) % len(OFFICIAL)], *eras)
+        for i, client in enumerate(OFFICIAL)
+        for j, eras in enumerate(ERAS)
+    ]
+    sessions += [
+        official("node-v1", "rmcp", OLD, NEW),
+        official("rmcp", "everything", NEW, OLD),
+        official("mcp", "node-v2", OLD, NEW, "http"),
+        official("rmcp", "mcp", OLD, OLD, "http"),
+        official("node-v2", "rmcp", NEW, NEW, "http"),
+    ]
+    for i, (language, (client, server)) in enumerate(ours.items()):
+        other = OFFICIAL[i % len(OFFICIAL)]
+        for near, far in CROSSING:
+            sessions.append(chained(other, peers.CLIENTS[other], language, server, near, far))
+        sessions.append(chained(f"our {language}", client, other, peers.SERVERS[other], *CROSSING[i % 2]))
+    return sessions
