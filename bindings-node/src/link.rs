@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use mcpbolt::client::Client;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::Relay;
-use mcpbolt::io::{Counts, Stop, WireHandle};
+use mcpbolt::io::{Counts, StdioHelper, Stop, WireHandle};
 use mcpbolt::server::SharedRegistry;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
@@ -43,6 +43,8 @@ pub struct Link {
     stop: Box<dyn Fn()>,
     /// Ends what the link is connected to at once: on stdin and stdout only.
     finish: Option<Finish>,
+    /// Writes answers on JavaScript's thread: on stdin and stdout only.
+    helper: Option<StdioHelper>,
     /// The counters of a server at an address.
     counts: Option<Box<dyn Fn() -> Counts>>,
     pub(crate) calls: Calls,
@@ -93,6 +95,7 @@ impl Link {
             side,
             stop: Box::new(stop),
             finish: None,
+            helper: None,
             counts: None,
             calls: Calls::default(),
             requests: Requests::default(),
@@ -115,6 +118,12 @@ impl Link {
     /// Sets what ends it at once.
     pub fn finished_by(mut self, finish: Finish) -> Self {
         self.finish = Some(finish);
+        self
+    }
+
+    /// Sets what writes answers on JavaScript's thread.
+    pub fn helping(mut self, helper: StdioHelper) -> Self {
+        self.helper = Some(helper);
         self
     }
 
@@ -298,10 +307,15 @@ impl Link {
             self.submitted = Vec::new();
         }
         panics::point("submit");
-        match self.inbox.runtime() {
+        match (&self.helper, self.inbox.runtime()) {
+            (Some(helper), _) => helper.run(|| {
+                for mut replies in said {
+                    replies.submit_last();
+                }
+            }),
             // Dropping replies submits them.
-            None => drop(said),
-            Some(runtime) => self.outbox.send(said, runtime),
+            (None, None) => drop(said),
+            (None, Some(runtime)) => self.outbox.send(said, runtime),
         }
         if at_once {
             self.outbox.flush();

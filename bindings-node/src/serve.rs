@@ -46,15 +46,18 @@ pub fn serve_stdio(
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
     let side = Side::Server(served.live.clone());
-    let link = Link::new(inbox.clone(), side, move || stop.stop()).finished_by(finish);
+    let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
+    let host = ServerHost::shared(served.live, handle, Box::new(handlers));
+    let machine = Hosted::new(connection, Framing::Detect, host);
+    let (drive, helper) = stdio.helped(machine).map_err(error::io)?;
+    let link = Link::new(inbox.clone(), side, move || stop.stop())
+        .finished_by(finish)
+        .helping(helper);
     let run = move || {
         let _over = over;
         let mut report = EndReport::new(&inbox);
         report.set(report_json(&Err(io::Error::other("the engine failed"))));
-        let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
-        let host = ServerHost::shared(served.live, handle, Box::new(handlers));
-        let mut machine = Hosted::new(connection, Framing::Detect, host);
-        let outcome = stdio.run(&mut machine);
+        let outcome = drive();
         let wedged = grace_ms.is_some() && matches!(&outcome, Ok(report) if report.unanswered > 0);
         report.set(report_json(&outcome));
         drop(report);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use mio::Token;
 
-use super::driver::{Driver, FIRST_FREE, Stop};
+use super::driver::{Driver, FIRST_FREE, Poller, Stop};
 use super::environment::{INHERITED, inherited};
 use super::lines::Lines;
 use super::machine::Machine;
@@ -156,7 +156,7 @@ impl ChildCommand {
     /// # Errors
     /// When the program cannot be started, or this process has no descriptors left.
     pub fn spawn(self) -> io::Result<Child> {
-        let mut driver = Driver::new()?;
+        let (mut driver, poller) = Driver::new()?;
         let (stderr, lines) = match self.stderr {
             Stderr::Inherit => (own_stderr(), None),
             Stderr::Discard => (Stdio::null(), None),
@@ -183,6 +183,7 @@ impl ChildCommand {
         process.register(driver.registry(), EXIT);
         Ok(Child {
             driver,
+            poller,
             process,
             drain,
             shutdown: Shutdown::new(self.waits),
@@ -196,6 +197,7 @@ impl ChildCommand {
 #[derive(Debug)]
 pub struct Child {
     driver: Driver,
+    poller: Poller,
     process: Process,
     drain: Option<StderrReader>,
     shutdown: Shutdown,
@@ -256,7 +258,8 @@ impl Child {
                 look,
                 broken,
             ];
-            self.driver.wait(due.into_iter().flatten().min(), more)?;
+            let until = due.into_iter().flatten().min();
+            self.poller.wait(&mut self.driver, until, more)?;
         }
     }
 

@@ -1,4 +1,5 @@
-//! The two halves of the loop: a turn does what can be done now, and a wait sleeps until there is more.
+//! The two halves of the loop: a turn of the [`Driver`] does what can be done now, and a wait of the [`Poller`] sleeps until
+//! there is more.
 //!
 //! ```text
 //!   turn:  read ▶ receive ▶ submissions ▶ timers ▶ one vectored write of all output
@@ -38,11 +39,10 @@ const WRITE_BUDGET_BYTES: usize = 1 << 20;
 /// Maximum number of slices in one vectored write.
 const MAX_SLICES: usize = 64;
 
-/// The loop around one connection with one stream.
+/// What a loop around one connection with one stream does while it is awake.
 #[derive(Debug)]
 pub struct Driver {
-    poll: Poll,
-    events: Events,
+    registry: Registry,
     wake: Arc<LoopWake>,
     stop: Arc<AtomicU8>,
     read: Option<ReadEnd>,
@@ -57,6 +57,13 @@ pub struct Driver {
     has_spoken: bool,
     /// Tokens of the policy that became ready, as bits counted from [`FIRST_FREE`].
     ready: u8,
+}
+
+/// Where the loop sleeps.
+#[derive(Debug)]
+pub struct Poller {
+    poll: Poll,
+    events: Events,
 }
 
 /// The values of [`Stop`]'s flag, besides 0: the later one includes the earlier one.
@@ -94,13 +101,11 @@ impl Driver {
     ///
     /// # Errors
     /// When the process has no descriptors left.
-    pub fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<(Self, Poller)> {
         let poll = Poll::new()?;
-        let wake = LoopWake::new(poll.registry(), WAKE)?;
-        Ok(Self {
-            poll,
-            events: Events::with_capacity(8),
-            wake,
+        let driver = Self {
+            registry: poll.registry().try_clone()?,
+            wake: LoopWake::new(poll.registry(), WAKE)?,
             stop: Arc::default(),
             read: None,
             readable: false,
@@ -110,7 +115,9 @@ impl Driver {
             failure: None,
             has_spoken: false,
             ready: 0,
-        })
+        };
+        let events = Events::with_capacity(8);
+        Ok((driver, Poller { poll, events }))
     }
 
     /// Wakes this loop: for the connection's handles and for the wire's threads.
@@ -137,7 +144,7 @@ impl Driver {
     }
 
     pub(super) fn registry(&self) -> &Registry {
-        self.poll.registry()
+        &self.registry
     }
 
     /// Attaches the wire.
@@ -145,8 +152,8 @@ impl Driver {
     /// # Errors
     /// When a descriptor cannot be polled.
     pub fn attach(&mut self, read: ReadEnd, write: WriteEnd) -> io::Result<()> {
-        read.register(self.poll.registry(), READ)?;
-        write.register(self.poll.registry(), WRITE)?;
+        read.register(&self.registry, READ)?;
+        write.register(&self.registry, WRITE)?;
         self.read = Some(read);
         self.write = Some(write);
         self.readable = true;
@@ -182,7 +189,7 @@ impl Driver {
     pub(super) fn close_read(&mut self) {
         self.readable = false;
         if let Some(end) = self.read.take() {
-            end.deregister(self.poll.registry());
+            end.deregister(&self.registry);
         }
     }
 
@@ -190,7 +197,7 @@ impl Driver {
     pub(super) fn close_write(&mut self) {
         self.writable = false;
         if let Some(end) = self.write.take() {
-            end.deregister(self.poll.registry());
+            end.deregister(&self.registry);
         }
     }
 
@@ -298,35 +305,28 @@ impl Driver {
     fn await_room(&mut self, blocked: bool) {
         self.writable = !blocked;
         if let Some(end) = &self.write
-            && let Err(error) = end.await_room(self.poll.registry(), WRITE, blocked)
+            && let Err(error) = end.await_room(&self.registry, WRITE, blocked)
         {
             self.fail(error.kind());
         }
     }
 
-    /// Sleeps until something is ready, the loop is woken, or `until` is reached. With `more` work to
-    /// do it does not sleep, but still notes what has become ready.
-    ///
-    /// # Errors
-    /// When polling itself fails, so that no wire can be served.
-    pub fn wait(&mut self, until: Option<Instant>, more: bool) -> io::Result<()> {
-        let timeout = if more || !self.wake.park() {
-            Some(Duration::ZERO)
-        } else {
-            until.map(|until| until.saturating_duration_since(Instant::now()))
-        };
-        let outcome = self.poll.poll(&mut self.events, timeout);
-        self.wake.run();
+    /// How long to sleep until `until`, unless something happens; announces the sleep to the threads that wake the loop.
+    /// With `more` work to do the loop does not sleep.
+    pub(super) fn sleep(&self, until: Option<Instant>, more: bool) -> Option<Duration> {
+        if more || !self.wake.park() {
+            return Some(Duration::ZERO);
+        }
+        until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Takes note of what became ready during a sleep.
+    pub(super) fn awake(&mut self, events: &Events) {
         // A wire served by a thread reports by waking the loop, so it is checked after each sleep.
         self.readable |= self.read.as_ref().is_some_and(|end| !end.is_polled());
         self.writable |= self.write.as_ref().is_some_and(|end| !end.is_polled());
-        match outcome {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(error),
-        }
         let (mut room, mut gone) = (false, false);
-        for event in &self.events {
+        for event in events {
             match event.token() {
                 WAKE => {}
                 READ => {
@@ -345,7 +345,6 @@ impl Driver {
         } else if room && !self.writable {
             self.await_room(false);
         }
-        Ok(())
     }
 
     /// Whether that token of the policy became ready since the last call.
@@ -354,5 +353,36 @@ impl Driver {
         let was = self.ready & bit != 0;
         self.ready &= !bit;
         was
+    }
+}
+
+impl Poller {
+    /// Sleeps until something is ready, the loop is woken, or `until` is reached. With `more` work to
+    /// do it does not sleep, but still notes what has become ready.
+    ///
+    /// # Errors
+    /// When polling itself fails, so that no wire can be served.
+    pub fn wait(
+        &mut self,
+        driver: &mut Driver,
+        until: Option<Instant>,
+        more: bool,
+    ) -> io::Result<()> {
+        let outcome = self.poll(driver.sleep(until, more));
+        driver.wake.run();
+        driver.awake(outcome?);
+        Ok(())
+    }
+
+    /// Polls; returns what has become ready.
+    ///
+    /// # Errors
+    /// When polling itself fails.
+    pub(super) fn poll(&mut self, timeout: Option<Duration>) -> io::Result<&Events> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            outcome => outcome?,
+        }
+        Ok(&self.events)
     }
 }

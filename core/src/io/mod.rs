@@ -11,6 +11,7 @@
 //! | `driver`, `wake` | the loop: one turn of work, one wait for more, and waking it from another thread |
 //! | `machine`, `hosted` | what the loop drives: a connection and its application |
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
+//! | `helped` | turns of that server's loop on the thread that has an answer, while the loop sleeps |
 //! | `child`, `shutdown`, `stderr`, `lines`, `environment` | a server as a child process, from start to end |
 //! | `open` | connects a client to a server at any kind of address |
 //! | `links` | how a chain reaches its server, and where its front is served |
@@ -50,6 +51,7 @@ mod ends;
 mod environment;
 #[cfg(any(feature = "client", feature = "net"))]
 mod faults;
+mod helped;
 mod hosted;
 #[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
@@ -110,10 +112,11 @@ pub use address::{Address, AddressError, Url};
 #[cfg(feature = "client")]
 pub use auth::{Auth, ClientCertificate};
 pub use child::{Child, ChildCommand, Exit, Stderr};
-pub use driver::{Driver, Stop};
+pub use driver::{Driver, Poller, Stop};
 pub use ended::wait_for_clients;
 pub use ends::{ReadEnd, WriteEnd};
 pub use environment::INHERITED;
+pub use helped::StdioHelper;
 pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;

@@ -15,7 +15,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::driver::{Driver, Stop};
+use super::driver::{Driver, Poller, Stop};
 use super::hosted::Hosted;
 use super::machine::Machine;
 use super::platform::{Causes, Redirect};
@@ -97,6 +97,7 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Stdio {
     driver: Driver,
+    poller: Poller,
     options: StdioOptions,
     redirect: Redirect,
     end_of_input: EndOfInput,
@@ -121,8 +122,10 @@ impl Stdio {
     /// # Errors
     /// When stdin or stdout is not open, or the process has no descriptors left.
     pub fn take(options: StdioOptions) -> io::Result<Self> {
+        let (driver, poller) = Driver::new()?;
         Ok(Self {
-            driver: Driver::new()?,
+            driver,
+            poller,
             options,
             redirect: Redirect::new()?,
             end_of_input: EndOfInput::default(),
@@ -151,9 +154,9 @@ impl Stdio {
     /// # Errors
     /// When the wire cannot be set up or polled. The end of the wire is not an error.
     pub fn run(self, machine: &mut impl Machine) -> io::Result<Report> {
-        let (mut event_loop, _held) = self.begin()?;
+        let (mut event_loop, mut poller, _held) = self.begin()?;
         loop {
-            if let Some(report) = event_loop.run(machine, || false)? {
+            if let Some(report) = event_loop.run(&mut poller, machine, || false)? {
                 return Ok(report);
             }
         }
@@ -174,12 +177,14 @@ impl Stdio {
     ) -> io::Result<Report> {
         connection.set_wake(self.wake().clone());
         let mut machine = Hosted::new(connection, Framing::Detect, host);
-        let (mut event_loop, _held) = self.begin()?;
+        let (mut event_loop, mut poller, _held) = self.begin()?;
         let report = workers.drive(None, move |wakes, is_wanted| {
             wakes.iter().for_each(|wake| wake.wake());
             // Other work was done since the last turn: the next one sees all wake-ups.
             event_loop.driver.wake().run();
-            event_loop.run(&mut machine, is_wanted).transpose()
+            event_loop
+                .run(&mut poller, &mut machine, is_wanted)
+                .transpose()
         })?;
         let lost = |_| Err(io::Error::other("the loop panicked"));
         report.recv().unwrap_or_else(lost)
@@ -187,9 +192,10 @@ impl Stdio {
 
     /// Makes stdin and stdout the wire of an event loop. They are given back when what comes with it is
     /// dropped.
-    fn begin(self) -> io::Result<(StdioLoop, impl Sized)> {
+    pub(super) fn begin(self) -> io::Result<(StdioLoop, Poller, impl Sized)> {
         let Self {
             mut driver,
+            poller,
             options,
             redirect,
             end_of_input,
@@ -209,13 +215,13 @@ impl Stdio {
             ended: false,
             ending: None,
         };
-        Ok((event_loop, (redirect, watchdog)))
+        Ok((event_loop, poller, (redirect, watchdog)))
     }
 }
 
 /// The event loop of stdio, with all that can end it.
-struct StdioLoop {
-    driver: Driver,
+pub(super) struct StdioLoop {
+    pub driver: Driver,
     options: StdioOptions,
     causes: Causes,
     end_of_input: EndOfInput,
@@ -242,6 +248,7 @@ impl StdioLoop {
     /// As [`Stdio::run`].
     fn run(
         &mut self,
+        poller: &mut Poller,
         machine: &mut impl Machine,
         is_wanted: impl Fn() -> bool,
     ) -> io::Result<Option<Report>> {
@@ -255,7 +262,7 @@ impl StdioLoop {
             if is_wanted && has_looked {
                 return Ok(None);
             }
-            self.driver.wait(until, more || is_wanted)?;
+            poller.wait(&mut self.driver, until, more || is_wanted)?;
             has_looked = true;
         }
     }
@@ -264,7 +271,7 @@ impl StdioLoop {
     ///
     /// # Errors
     /// The report, when the wire has ended.
-    fn turn(&mut self, machine: &mut impl Machine) -> Result<(Option<Instant>, bool), Report> {
+    pub fn turn(&mut self, machine: &mut impl Machine) -> Result<(Option<Instant>, bool), Report> {
         let now = Instant::now();
         // Before the turn, which then handles all that was submitted before the loop was asked to finish.
         let is_finishing = self.driver.is_finishing();
@@ -334,8 +341,7 @@ impl StdioLoop {
         Ok((until, more))
     }
 
-    /// A reason to end that holds now, and how long the end may take.
-    /// What ends a loop that is to write its last output, before that is done.
+    /// A reason to end before the last output is written, and how long the end may take.
     fn abrupt(&mut self, now: Instant) -> Option<(Ended, Duration)> {
         if let Some(kind) = self.driver.failure() {
             return Some((Ended::BrokenPipe(kind), Duration::ZERO));
@@ -344,6 +350,7 @@ impl StdioLoop {
         is_abrupt.then_some((cause, ABRUPT))
     }
 
+    /// A reason to end that holds now, and how long the end may take.
     fn cause(&mut self, machine: &impl Machine, now: Instant) -> Option<(Ended, Duration)> {
         if let Some(kind) = self.driver.failure() {
             return Some((Ended::BrokenPipe(kind), Duration::ZERO));

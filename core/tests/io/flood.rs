@@ -18,7 +18,7 @@ fn small_pipe() -> (OwnedFd, OwnedFd) {
 
 fn side(read: OwnedFd, write: OwnedFd) -> impl FnOnce() + Send {
     move || {
-        let mut driver = Driver::new().unwrap();
+        let (mut driver, mut poller) = Driver::new().unwrap();
         let wake = driver.wake().clone();
         // One end as inherited, one as our own: both ways of not blocking.
         let (read, write) = (ReadEnd::inherited(read, &wake), WriteEnd::own(write));
@@ -33,7 +33,7 @@ fn side(read: OwnedFd, write: OwnedFd) -> impl FnOnce() + Send {
                 machine.seen_len
             );
             let more = driver.turn(&mut machine, Instant::now());
-            driver.wait(Some(deadline), more).unwrap();
+            poller.wait(&mut driver, Some(deadline), more).unwrap();
         }
         assert_eq!(machine.seen_len, FLOOD);
     }

@@ -1,12 +1,15 @@
 //! A server and a client of the engine, as two processes.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest};
+use mcpbolt::connection::{
+    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Host, IncomingRequest,
+};
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::io::{ChildCommand, Running, Stderr, StdioOptions};
+use mcpbolt::handler::{Job, Spawner};
+use mcpbolt::io::{ChildCommand, Hosted, Running, Stderr, Stdio, StdioOptions};
 use mcpbolt::mcp::{ErrorKind, Side};
 use mcpbolt::server::{Arguments, Server, Tool, schemars, serde};
 use serde_json::json;
@@ -29,7 +32,46 @@ struct Block {
 
 /// The server's process.
 pub fn serve(grace: Duration, once: bool) {
-    let server = Server::builder("test", "1.0.0")
+    let options = StdioOptions {
+        grace,
+        signals: true,
+        once,
+        ..StdioOptions::default()
+    };
+    let report = server().serve_stdio().options(options).wait().unwrap();
+    eprintln!("REPORT {report:?}");
+}
+
+/// The server's process, with all handlers on one thread, which helps the loop.
+pub fn serve_helped(grace: Duration) {
+    struct Helper(mpsc::Sender<Job>);
+    impl Spawner for Helper {
+        fn spawn(&self, job: Job) {
+            self.0.send(job).unwrap();
+        }
+    }
+    let stdio = Stdio::take(StdioOptions {
+        grace,
+        ..StdioOptions::default()
+    });
+    let (stdio, server) = (stdio.unwrap(), server());
+    let (jobs, waiting) = mpsc::channel();
+    let connection = Connection::new(server.config().clone(), Instant::now());
+    connection.set_wake(stdio.wake().clone());
+    let host = server.host(connection.handle(), None, Arc::new(Helper(jobs)));
+    let machine = Hosted::new(connection, Framing::Detect, host);
+    let (drive, helper) = stdio.helped(machine).unwrap();
+    std::thread::spawn(move || {
+        for job in waiting {
+            helper.run(|| block_on(job));
+        }
+    });
+    let report = drive().unwrap();
+    eprintln!("REPORT {report:?}");
+}
+
+fn server() -> Server {
+    Server::builder("test", "1.0.0")
         .actions(true)
         .tool(Tool::new("echo"), |echo: Echo, _| async move { echo.text })
         .tool(Tool::new("pid"), |_: Arguments, _| async {
@@ -41,15 +83,7 @@ pub fn serve(grace: Duration, once: bool) {
             "slept".to_owned()
         })
         .build()
-        .unwrap();
-    let options = StdioOptions {
-        grace,
-        signals: true,
-        once,
-        ..StdioOptions::default()
-    };
-    let report = server.serve_stdio().options(options).wait().unwrap();
-    eprintln!("REPORT {report:?}");
+        .unwrap()
 }
 
 /// A client that serves nothing itself.
@@ -64,7 +98,11 @@ impl Host for Nothing {
 }
 
 fn connect() -> (Client, Running) {
-    let command = child("mcp").stderr(Stderr::Discard);
+    connect_to("mcp")
+}
+
+fn connect_to(role: &str) -> (Client, Running) {
+    let command = child(role).stderr(Stderr::Discard);
     let config = Arc::new(Config::new(Side::Client, "test", "1.0.0"));
     let running = command
         .spawn()
@@ -113,7 +151,41 @@ fn what_cannot_be_started_is_an_error_at_once() {
 
 #[test]
 fn calls_of_every_size_come_back_in_any_number_at_once() {
-    let (client, running) = connect();
+    for role in ["mcp", "helped"] {
+        calls_of_every_size(connect_to(role));
+    }
+}
+
+/// The last answer of one call and the first bytes of the next meet at the moment at which the loop falls asleep.
+#[test]
+fn answers_by_a_helper_are_written_while_the_loop_sleeps_and_while_it_is_awake() {
+    let (client, running) = connect_to("helped");
+    for round in 0..2000 {
+        let echo = |n: usize| {
+            let text = format!("{round} {n}");
+            let call = client.call_tool("echo", &json!({ "text": text }));
+            (text, call.send().unwrap())
+        };
+        let calls: Vec<_> = (0..round % 4 + 1).map(echo).collect();
+        for (text, call) in calls {
+            assert_eq!(block_on(call).unwrap().text(), text);
+        }
+    }
+    // The loop ends in a turn of the helper: after the answer nothing is in flight.
+    let slow = client.call_tool("block", &json!({ "ms": 300 }));
+    let slow = slow.send().unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    terminate(&running);
+    assert_eq!(block_on(slow).unwrap().text(), "slept");
+    assert_eq!(running.wait().unwrap().status.code(), Some(7));
+}
+
+fn terminate(running: &Running) {
+    let pid = rustix::process::Pid::from_raw(running.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+}
+
+fn calls_of_every_size((client, running): (Client, Running)) {
     for len in [1, 100, 70_000, 3 << 20] {
         let text: String = std::iter::repeat_n('x', len).collect();
         let at_once = if len > 100_000 { 3 } else { 64 };
@@ -183,8 +255,7 @@ fn a_server_that_is_told_to_end_answers_what_it_has_and_refuses_the_rest() {
     let call = |ms: u64| client.call_tool("block", &json!({ "ms": ms })).send();
     let slow = call(300).unwrap();
     assert_eq!(block_on(call(1).unwrap()).unwrap().text(), "slept");
-    let pid = rustix::process::Pid::from_raw(running.id() as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    terminate(&running);
     std::thread::sleep(Duration::from_millis(50));
     let refused = block_on(call(1).unwrap());
     assert!(

@@ -22,6 +22,8 @@ fn peer() {
         "serve" => serve(),
         #[cfg(all(feature = "client", feature = "server"))]
         "mcp" => super::mcp::serve(grace(), false),
+        #[cfg(all(feature = "client", feature = "server"))]
+        "helped" => super::mcp::serve_helped(grace()),
         "once" => super::mcp::serve(grace(), true),
         #[cfg(all(feature = "client", feature = "server"))]
         "notes" => super::reconnect::serve(),
