@@ -5,7 +5,6 @@ one or the same with the server. The client finds what it finds at the server it
 from __future__ import annotations
 
 import itertools
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sessions import Session
 
 OLD, NEW = LEGACY[-1], peers.ALL[-1]
 ERAS = tuple(itertools.product((OLD, NEW), repeat=2))
+PIPES = "stdio:"
 CROSSING = ((OLD, NEW), (NEW, OLD))
 OFFICIAL = ("mcp", "node-v2", "rmcp")
 # What the eras have in different ways, and a proxy does not translate.
@@ -49,18 +49,19 @@ class Chained(Session):
         return found + problems
 
 
-def behind(server: Peer, crosses: bool, far: str, carrier: str) -> Peer:
+class Proxy(Peer):
     """A proxy that starts the server as a child process."""
-    words = [str(peers.built("mcpbolt")), "proxy", "--revision", far]
-    command = [*words, "stdio:", "--", *server.command]
-    if carrier != "stdio":  # the address comes as the last word
-        command = ["sh", "-c", f'exec {shlex.join(words)} "$0" -- {shlex.join(server.command)}']
-    return Peer(*command, lacks=server.lacks | (BETWEEN_ERAS if crosses else {}), script=server.script)
+
+    def __init__(self, server: Peer, crosses: bool, far: str) -> None:
+        words = [peers.built("mcpbolt"), "proxy", PIPES, "--revision", far, "--", *server.command]
+        super().__init__(*words, lacks=server.lacks | (BETWEEN_ERAS if crosses else {}), script=server.script)
+
+    def at(self, address: str) -> list[str]:
+        return [address if word == PIPES else word for word in self.command]
 
 
 def chained(client: str, peer: Peer, server: str, behind_it: Peer, near: str, far: str, carrier: str = "stdio") -> Chained:
-    proxy = behind(behind_it, near != far, far, carrier)
-    return Chained((client, peer), (server, proxy), near, carrier, far)
+    return Chained((client, peer), (server, Proxy(behind_it, near != far, far)), near, carrier, far)
 
 
 def planned(ours: dict[str, tuple[Peer, Peer]]) -> list[Chained]:

@@ -68,7 +68,7 @@ def started(name: str, server: Peer, into: Path) -> Iterator[tuple[Place, list[s
     place = Place(f"http://{HOST}:{port}", server.carriers, traces)
     environment = {**os.environ, "MCPBOLT_TRACE": str(traces)}
     with log.open("wb") as output:
-        command = [*server.command, place.address("http")]
+        command = server.at(place.address("http"))
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
         try:
             wait_for(process, port, log)

@@ -51,6 +51,10 @@ class Peer:
         self.script = script
         self.lasting = lasting
 
+    def at(self, address: str) -> list[str]:
+        """The command line of a server on the network."""
+        return [*self.command, address]
+
     def lacking(self, carrier: str) -> set[str]:
         """The features that it does not have there."""
         return {*self.lacks} if carrier == "stdio" else {*self.lacks, *self.lacks_beside_stdio}

@@ -31,8 +31,14 @@ impl Fixture {
     ) -> Result<Self> {
         let through = match through {
             Some(Through::Proxy) => {
-                let mut build = cargo("build -p mcpbolt-cli");
-                build.args(how.flags());
+                let build = match how {
+                    Build::Checked => together::checked()?,
+                    Build::Demo | Build::Release => {
+                        let mut build = cargo("build -p mcpbolt-cli");
+                        build.args(how.flags());
+                        build
+                    }
+                };
                 run(build)?;
                 Some(repo::target().join(how.folder()).join("mcpbolt"))
             }

@@ -406,7 +406,9 @@ pub fn browser() -> Option<String> {
 }
 
 pub fn conformance(log: &mut Log) -> Result<()> {
-    log.run(cargo("xtask conformance --required"))
+    log.run(cargo("xtask conformance --required"))?;
+    let through = "xtask conformance --required --lang rust --through proxy";
+    log.run(cargo(through))
 }
 
 pub fn demo(log: &mut Log) -> Result<()> {
