@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import Module, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
@@ -136,6 +136,25 @@ const OTHERS = {
         writeFileSync(file, 'module.exports = 7;');
         require(file);
         assert.deepEqual(seen, [[file, 7]]);
+    },
+    watchReading: () => {
+        const made = place('mcpbolt-private-');
+        for (const name of ['seen', 'other']) writeFileSync(join(made, `${name}.mjs`), 'export const it = globalThis.added;');
+        const code = `
+            const { promises, readFileSync } = require('node:fs');
+            const { pathToFileURL } = require('node:url');
+            const [seen, other] = ['seen', 'other'].map(name => pathToFileURL(${JSON.stringify(made)} + '/' + name + '.mjs'));
+            require(${JSON.stringify(require.resolve('../dist/sdk/private.js'))}).watchReading(url => (url === seen.href ? '\\nexport const added = 7;' : undefined));
+            (async () => {
+                // What programs read of a file is as it is, except by URL alone.
+                const read = await Promise.all([promises.readFile(other), promises.readFile(seen, 'utf8'), promises.readFile(seen)]);
+                const failed = await promises.readFile('/no/such/file').catch(({ code }) => code);
+                const modules = require('node:module').registerHooks ? [] : [Object.keys(await import(seen)), Object.keys(await import(other))];
+                console.log(JSON.stringify([...read.map(text => String(text).includes('added = 7')), failed, ...modules]));
+            })();`;
+        const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], { encoding: 'utf8' });
+        const modules = Module.registerHooks ? [] : [['added', 'it'], ['it']];
+        assert.deepEqual(JSON.parse(stdout || 'null'), [false, false, true, 'ENOENT', ...modules], stderr);
     }
 };
 

@@ -114,8 +114,40 @@ test("TypeScript by the user's own loader, before and after", async () => {
             assert.match(done.told[0] ?? '', /the engine serves 'program'/, `${main} ${order}: ${done.err}`);
             assert.equal(done.answers[2].result.content[0].text, '3');
         }
-    const done = await executed([write('typed.mts', typed(true))], { env: { NODE_OPTIONS: `--import ${loader}` } });
-    assert.match(done.told[0] ?? '', /the engine serves 'program'/, done.err);
+    const file = pathToFileURL(write('typed.mts', typed(true))).href;
+    const later = write('later.mjs', `await import('${loader}'); await import('${file}');`);
+    const both = pathToFileURL(write('both.mjs', `import '${loader}'; import '${pathToFileURL(REGISTER).href}';`)).href;
+    for (const done of [
+        await executed([fileURLToPath(file)], { env: { NODE_OPTIONS: `--import ${loader}` } }),
+        // In the middle of the program, with our hooks before and after.
+        await executed([later]),
+        await ran(['--import', REGISTER, later]),
+        await ran(['--import', both, fileURLToPath(file)])
+    ])
+        assert.match(done.told[0] ?? '', /the engine serves 'program'/, done.err);
+});
+
+test('a thread of hooks is left to programs that have something before them', () => {
+    const cjs = fileURLToPath(new URL('dist/register/index.js', folder));
+    const other = pathToFileURL(write('other.mjs', '')).href;
+    const alone = JSON.stringify(fileURLToPath(new URL('dist/register/alone.js', folder)));
+    for (const [options, NODE_OPTIONS, expected] of [
+        [[], '', [true, false]],
+        [['--no-warnings'], '--stack-trace-limit=5', [true, false]],
+        [['--import', 'mcpbolt/register'], '', [true, true]],
+        [[`--import=${REGISTER}`], '', [true, true]],
+        [['--import', pathToFileURL(REGISTER).href], '', [true, true]],
+        [['--require', cjs], `--import ${REGISTER}`, [true, true]],
+        [['-r', cjs], '', [true, true]],
+        [['--import', REGISTER, '--import', other], '', [false, false]],
+        [['--import', REGISTER], `--import=${other}`, [false, false]],
+        [['-r', 'typescript'], '', [false, false]],
+        [['--experimental-loader', other, '--import', REGISTER], '', [false, false]]
+    ]) {
+        const asked = `const { isAlone } = require(${alone}); console.log(JSON.stringify([isAlone(true), isAlone(false)]))`;
+        const { stdout, stderr } = spawnSync(process.execPath, [...options, '-e', asked], { encoding: 'utf8', cwd: fileURLToPath(folder), env: { ...process.env, NODE_OPTIONS } });
+        assert.deepEqual(JSON.parse(stdout || 'null'), expected, `${options} ${NODE_OPTIONS}: ${stderr}`);
+    }
 });
 
 test('as `require` and in NODE_OPTIONS', async () => {

@@ -38,7 +38,7 @@ export function main(args: readonly string[]): void {
         process.exitCode = 2;
         return;
     }
-    install();
+    install(true);
     // Its exceptions are uncaught ones.
     process.nextTick(() => Module.runMain());
 }

@@ -1,4 +1,4 @@
-/** Loader hooks for ES modules, as `module.register` (`load`) and `module.registerHooks` (`loadNow`) take them. */
+/** Loader hooks for ES modules, as `module.register` (`load`), `module.registerHooks` (`loadNow`) and `watchReading` (`endOf`) take them. */
 import { CLASSES, ENTRY, isJoined, JOIN } from './modules';
 
 interface Loaded {
@@ -13,13 +13,18 @@ const OF_MODULE = [
 ].join(', ');
 const join = (classes: string, file: string) => `\n;globalThis[Symbol.for('${JOIN}')]?.(${classes}, ${file});\n`;
 /** The line that is added at the end of a module of an SDK. Its exports stay the same. */
-const ENDS: Record<string, string> = {
+const ENDS = {
     module: join(`{ ${OF_MODULE} }`, 'import.meta.url'),
     commonjs: join('module.exports', '__filename')
 };
 
+/** @internal What is added at the end of an ES module. */
+export function endOf(url: string): string | undefined {
+    return isJoined(url) ? ENDS.module : undefined;
+}
+
 function joined<T extends Loaded>(url: string, loaded: T): T {
-    const end = ENDS[loaded.format ?? ''];
+    const end = (ENDS as Record<string, string>)[loaded.format ?? ''];
     // Without source, the loader of CommonJS reads the file: see `watchModules`.
     if (end === undefined || loaded.source == null || !isJoined(url)) return loaded;
     const text = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);

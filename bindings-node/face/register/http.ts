@@ -15,7 +15,7 @@ const carriers = new WeakMap<object, Carrier>();
 const kept = new WeakSet<object>();
 
 /** @internal Has the engine do the work of a class of transports, by the class of this package that has the same methods. */
-export function joinHttp(prototype: Transport, release: Package, own: Own, connectionOf: (transport: object) => Connected | undefined): void {
+export function joinHttp(prototype: Transport, release: Package, own: () => Own, connectionOf: (transport: object) => Connected | undefined): void {
     const { start } = prototype;
     const delegate = (name: string) => {
         const method = prototype[name] as Method | undefined;
@@ -44,7 +44,7 @@ export function joinHttp(prototype: Transport, release: Package, own: Own, conne
             return start.call(this);
         }
         const why = whyCarried(this, release, connected, send);
-        const carrier = carrierOf(this, new own(options(this)) as Carrier, connected!);
+        const carrier = carrierOf(this, new (own())(options(this)) as Carrier, connected!);
         if (why === undefined) carrier.accelerate(connected!.server);
         carriers.set(this, carrier);
         await carrier.start();

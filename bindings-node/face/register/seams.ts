@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { known, packageOf, type Package } from '../sdk/gate';
 import { noteHandlers } from '../sdk/proof';
 import { protocolOf, type SdkServer, type SdkTransport } from '../sdk/shapes';
-import { StreamableHTTPServerTransport as OnNode, WebStandardStreamableHTTPServerTransport as OnWeb } from '../sdk/http';
-import { served, type ServeStdio } from './entry';
+import type { ServeStdio } from './entry';
 import { joinHttp } from './http';
 import { CLASSES, ENTRY, type Join, type Joined, type Replaced } from './modules';
 import { uses } from './say';
@@ -37,14 +36,23 @@ function entryOf(found: Joined): Replaced | undefined {
 
 const connectionOf = (transport: object) => connections.get(transport);
 
+// Each is loaded when a program has it serve.
+const served = (original: ServeStdio): ServeStdio =>
+    function serveStdio(...args) {
+        return (require('./entry') as typeof import('./entry')).served(original)(...args);
+    };
+const http = () => require('../sdk/http') as typeof import('../sdk/http');
+const onNode = () => http().StreamableHTTPServerTransport;
+const onWeb = () => http().WebStandardStreamableHTTPServerTransport;
+
 /** Joins each class of the SDKs to the engine. */
 const SEAMS: Record<(typeof CLASSES)[number], (prototype: any, release: Package) => void> = {
     McpServer: joinServer,
     Server: (prototype, release) => (joinServer(prototype, release), joinHandlers(prototype)),
     StdioServerTransport: (prototype, release) => joinStdio(prototype, release, connectionOf),
-    StreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, OnNode, connectionOf),
-    NodeStreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, OnNode, connectionOf),
-    WebStandardStreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, OnWeb, connectionOf)
+    StreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, onNode, connectionOf),
+    NodeStreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, onNode, connectionOf),
+    WebStandardStreamableHTTPServerTransport: (prototype, release) => joinHttp(prototype, release, onWeb, connectionOf)
 };
 
 /** Remembers which transport a server is connected to. */

@@ -3,6 +3,7 @@
  * this package uses such a name. `test/private.test.mjs` has a test for each, which runs under every accelerated release
  * of `gate.ts`.
  */
+import { promises } from 'node:fs';
 import Module from 'node:module';
 import type { SdkMcpServer, SdkPrompt, SdkProtocol, SdkResource, SdkServer, SdkTool } from './shapes';
 
@@ -273,4 +274,18 @@ export function watchModules(seen: (filename: string, exports: unknown) => void)
         seen(filename, this.exports);
         return result;
     };
+}
+
+/**
+ * @internal Adds what `endOf` gives to the source of each ES module. Where Node has no `module.registerHooks`, its loader
+ * reads modules by `fs.promises.readFile`, with a URL alone.
+ */
+export function watchReading(endOf: (url: string) => string | undefined): void {
+    const read = promises.readFile as (...args: unknown[]) => Promise<Buffer>;
+    const readFile = (...args: unknown[]) => {
+        const source = read.apply(promises, args);
+        const end = args.length === 1 && args[0] instanceof URL ? endOf(args[0].href) : undefined;
+        return end === undefined ? source : source.then(text => Buffer.concat([text, Buffer.from(end)]));
+    };
+    promises.readFile = readFile as typeof promises.readFile;
 }

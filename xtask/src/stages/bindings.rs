@@ -45,9 +45,10 @@ const OTHER_NODES: [&str; 2] = ["20.6.0", "22"];
 /// The tests under runners of tests: in Node 20.6, the hook after a whole file waits for the end of the process.
 const UNDER_RUNNERS: [&str; 1] = ["testing"];
 
-/// The first release of that line, whose hooks run on a thread, and the tests of those.
-const FIRST_HOOKS: &str = "22.0.0";
-const WITH_HOOKS: [&str; 2] = ["exec", "register"];
+/// Releases that load modules in other ways: the first of that line, and the first with `module.registerHooks`; and the
+/// tests of what watches them.
+const OTHER_LOADERS: [&str; 2] = ["22.0.0", "22.15.0"];
+const OF_LOADERS: [&str; 3] = ["exec", "private", "register"];
 
 /// Only the leak tests, with all their calls.
 pub fn python_leaks(log: &mut Log) -> Result<()> {
@@ -312,9 +313,10 @@ pub fn node_versions(log: &mut Log) -> Result<()> {
         .filter(|name| !UNDER_RUNNERS.contains(&name.as_str()))
         .cloned()
         .collect();
-    let of_hooks = WITH_HOOKS.map(str::to_owned).to_vec();
-    let runs = OTHER_NODES.map(|version| (version, of_runtime.clone()));
-    for (version, names) in runs.into_iter().chain([(FIRST_HOOKS, of_hooks)]) {
+    let of_loaders = OF_LOADERS.map(str::to_owned).to_vec();
+    let whole = OTHER_NODES.map(|version| (version, of_runtime.clone()));
+    let loaders = OTHER_LOADERS.map(|version| (version, of_loaders.clone()));
+    for (version, names) in whole.into_iter().chain(loaders) {
         let program = node::other(version, &mut |command| log.run(command))?;
         // Node 20.6 has no option for the number of files at a time.
         let mut test = command(program, ["--test"]);
