@@ -46,5 +46,5 @@ export function begun(server, how, revision) {
     mkdirSync(here);
     server.prepare?.(here);
     const command = how === 'own' ? [process.execPath, file] : [process.execPath, COMMAND, 'exec', file];
-    return new Talk([...command, ...(server.args ?? [])], here, { MCPBOLT_REPORT: '1', HOME: here, ...server.env }, revision);
+    return new Talk([...command, ...(server.args ?? [])], here, { MCPBOLT_REPORT: '1', HOME: here, ...server.env?.(here) }, revision);
 }

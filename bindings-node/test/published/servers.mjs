@@ -21,6 +21,7 @@ function texts(folder) {
 /**
  * - `package`: its name on npm, with the release that is tested
  * - `command`: its program, unless that has the package's name, and its arguments, in a folder that `prepare` fills
+ * - `env`: variables of its environment, for that folder
  * - `known`: values for parameters of these names, and for those of one tool (`tool.parameter`)
  * - `without`: tools that are not called, each with the reason
  * - `varies`: tools whose answers contain the time or the like: only their shape is compared
@@ -39,7 +40,7 @@ export const SERVERS = [
         },
         varies: ['get_file_info']
     },
-    { package: '@modelcontextprotocol/server-memory@2026.8.31', env: { MEMORY_FILE_PATH: 'memory.json' } },
+    { package: '@modelcontextprotocol/server-memory@2026.8.31', env: folder => ({ MEMORY_FILE_PATH: join(folder, 'memory.json') }) },
     { package: '@modelcontextprotocol/server-sequential-thinking@2026.8.31' },
     {
         package: '@modelcontextprotocol/server-everything@2026.8.31',
