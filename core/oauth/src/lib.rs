@@ -8,6 +8,8 @@ pub mod client;
 mod encoding;
 #[cfg(any(feature = "client", feature = "server", feature = "proxy"))]
 pub mod jwk;
+#[cfg(any(feature = "client", feature = "server", feature = "proxy"))]
+mod local;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 #[cfg(feature = "server")]

@@ -715,6 +715,23 @@ fn a_provider_that_is_away_costs_no_login_and_a_revoked_login_is_over() {
         "another client"
     );
     let tokens = body_of(&site.refresh(&client, refresh));
+    // An access token is revoked at the provider for its own client alone, and only before it ends.
+    let access = tokens["access_token"].as_str().unwrap();
+    for (of, now) in [(&*other, NOW), ("", NOW), (&*client, NOW + 600)] {
+        site.now = now;
+        let revoke = query(&[("token", access), ("client_id", of)]);
+        assert_eq!(site.ask("POST", "/auth/revoke", "", &revoke).status, 200);
+        assert!(
+            site.provider.revoked.lock().unwrap().is_empty(),
+            "{of} {now}"
+        );
+    }
+    site.now = NOW;
+    let revoke = query(&[("token", access), ("client_id", &client)]);
+    assert_eq!(site.ask("POST", "/auth/revoke", "", &revoke).status, 200);
+    let revoked = std::mem::take(&mut *site.provider.revoked.lock().unwrap());
+    assert!(matches!(&*revoked, [one] if one.starts_with("upstream-access-")));
+
     let refresh = tokens["refresh_token"].as_str().unwrap();
     let revoke = query(&[("token", refresh), ("client_id", &client)]);
     assert_eq!(site.ask("POST", "/auth/revoke", "", &revoke).status, 200);
@@ -737,6 +754,14 @@ fn wrong_options_are_refused_with_what_to_do() {
             "issuer",
         ),
         (|it| it.issuer = "https://api.example/".into(), "slash"),
+        (
+            |it| it.issuer = "https://API.example:443".into(),
+            "\"https://api.example\"",
+        ),
+        (
+            |it| it.issuer = "https://api.example/a/../b".into(),
+            "\"https://api.example/b\"",
+        ),
         (|it| it.resource = "files".into(), "resource"),
         (
             |it| it.upstream.token_endpoint = "http://login.example/t".into(),

@@ -2,14 +2,15 @@
 #![cfg(feature = "server")]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcpbolt_oauth::server::{
-    Introspection, Jws, KeyCache, KeyLookup, KeySet, MAX_CACHED_TOKENS, Nonces, ReplayCache,
-    ResourceMetadata, TokenCache, TokenDigest, TokenRules,
+    Introspection, Jws, KeyCache, KeyLookup, KeySet, MAX_CACHED_TOKENS, MAX_TOKEN_BYTES, Nonces,
+    RefusalKind, ReplayCache, ResourceMetadata, TokenCache, TokenDigester, TokenRules,
 };
 use serde_json::json;
 
@@ -103,7 +104,8 @@ fn one_verification_fetches_once() {
 #[test]
 fn tokens_are_known_for_a_time_and_in_a_number() {
     let mut cache = TokenCache::default();
-    let digest = |number: usize| TokenDigest::of(&number.to_string());
+    let digester = TokenDigester::new().unwrap();
+    let digest = |number: usize| digester.digest(&number.to_string()).unwrap();
     cache.insert(digest(0), "a", 10);
     assert_eq!(
         (cache.find(&digest(0), 9), cache.find(&digest(0), 10)),
@@ -118,6 +120,27 @@ fn tokens_are_known_for_a_time_and_in_a_number() {
     assert!(known.count() <= MAX_CACHED_TOKENS);
     cache.clear();
     assert_eq!(cache.find(&digest(0), 1), None);
+}
+
+/// Digests differ wherever two tokens do, and from process to process; they are not made of what no token is.
+#[test]
+fn digests_are_of_one_token_and_one_process() {
+    let (one, other) = (TokenDigester::new().unwrap(), TokenDigester::new().unwrap());
+    let mut seen = HashSet::new();
+    for length in 0..300 {
+        let mut token = vec![b'a'; length];
+        assert!(seen.insert(one.digest(str::from_utf8(&token).unwrap()).unwrap()));
+        if let Some(last) = token.last_mut() {
+            *last = b'b';
+            assert!(seen.insert(one.digest(str::from_utf8(&token).unwrap()).unwrap()));
+            token[length / 2] = b'c';
+            assert!(seen.insert(one.digest(str::from_utf8(&token).unwrap()).unwrap()));
+        }
+    }
+    assert_eq!(one.digest("a"), one.digest("a"));
+    assert_ne!(one.digest("a"), other.digest("a"));
+    let longest = "a".repeat(MAX_TOKEN_BYTES);
+    assert!(one.digest(&longest).is_ok() && one.digest(&format!("{longest}a")).is_err());
 }
 
 /// A proof is accepted once in its life, wherever the periods begin.
@@ -159,6 +182,62 @@ fn offline_access_is_not_published() {
         document.contains(r#""scopes_supported":["a","b"]"#),
         "{document}"
     );
+}
+
+/// A client id is no name of a user: a signed token must have a subject (RFC 9068, section 2.2), and an answer about a
+/// token without one is about a client.
+#[test]
+fn a_client_is_not_taken_for_a_user_of_its_name() {
+    let rules = TokenRules {
+        issuers: vec!["me".into()],
+        any_audience: true,
+        ..TokenRules::default()
+    };
+    let token = |claims: serde_json::Value| {
+        let part = |text: String| URL_SAFE_NO_PAD.encode(text);
+        let header = json!({"alg": "EdDSA"}).to_string();
+        format!("{}.{}.", part(header), part(claims.to_string()))
+    };
+    let check = |claims| {
+        let token = token(claims);
+        rules.check(&Jws::parse(&token).unwrap(), 0.0)
+    };
+    let named = check(json!({"iss": "me", "exp": 1, "sub": "a", "client_id": "b"})).unwrap();
+    assert_eq!((&*named.subject, named.is_client), ("a", false));
+    for claims in [
+        json!({"iss": "me", "exp": 1, "client_id": "a"}),
+        json!({"iss": "me", "exp": 1, "sub": "", "client_id": "a"}),
+    ] {
+        let refusal = check(claims.clone()).unwrap_err();
+        assert_eq!(refusal.why, "the token names no subject", "{claims}");
+    }
+    let answered = |answer: &str| Introspection::answer(answer.as_bytes(), &rules, 0.0).unwrap();
+    let client = answered(r#"{"active":true,"client_id":"a"}"#);
+    let user = answered(r#"{"active":true,"client_id":"b","sub":"a"}"#);
+    assert_eq!((&*client.subject, client.is_client), ("a", true));
+    assert_eq!((&*user.subject, user.is_client), ("a", false));
+}
+
+/// Who presents a token that was issued does not guess, even if it has ended or is for another server.
+#[test]
+fn a_token_that_was_issued_is_no_guess() {
+    let rules = TokenRules {
+        issuers: vec!["me".into()],
+        audiences: vec!["here".into()],
+        ..TokenRules::default()
+    };
+    let kind = |answer: &str| {
+        let refusal = Introspection::answer(answer.as_bytes(), &rules, 9.0).unwrap_err();
+        assert_eq!(refusal.kind.code(), Some("invalid_token"), "{answer}");
+        refusal.kind
+    };
+    let unfit = RefusalKind::UnfitToken;
+    assert_eq!(
+        kind(r#"{"active":true,"sub":"a","aud":"here","exp":9}"#),
+        unfit
+    );
+    assert_eq!(kind(r#"{"active":true,"sub":"a","aud":"there"}"#), unfit);
+    assert_eq!(kind(r#"{"active":false}"#), RefusalKind::InvalidToken);
 }
 
 #[test]

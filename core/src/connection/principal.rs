@@ -28,6 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// |---|---|---|
 /// | API key | `key:alice` | [`ApiKeys`](crate::policy::ApiKeys), [`Principal::key`] |
 /// | signed token | `jwt:https://issuer.example#alice` | `policy::Jwt`, [`Principal::jwt`] |
+/// | token of a client | `client:https://issuer.example#robot` | `policy::ResourceServer`, [`Principal::client`] |
 /// | certificate | `certificate:alice` | [`Principal::certificate`] |
 /// | network address | `address:192.0.2.7` | [`Principal::address`] |
 /// | name given by the program | `alice` | [`Principal::new`] |
@@ -71,6 +72,8 @@ pub enum PrincipalKind {
     Key,
     /// A signed token.
     Jwt,
+    /// The client that a token was issued to, where the token names no user.
+    Client,
     /// A certificate, presented below HTTP (mutual TLS).
     Certificate,
     /// Only the network address is known.
@@ -78,20 +81,22 @@ pub enum PrincipalKind {
 }
 
 impl PrincipalKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Named,
         Self::Key,
         Self::Jwt,
+        Self::Client,
         Self::Certificate,
         Self::Address,
     ];
 
-    /// The word that precedes the name and a colon: `name`, `key`, `jwt`, `certificate` or `address`.
+    /// The word that precedes the name and a colon: `name`, `key`, `jwt`, `client`, `certificate` or `address`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Named => "name",
             Self::Key => "key",
             Self::Jwt => "jwt",
+            Self::Client => "client",
             Self::Certificate => "certificate",
             Self::Address => "address",
         }
@@ -117,9 +122,17 @@ impl Principal {
 
     /// The subject of a token of `issuer`; the issuer is empty if the token names none.
     pub fn jwt(issuer: &str, subject: impl AsRef<str>) -> Self {
+        Self::issued(PrincipalKind::Jwt, issuer, subject.as_ref())
+    }
+
+    /// The client with this id at `issuer`, which acts for itself by a token that names no user.
+    pub fn client(issuer: &str, id: impl AsRef<str>) -> Self {
+        Self::issued(PrincipalKind::Client, issuer, id.as_ref())
+    }
+
+    fn issued(kind: PrincipalKind, issuer: &str, name: &str) -> Self {
         let issuer = issuer.replace('%', "%25").replace('#', "%23");
-        let prefix = format!("jwt:{issuer}#");
-        Self::of(PrincipalKind::Jwt, &prefix, subject.as_ref())
+        Self::of(kind, &format!("{}:{issuer}#", kind.name()), name)
     }
 
     /// The subject of a certificate, under a name that the program reads from it.
@@ -293,6 +306,7 @@ mod tests {
             (Principal::jwt("me", "alice"), "jwt:me#alice", "alice"),
             (Principal::jwt("you", "alice"), "jwt:you#alice", "alice"),
             (Principal::jwt("", "alice"), "jwt:#alice", "alice"),
+            (Principal::client("me", "alice"), "client:me#alice", "alice"),
             (Principal::jwt("", "me#alice"), "jwt:#me#alice", "me#alice"),
             (Principal::jwt("a#b", "c"), "jwt:a%23b#c", "c"),
             (Principal::jwt("a%23b", "c"), "jwt:a%2523b#c", "c"),

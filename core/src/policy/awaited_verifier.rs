@@ -7,20 +7,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use super::verifier::Credentials;
+use super::verifier::{Credentials, FAILED, Rejection};
 use crate::connection::Principal;
 use crate::limits::MAX_VERIFICATIONS;
 use crate::panics::contain;
 
-type Verifying = Pin<Box<dyn Future<Output = Result<Principal, String>> + Send>>;
+type Verifying = Pin<Box<dyn Future<Output = Result<Principal, Rejection>> + Send>>;
 
 const VERIFIER: &str = "a verifier";
 
-/// Why credentials are refused whose verification was not over in time.
-pub(crate) const TOO_SLOW: &str = "the verification of the credentials took too long";
+/// The verdict on credentials whose verification was not over in time.
+pub(crate) const TOO_SLOW: Rejection =
+    Rejection::Unverified("the verification of the credentials took too long");
 
-const FAILED: &str = "the verification of the credentials failed";
-const TOO_MANY: &str = "too many credentials are being verified; try again later";
+const TOO_MANY: Rejection =
+    Rejection::Unverified("too many credentials are being verified; try again later");
 
 /// The callback that begins to verify credentials.
 #[derive(Clone)]
@@ -31,12 +32,16 @@ pub(super) struct AwaitedVerifier {
 }
 
 impl AwaitedVerifier {
-    pub fn new<F>(verify: impl Fn(&Credentials<'_>) -> F + Send + Sync + 'static) -> Self
+    pub fn new<F, E>(verify: impl Fn(&Credentials<'_>) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Result<Principal, String>> + Send + 'static,
+        F: Future<Output = Result<Principal, E>> + Send + 'static,
+        E: Into<Rejection>,
     {
         Self {
-            verify: Arc::new(move |credentials| Box::pin(verify(credentials))),
+            verify: Arc::new(move |credentials| {
+                let begun = verify(credentials);
+                Box::pin(async move { begun.await.map_err(Into::into) })
+            }),
             running: Arc::default(),
         }
     }
@@ -73,7 +78,7 @@ impl Drop for Place {
     }
 }
 
-/// A verification in progress: the principal, or why the credentials are refused. A panic refuses them.
+/// A verification in progress: the principal, or why the credentials are not accepted. After a panic they are not.
 pub(crate) struct Verification {
     verifying: Option<Verifying>,
     /// `None` if all places were taken.
@@ -81,19 +86,17 @@ pub(crate) struct Verification {
 }
 
 impl Future for Verification {
-    type Output = Result<Principal, String>;
+    type Output = Result<Principal, Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let verifying = self.verifying.as_mut();
         let polled = verifying.and_then(|it| contain(VERIFIER, || it.as_mut().poll(cx)));
         polled.unwrap_or_else(|| {
             self.end();
-            let why = if self.place.is_some() {
-                FAILED
-            } else {
-                TOO_MANY
-            };
-            Poll::Ready(Err(why.into()))
+            Poll::Ready(Err(match self.place {
+                Some(_) => FAILED,
+                None => TOO_MANY,
+            }))
         })
     }
 }
@@ -101,7 +104,7 @@ impl Future for Verification {
 impl Verification {
     /// A verification that is over.
     #[cfg(feature = "resource-server")]
-    pub fn over(verdict: Result<Principal, String>) -> Self {
+    pub fn over(verdict: Result<Principal, Rejection>) -> Self {
         Self {
             verifying: Some(Box::pin(std::future::ready(verdict))),
             place: None,
@@ -127,13 +130,13 @@ mod tests {
 
     use super::*;
 
-    fn polled(verification: &mut Verification) -> Poll<Result<Principal, String>> {
+    fn polled(verification: &mut Verification) -> Poll<Result<Principal, Rejection>> {
         Pin::new(verification).poll(&mut Context::from_waker(Waker::noop()))
     }
 
     #[test]
     fn verifications_are_bounded_and_one_that_ends_makes_room() {
-        let verifier = AwaitedVerifier::new(|_| std::future::pending());
+        let verifier = AwaitedVerifier::new(|_| std::future::pending::<Result<_, String>>());
         let begin = || verifier.begin(&Credentials::None);
         let mut running: Vec<_> = (0..MAX_VERIFICATIONS).map(|_| begin()).collect();
         assert!(running.iter_mut().all(|one| polled(one).is_pending()));

@@ -29,8 +29,8 @@ pub(super) fn verifier(
     let keys = keys.map(by_key).transpose()?;
     Ok(match (keys, tokens) {
         (Some(keys), Some(tokens)) => Some(Verifier::new(move |credentials| match credentials {
-            Credentials::ApiKey(_) => keys.verify(credentials),
-            Credentials::Bearer(_) => tokens.verify(credentials),
+            Credentials::ApiKey(_) => keys.verify(credentials).map_err(String::from),
+            Credentials::Bearer(_) => tokens.verify(credentials).map_err(String::from),
             _ => Err("an API key or a bearer token is needed".into()),
         })),
         (keys, tokens) => keys.or(tokens),

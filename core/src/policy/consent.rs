@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt_oauth::proxy::{ConsentProxy, ConsentProxyError, ConsentProxyOptions, Upstream};
+use mcpbolt_oauth::server::KeySet;
 use serde::Deserialize;
 
-use super::awaited_verifier::AwaitedVerifier;
-use super::verifier::Verifier;
-use super::{Credentials, Policy, ResourceError, ResourceServer};
-use crate::connection::{Principal, unix_seconds};
+use super::{Policy, ResourceError, ResourceServer};
 use crate::limits::millis;
 
 impl Policy {
@@ -18,46 +16,18 @@ impl Policy {
     /// authorization server at the same address, in front of an identity provider that knows no registration of
     /// clients. Over HTTP, the proxy's paths are answered beside the endpoint.
     ///
-    /// A [verifier](Self::verifier) that was set before verifies all credentials other than tokens.
+    /// A [verifier](Self::verifier) of the policy verifies all credentials other than tokens.
     ///
     /// # Errors
     /// When the proxy's resource or issuer is no URL of a resource server or an issuer.
     pub fn consent_proxy(mut self, proxy: Arc<ConsentProxy>) -> Result<Self, ResourceError> {
+        let keys = KeySet::parse(proxy.keys().as_bytes()).map_err(ResourceError::new)?;
         let resource = ResourceServer::new(proxy.resource())
             .issuer(proxy.issuer())
+            .keys(keys)
+            // Both use the clock of this machine.
+            .leeway(Duration::ZERO)
             .build()?;
-        let issued = proxy.clone();
-        let verify = move |token: &str| {
-            let token = issued.verify(token, unix_seconds());
-            let token = token.map_err(|why| why.to_string())?;
-            Ok(Principal::jwt(issued.issuer(), token.subject)
-                .with_scopes(token.scopes)
-                .with_expiry(token.expires_at))
-        };
-        const NEEDED: &str = "an access token is needed";
-        if let Some(others) = self.awaited.take() {
-            self.awaited = Some(AwaitedVerifier::new(move |credentials| {
-                let verdict = match credentials {
-                    Credentials::Bearer(token) => Ok(verify(token)),
-                    other => Err(others.begin(other)),
-                };
-                async move {
-                    match verdict {
-                        Ok(verdict) => verdict,
-                        Err(verification) => verification.await,
-                    }
-                }
-            }));
-        } else {
-            let others = self.verifier.take();
-            self.verifier = Some(Verifier::new(move |credentials| {
-                match (credentials, &others) {
-                    (Credentials::Bearer(token), _) => verify(token),
-                    (other, Some(verifier)) => verifier.verify(other),
-                    (_, None) => Err(NEEDED.into()),
-                }
-            }));
-        }
         self.consent = Some(proxy);
         Ok(self.resource(resource))
     }
@@ -133,6 +103,7 @@ impl ConsentSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Credentials;
 
     const SETTINGS: &str = r#"{"consentProxy": {
         "issuer": "https://api.example", "resource": "https://api.example/mcp",
@@ -146,10 +117,15 @@ mod tests {
         let policy = Policy::from_json(SETTINGS).unwrap();
         let key = policy.verify(&Credentials::ApiKey("k-1f9a")).unwrap();
         assert_eq!(key.as_str(), "key:alice");
-        let refused = policy
-            .verify(&Credentials::Bearer("e30.e30.e30"))
-            .unwrap_err();
-        assert_eq!(refused, "the token is none of this server");
+        assert!(
+            policy.has_token_source(),
+            "the proxy's tokens are not the verifier's"
+        );
+        let policy = policy.verifier(|_| Err("no".into()));
+        assert!(
+            policy.has_token_source(),
+            "nor those of one that is set later"
+        );
         let document = policy.resource_document().unwrap();
         assert!(
             document.contains(r#""authorization_servers":["https://api.example"]"#),

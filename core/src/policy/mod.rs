@@ -64,9 +64,10 @@ pub use self::permissions::{Patterns, Permissions};
 pub use self::queue::{AuditQueue, WhenFull};
 pub use self::redact::Redaction;
 #[cfg(feature = "resource-server")]
-pub(crate) use self::resource::{Fetch, Fetched, TokenRequest, invalid as invalid_token};
+pub(crate) use self::resource::{Fetch, Fetched, TokenRequest};
 #[cfg(feature = "resource-server")]
 pub use self::resource::{ProofUse, ResourceError, ResourceServer, ResourceServerBuilder};
+pub(crate) use self::verifier::Rejection;
 pub use self::verifier::{ApiKeys, Credentials};
 
 use self::audit::Sink;
@@ -413,10 +414,12 @@ impl Policy {
         #[cfg(feature = "resource-server")]
         if self.resource.is_some() {
             if who.bound_key().or(who.bound_certificate()).is_some() {
-                return Err("the token is bound to its client, which is not proven here".into());
+                return Err(
+                    "the credentials are bound to their client, which is not proven here".into(),
+                );
             }
             if self.lacks_any(&who) {
-                return Err("the token lacks scopes that every request requires".into());
+                return Err("the credentials lack scopes that every request requires".into());
             }
         }
         Ok(who)
@@ -426,10 +429,11 @@ impl Policy {
     ///
     /// # Errors
     /// Why they are refused.
-    pub(crate) fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
+    pub(crate) fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, Rejection> {
+        const NONE: &str = "this server has no verifier of credentials";
         match &self.verifier {
             Some(verifier) => verifier.verify(credentials),
-            None => Err("this server has no verifier of credentials".into()),
+            None => Err(NONE.to_owned().into()),
         }
     }
 
@@ -471,7 +475,7 @@ impl Policy {
         }
     }
 
-    /// Counts and audits credentials from `from` that were refused for the reason `why`.
+    /// Audits credentials from `from` that were refused for the reason `why`, and counts them if they were guessed.
     ///
     /// # Errors
     /// As [`count_wrong`](Self::count_wrong).
@@ -480,9 +484,13 @@ impl Policy {
         &self,
         from: &RequestSource,
         why: &str,
+        is_guess: bool,
         now: Instant,
     ) -> Result<(), Duration> {
-        let taken = self.count_wrong(from, now);
+        let taken = match is_guess {
+            true => self.count_wrong(from, now),
+            false => Ok(()),
+        };
         if self.audits() {
             let why = match from {
                 RequestSource::Address(from) => format!("from {from}: {why}"),

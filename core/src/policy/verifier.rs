@@ -84,6 +84,34 @@ impl fmt::Debug for Credentials<'_> {
     }
 }
 
+/// Why credentials are not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// The verifier refuses them, for this reason.
+    Refused(String),
+    /// There is no verdict on them, for this reason: they may be right.
+    Unverified(&'static str),
+}
+
+impl From<String> for Rejection {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<Rejection> for String {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Refused(why) => why,
+            Rejection::Unverified(why) => why.into(),
+        }
+    }
+}
+
+/// The verdict of a verifier that panics.
+pub(super) const FAILED: Rejection =
+    Rejection::Unverified("the verification of the credentials failed");
+
 type Verify = dyn Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync;
 
 /// The callback that verifies credentials.
@@ -98,10 +126,10 @@ impl Verifier {
     }
 
     /// # Errors
-    /// Why the credentials are refused. A callback that panics refuses them.
-    pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
+    /// Why the credentials are not accepted. A callback that panics accepts none.
+    pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, Rejection> {
         let verdict = contain("a verifier", || (self.0)(credentials));
-        verdict.unwrap_or_else(|| Err("the verification of the credentials failed".into()))
+        verdict.map_or(Err(FAILED), |verdict| verdict.map_err(Rejection::from))
     }
 }
 
@@ -197,6 +225,6 @@ mod tests {
         }
         assert!(!format!("{keys:?}").contains("\"one\""));
         let broken = Verifier::new(|_| panic!("no"));
-        assert!(broken.verify(&Credentials::None).is_err());
+        assert_eq!(broken.verify(&Credentials::None), Err(FAILED));
     }
 }

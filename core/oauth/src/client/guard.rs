@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
+use crate::local::is_local;
+
 /// How far inside an address is. A later one is further inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Zone {
@@ -31,11 +33,7 @@ impl Zone {
         match url.host()? {
             Host::Ipv4(address) => Some(of_v4(address)),
             Host::Ipv6(address) => Some(of_v6(address)),
-            Host::Domain(name) => {
-                let name = name.trim_end_matches('.');
-                let is_local = name == "localhost" || name.ends_with(".localhost");
-                is_local.then_some(Self::Loopback)
-            }
+            Host::Domain(_) => is_local(url).then_some(Self::Loopback),
         }
     }
 }
@@ -118,10 +116,9 @@ impl UrlGuard {
 /// Why it is not used.
 pub fn check_shown(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|_| "a URL is not well formed".to_owned())?;
-    let is_local = Zone::of_host(&url) == Some(Zone::Loopback);
     match url.scheme() {
         "https" => {}
-        "http" if is_local => {}
+        "http" if is_local(&url) => {}
         "http" => return Err(format!("{} has no https", shown(&url))),
         scheme => return Err(format!("a URL has the scheme {scheme}, not https")),
     }

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use super::options::{ConsentProxyOptions, is_local};
+use super::options::ConsentProxyOptions;
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest};
 use super::server::ConsentProxy;
+use crate::local::is_local;
 
 /// Longest client id that is read, in bytes.
 const MAX_ID_BYTES: usize = 4096;

@@ -80,6 +80,11 @@ impl ConsentProxy {
         &self.options.resource
     }
 
+    /// The keys that verify its tokens, as JSON (RFC 7517).
+    pub fn keys(&self) -> String {
+        self.signer.keys().to_string()
+    }
+
     /// Whether the server answers requests for this path.
     pub fn serves(&self, path: &str) -> bool {
         Endpoint::of(&self.options, path).is_some()

@@ -5,6 +5,8 @@ use std::fmt;
 
 use url::Url;
 
+use crate::local::is_local;
+
 /// Options of a [`ConsentProxy`](super::ConsentProxy). `Debug` omits the secret of the client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -78,6 +80,14 @@ impl ConsentProxyOptions {
                 "issuer: leave out the slash at the end",
             ));
         }
+        // Browsers and clients compare the issuer as a text, and browsers send their own spelling of its origin.
+        let spelt = Url::parse(&self.issuer).map(String::from);
+        let spelt = spelt.as_deref().unwrap_or_default().trim_end_matches('/');
+        if self.issuer != spelt {
+            return Err(ConsentProxyError::new(format!(
+                "issuer: write {spelt:?}, as browsers do"
+            )));
+        }
         if upstream.client_id.is_empty() {
             return Err(ConsentProxyError::new(
                 "upstream.client_id: enter the id that the identity provider gave this application",
@@ -129,16 +139,6 @@ fn is_safe(url: &str) -> bool {
     };
     let is_plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
     is_plain && (url.scheme() == "https" || url.scheme() == "http" && is_local(&url))
-}
-
-/// Whether a URL names this machine.
-pub(super) fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 /// The identity provider, and this server as its client.

@@ -6,8 +6,9 @@ use url::Url;
 
 use super::authorize::AuthorizationRequest;
 use super::clients::RegisteredClient;
-use super::options::{ConsentProxyOptions, is_local};
+use super::options::ConsentProxyOptions;
 use super::reply::ProxyReply;
+use crate::local::is_local;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem;color:#1d1d1f;background:#fff}\
 dt{color:#57575c}dd{margin:0 0 .8rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1.4rem;margin-right:.8rem;border-radius:.4rem;border:1px solid #6e6e73;background:#fff;color:inherit}\

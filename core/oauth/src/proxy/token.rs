@@ -304,8 +304,8 @@ fn issue(
     Ok(ProxyReply::json(200, &body))
 }
 
-/// Revokes a token (RFC 7009): of a refresh token, the whole login. Access tokens stay good until they
-/// end, unless the program asks the provider.
+/// Revokes a token of the client that asks (RFC 7009): of a refresh token, the whole login; of an access token that has
+/// not ended, the provider's token behind it. The access token itself stays good until it ends.
 pub async fn revoke(
     proxy: &ConsentProxy,
     request: &ProxyRequest<'_>,
@@ -316,15 +316,18 @@ pub async fn revoke(
         Ok(form) => form,
         Err(why) => return ProxyReply::error(400, "invalid_request", &why).readable_anywhere(),
     };
-    let (token, client) = (form.get("token"), form.get("client_id"));
-    let (token, client) = (token.unwrap_or_default(), mark(client.unwrap_or_default()));
+    let token = form.get("token").unwrap_or_default();
+    let client = form.get("client_id").unwrap_or_default();
     let refresh: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, token);
-    let upstream = match refresh.filter(|it| equal(&it.client, &client)) {
+    let upstream = match refresh.filter(|it| equal(&it.client, &mark(client))) {
         Some(refresh) => {
             proxy.used.logins.mark(&refresh.login, refresh.until, now);
             Some(refresh.upstream)
         }
-        None => upstream_of(proxy, token),
+        None => verify(proxy, token, now)
+            .ok()
+            .filter(|it| equal(&it.client_id, client))
+            .and_then(|_| upstream_of(proxy, token)),
     };
     if let Some(upstream) = upstream {
         proxy.options.upstream.revoke(http, &upstream).await;

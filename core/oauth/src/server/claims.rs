@@ -30,6 +30,9 @@ pub struct TokenInfo {
     pub issuer: String,
     /// The user, or the client if the token is the client's own.
     pub subject: String,
+    /// Whether the subject is a client id, since the authorization server names no user. It may be equal to the name
+    /// of a user.
+    pub is_client: bool,
     /// The granted scopes.
     pub scopes: Vec<String>,
     /// When the token ends, in seconds since 1970.
@@ -50,6 +53,8 @@ pub struct TokenRules {
     /// Tolerated difference between the clocks of issuer and server, in seconds.
     pub leeway: u64,
 }
+
+const NO_SUBJECT: TokenRefusal = TokenRefusal::unfit("the token names no subject");
 
 /// The claims that count. Each may be given once.
 #[derive(Debug, Deserialize)]
@@ -99,14 +104,18 @@ impl TokenRules {
     /// Why the token is refused.
     pub fn check(&self, token: &Jws<'_>, now: f64) -> Result<TokenInfo, TokenRefusal> {
         if token.names_type() && !["JWT", "at+jwt"].iter().any(|typ| token.has_type(typ)) {
-            return Err(TokenRefusal::token("the token is not an access token"));
+            return Err(TokenRefusal::unfit("the token is not an access token"));
         }
         let claims: Claims = token.claims()?;
         if claims.iss.is_none() {
-            return Err(TokenRefusal::token("the token names no issuer"));
+            return Err(TokenRefusal::unfit("the token names no issuer"));
         }
         if claims.exp.is_none() {
-            return Err(TokenRefusal::token("the token has no expiry"));
+            return Err(TokenRefusal::unfit("the token has no expiry"));
+        }
+        // RFC 9068, section 2.2: a client that acts for itself is named here, too.
+        if claims.sub.is_none() {
+            return Err(NO_SUBJECT);
         }
         self.check_claims(claims, now)
     }
@@ -115,30 +124,31 @@ impl TokenRules {
         if let Some(issuer) = &claims.iss
             && !self.issuers.contains(issuer)
         {
-            return Err(TokenRefusal::token(
+            return Err(TokenRefusal::unfit(
                 "the issuer of the token is not accepted",
             ));
         }
         let has_audience = claims.aud.iter().any(|it| self.audiences.contains(it));
         if !has_audience && !self.any_audience {
-            return Err(TokenRefusal::token("the token is for another audience"));
+            return Err(TokenRefusal::unfit("the token is for another audience"));
         }
         #[expect(clippy::cast_precision_loss, reason = "seconds")]
         let leeway = self.leeway as f64;
         if claims.exp.is_some_and(|end| now >= end + leeway) {
-            return Err(TokenRefusal::token("the token has expired"));
+            return Err(TokenRefusal::unfit("the token has expired"));
         }
         if claims.nbf.is_some_and(|begin| now < begin - leeway) {
-            return Err(TokenRefusal::token("the token is not valid yet"));
+            return Err(TokenRefusal::unfit("the token is not valid yet"));
         }
+        let is_client = claims.sub.is_none();
         let subject = claims.sub.or(claims.client_id);
-        let subject = subject.filter(|it| !it.is_empty());
-        let subject = subject.ok_or(TokenRefusal::token("the token names no subject"))?;
+        let subject = subject.filter(|it| !it.is_empty()).ok_or(NO_SUBJECT)?;
         let scopes = claims.scope.iter().chain(&claims.scp);
         let scopes = scopes.flat_map(|it| it.split_ascii_whitespace());
         Ok(TokenInfo {
             issuer: claims.iss.unwrap_or_default(),
             subject,
+            is_client,
             scopes: scopes.map(Into::into).collect(),
             #[expect(
                 clippy::cast_possible_truncation,
@@ -155,7 +165,7 @@ impl TokenRules {
 /// If the token is bound in a way that is not checked here: it must not become a bearer token.
 fn binding(cnf: Option<&Map<String, Value>>) -> Result<Binding, TokenRefusal> {
     const UNKNOWN: TokenRefusal =
-        TokenRefusal::token("the token is bound to its client in an unknown way");
+        TokenRefusal::unfit("the token is bound to its client in an unknown way");
     let Some(cnf) = cnf else {
         return Ok(Binding::default());
     };

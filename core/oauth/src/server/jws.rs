@@ -12,6 +12,8 @@ use crate::jwk::{PublicKey, SignatureAlgorithm};
 /// Longest token or proof that is read, in bytes. Stops clients from having large headers decoded.
 pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 
+pub(super) const TOO_LONG: TokenRefusal = TokenRefusal::token("the token is too long");
+
 /// A token whose signature is not verified yet.
 #[derive(Debug)]
 pub struct Jws<'a> {
@@ -42,7 +44,7 @@ impl<'a> Jws<'a> {
     /// proof changes its kind.
     pub fn parse(token: &'a str) -> Result<Self, TokenRefusal> {
         if token.len() > MAX_TOKEN_BYTES {
-            return Err(TokenRefusal::token("the token is too long"));
+            return Err(TOO_LONG);
         }
         let mut parts = token.split('.');
         let (Some(header), Some(claims), Some(signature)) =

@@ -3,6 +3,8 @@
 use serde_json::json;
 use url::Url;
 
+use crate::local::is_local;
+
 /// The place of the metadata documents, at the root of the resource's origin.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
@@ -154,13 +156,7 @@ pub fn is_safe_url(url: &str) -> bool {
 }
 
 fn is_safe(url: &Url) -> bool {
-    let is_local = match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "https" || url.scheme() == "http" && is_local
+    url.scheme() == "https" || url.scheme() == "http" && is_local(url)
 }
 
 #[cfg(test)]

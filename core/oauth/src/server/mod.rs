@@ -19,7 +19,7 @@ mod proof;
 mod refusal;
 mod replays;
 
-pub use self::cache::{MAX_CACHED_TOKENS, TokenCache, TokenDigest};
+pub use self::cache::{MAX_CACHED_TOKENS, TokenCache, TokenDigest, TokenDigester};
 pub use self::claims::{Binding, TokenInfo, TokenRules};
 pub use self::introspection::{ClientSecret, Introspection};
 pub use self::jws::{Jws, MAX_TOKEN_BYTES};

@@ -12,6 +12,9 @@ pub enum RefusalKind {
     Malformed,
     /// The token is not accepted: 401 `invalid_token`.
     InvalidToken,
+    /// An authorization server issued the token, but not for now, for here or for this client: 401 `invalid_token`.
+    /// Its sender does not guess.
+    UnfitToken,
     /// The proof of possession is not accepted: 401 `invalid_dpop_proof`.
     InvalidProof,
     /// The proof lacks a nonce of this server: 401 `use_dpop_nonce`.
@@ -38,7 +41,7 @@ impl RefusalKind {
         match self {
             Self::Missing | Self::Unavailable => None,
             Self::Malformed => Some("invalid_request"),
-            Self::InvalidToken => Some("invalid_token"),
+            Self::InvalidToken | Self::UnfitToken => Some("invalid_token"),
             Self::InvalidProof => Some("invalid_dpop_proof"),
             Self::NonceNeeded => Some("use_dpop_nonce"),
             Self::InsufficientScope => Some("insufficient_scope"),
@@ -56,8 +59,15 @@ pub struct TokenRefusal {
 }
 
 impl TokenRefusal {
-    pub(super) const fn token(why: &'static str) -> Self {
+    /// The token is not accepted, for this reason.
+    pub const fn token(why: &'static str) -> Self {
         let kind = RefusalKind::InvalidToken;
+        Self { kind, why }
+    }
+
+    /// The token was issued, but is not accepted for this reason.
+    pub const fn unfit(why: &'static str) -> Self {
+        let kind = RefusalKind::UnfitToken;
         Self { kind, why }
     }
 
@@ -66,7 +76,8 @@ impl TokenRefusal {
         Self { kind, why }
     }
 
-    pub(super) const fn malformed(why: &'static str) -> Self {
+    /// The request is malformed, for this reason.
+    pub const fn malformed(why: &'static str) -> Self {
         let kind = RefusalKind::Malformed;
         Self { kind, why }
     }

@@ -17,6 +17,9 @@ pub enum KeySource {
     At(String),
     /// Where the metadata of the issuer say.
     Discovered,
+    /// Here: the issuer is part of this server.
+    #[cfg(feature = "consent-proxy")]
+    Own(KeySet),
 }
 
 #[derive(Debug)]
@@ -36,7 +39,15 @@ impl Authority {
         introspection: Option<Introspection>,
         (refresh, cooldown): (Duration, Duration),
     ) -> Self {
-        let keys = keys.map(|source| (source, Mutex::new(KeyCache::new(refresh, cooldown))));
+        let keys = keys.map(|source| {
+            #[cfg_attr(not(feature = "consent-proxy"), expect(unused_mut))]
+            let mut cache = KeyCache::new(refresh, cooldown);
+            #[cfg(feature = "consent-proxy")]
+            if let KeySource::Own(keys) = &source {
+                cache.fetched(Some(keys.clone()), Instant::now());
+            }
+            (source, Mutex::new(cache))
+        });
         Self {
             issuer,
             keys,
@@ -102,6 +113,8 @@ impl Authority {
         let url = match source {
             KeySource::At(url) => url.clone(),
             KeySource::Discovered => self.discovered(fetcher).await?,
+            #[cfg(feature = "consent-proxy")]
+            KeySource::Own(keys) => return Ok(keys.clone()),
         };
         let document = fetcher.get(&url).await?;
         Ok(KeySet::parse(&document)?)

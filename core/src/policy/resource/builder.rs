@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use mcpbolt_oauth::jwk::SignatureAlgorithm;
 use mcpbolt_oauth::server::{
-    ClientSecret, Introspection, Nonces, ProofRules, ResourceMetadata, TokenRules, is_safe_url,
+    ClientSecret, Introspection, Nonces, ProofRules, ResourceMetadata, TokenDigester, TokenRules,
+    is_safe_url,
 };
+
+#[cfg(feature = "consent-proxy")]
+use mcpbolt_oauth::server::KeySet;
 
 use super::ResourceServer;
 use super::authority::{Authority, KeySource};
@@ -30,7 +34,7 @@ pub enum ProofUse {
 pub struct ResourceError(String);
 
 impl ResourceError {
-    pub(super) fn new(why: impl Into<String>) -> Self {
+    pub(in crate::policy) fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
@@ -78,6 +82,8 @@ impl fmt::Debug for ResourceServerBuilder {
 struct Issuer {
     name: String,
     jwks: Option<String>,
+    #[cfg(feature = "consent-proxy")]
+    own: Option<KeySet>,
     introspection: Option<Introspection>,
 }
 
@@ -111,8 +117,19 @@ impl ResourceServerBuilder {
         self.issuers.push(Issuer {
             name: issuer.into(),
             jwks: None,
+            #[cfg(feature = "consent-proxy")]
+            own: None,
             introspection: None,
         });
+        self
+    }
+
+    /// Verifies tokens of the issuer before this call by these keys.
+    #[cfg(feature = "consent-proxy")]
+    pub(in crate::policy) fn keys(mut self, keys: KeySet) -> Self {
+        if let Some(issuer) = self.issuers.last_mut() {
+            issuer.own = Some(keys);
+        }
         self
     }
 
@@ -306,17 +323,28 @@ impl ResourceServerBuilder {
                 (None, None) => Some(KeySource::Discovered),
                 (None, Some(_)) => None,
             };
+            #[cfg(feature = "consent-proxy")]
+            let keys = it.own.map(KeySource::Own).or(keys);
             Authority::new(it.name, keys, it.introspection, times)
         });
         let nonces = self
             .nonces
             .map(|(secret, period)| Nonces::new(secret, period.as_secs()));
+        let digester = TokenDigester::new();
+        let digester = digester
+            .ok_or_else(|| ResourceError::new("the system has no random numbers to begin with"))?;
         Ok(ResourceServer::of(
             metadata,
             self.scopes,
             (self.proofs != ProofUse::Off)
                 .then(|| ProofRules::new(self.proof_age.as_secs(), nonces)),
-            Tokens::new(rules, authorities.collect(), self.cached_for, self.fetching),
+            Tokens::new(
+                rules,
+                authorities.collect(),
+                self.cached_for,
+                self.fetching,
+                digester,
+            ),
         ))
     }
 }

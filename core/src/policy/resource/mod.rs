@@ -114,6 +114,14 @@ impl ResourceServer {
         metadata.document()
     }
 
+    /// The digest of a token.
+    ///
+    /// # Errors
+    /// If the token is too long.
+    pub(crate) fn digest(&self, token: &str) -> Result<TokenDigest, TokenRefusal> {
+        self.0.tokens.digest(token)
+    }
+
     /// What is known of a token.
     pub(crate) fn known(&self, token: &TokenDigest) -> Option<TokenVerdict> {
         self.0.tokens.known(token)
@@ -133,25 +141,32 @@ impl ResourceServer {
         self.0.tokens.remember(token, verdict);
     }
 
-    /// Checks that who presents a token is who it was given to.
+    /// Checks that who presents credentials is who they were given to. `presented` is `None` for credentials other than
+    /// tokens.
     ///
     /// # Errors
     /// Why the token is refused.
     pub(crate) fn check_possession(
         &self,
-        presented: &PresentedToken<'_>,
+        presented: Option<&PresentedToken<'_>>,
         principal: &Principal,
         request: &TokenRequest<'_>,
     ) -> Result<(), TokenRefusal> {
-        let refuse = |why| Err(invalid(why));
+        let refuse = |why| Err(TokenRefusal::unfit(why));
         if let Some(bound) = principal.bound_certificate() {
             let own = request.certificate.map(sha256_base64url);
             if own.as_deref() != Some(bound) {
                 return refuse(
-                    "the token is bound to another certificate than that of the connection",
+                    "the credentials are bound to another certificate than that of the connection",
                 );
             }
         }
+        let Some(presented) = presented else {
+            return match principal.bound_key() {
+                Some(_) => refuse("the credentials are bound to a key, which only a token proves"),
+                None => Ok(()),
+            };
+        };
         match (presented.scheme, &self.0.proofs, principal.bound_key()) {
             (TokenScheme::Bearer, _, Some(_)) => {
                 refuse("the token is bound to a key: send it as DPoP, with a proof")
@@ -239,10 +254,4 @@ pub(crate) struct TokenRequest<'a> {
     pub proofs: &'a [&'a [u8]],
     /// The client's certificate, in DER.
     pub certificate: Option<&'a [u8]>,
-}
-
-/// A refusal of a token.
-pub(crate) const fn invalid(why: &'static str) -> TokenRefusal {
-    let kind = RefusalKind::InvalidToken;
-    TokenRefusal { kind, why }
 }

@@ -4,8 +4,6 @@ use crate::connection::Principal;
 use crate::policy::awaited_verifier::{AwaitedVerifier, Verification};
 use crate::policy::{Credentials, Policy, ResourceServer};
 
-use super::TokenDigest;
-
 impl Policy {
     /// Makes the server a resource server of OAuth: see [`ResourceServer`].
     ///
@@ -24,10 +22,10 @@ impl Policy {
             let own = own.clone();
             async move {
                 let token = token.ok_or("an access token is needed")?;
-                let digest = TokenDigest::of(&token);
-                let verdict = match own.known(&digest) {
-                    Some(verdict) => verdict,
-                    None => own.verify(&token, digest).await,
+                let verdict = match own.digest(&token).map(|it| (it, own.known(&it))) {
+                    Ok((_, Some(verdict))) => verdict,
+                    Ok((digest, None)) => own.verify(&token, digest).await,
+                    Err(refusal) => Err(refusal),
                 };
                 verdict.map_err(|refusal| refusal.to_string())
             }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mcpbolt_oauth::server::{
-    Introspection, Jws, KeyLookup, KeySet, RefusalKind, TokenCache, TokenDigest, TokenInfo,
-    TokenRefusal, TokenRules,
+    Introspection, Jws, KeyLookup, KeySet, RefusalKind, TokenCache, TokenDigest, TokenDigester,
+    TokenInfo, TokenRefusal, TokenRules,
 };
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -33,12 +33,9 @@ const NO_ANSWER: TokenRefusal =
     TokenRefusal::unavailable("the authorization server could not be asked about the token");
 const NO_KEYS: TokenRefusal =
     TokenRefusal::unavailable("the keys of the authorization server could not be fetched");
-const WRONG_SIGNATURE: TokenRefusal = refusal("no key of the issuer has signed the token");
-
-const fn refusal(why: &'static str) -> TokenRefusal {
-    let kind = RefusalKind::InvalidToken;
-    TokenRefusal { kind, why }
-}
+const OTHER_ISSUER: TokenRefusal = TokenRefusal::token("the issuer of the token is not accepted");
+const WRONG_SIGNATURE: TokenRefusal =
+    TokenRefusal::token("no key of the issuer has signed the token");
 
 #[derive(Debug)]
 pub struct Tokens {
@@ -46,6 +43,7 @@ pub struct Tokens {
     authorities: Vec<Arc<Authority>>,
     cached_for: Option<Duration>,
     fetching: FetchOptions,
+    digester: TokenDigester,
     /// Set when the server is served.
     fetcher: OnceLock<Arc<dyn Fetch>>,
     known: Mutex<TokenCache<TokenVerdict>>,
@@ -69,12 +67,14 @@ impl Tokens {
         authorities: Vec<Authority>,
         cached_for: Option<Duration>,
         fetching: FetchOptions,
+        digester: TokenDigester,
     ) -> Self {
         Self {
             rules,
             authorities: authorities.into_iter().map(Arc::new).collect(),
             cached_for,
             fetching,
+            digester,
             fetcher: OnceLock::new(),
             known: Mutex::default(),
             refused: Mutex::default(),
@@ -100,6 +100,14 @@ impl Tokens {
     /// Whether the verifier of the policy, if there is one, verifies tokens.
     pub fn are_discovered(&self) -> bool {
         self.authorities.iter().all(|it| it.is_discovered())
+    }
+
+    /// The digest of a token.
+    ///
+    /// # Errors
+    /// If the token is too long.
+    pub fn digest(&self, token: &str) -> Result<TokenDigest, TokenRefusal> {
+        self.digester.digest(token)
     }
 
     /// What is known of a token.
@@ -132,7 +140,10 @@ impl Tokens {
                 let until = principal.expires_at().map_or(until, |end| end.min(until));
                 lock(&self.known).insert(token, verdict.clone(), until);
             }
-            Err(refusal) if refusal.kind == RefusalKind::InvalidToken => {
+            Err(TokenRefusal {
+                kind: RefusalKind::InvalidToken | RefusalKind::UnfitToken,
+                ..
+            }) => {
                 lock(&self.refused).insert(token, verdict.clone(), until);
             }
             Err(_) => {}
@@ -145,10 +156,10 @@ impl Tokens {
             Ok(signed) => {
                 let issuer = signed.claims::<ClaimedIssuer>();
                 let issuer = issuer
-                    .map_err(|_| refusal("the token names no issuer"))?
+                    .map_err(|_| TokenRefusal::token("the token names no issuer"))?
                     .iss;
                 let own = self.authorities.iter().find(|it| it.issuer == issuer);
-                let own = own.ok_or(refusal("the issuer of the token is not accepted"))?;
+                let own = own.ok_or(OTHER_ISSUER)?;
                 match own.has_keys() {
                     true => self.verify_signature(own, &signed, digest).await,
                     false => self.ask(vec![own.clone()], &token, digest).await,
@@ -273,7 +284,7 @@ impl Tokens {
                     }
                     match info.issuer == authority.issuer {
                         true => return Ok(principal(info)),
-                        false => refusal("the issuer of the token is not accepted"),
+                        false => OTHER_ISSUER,
                     }
                 }
                 Err(refusal) => refusal,
@@ -305,7 +316,11 @@ impl Tokens {
 }
 
 fn principal(info: TokenInfo) -> Principal {
-    let mut principal = Principal::jwt(&info.issuer, &info.subject).with_scopes(info.scopes);
+    let principal = match info.is_client {
+        true => Principal::client(&info.issuer, &info.subject),
+        false => Principal::jwt(&info.issuer, &info.subject),
+    };
+    let mut principal = principal.with_scopes(info.scopes);
     if let Some(end) = info.expires_at {
         principal = principal.with_expiry(end);
     }

@@ -30,11 +30,11 @@ pub(super) fn job(policy: &Arc<Policy>, handle: &Handle, call: Call) -> Job {
             Box::pin(async move {
                 let (verification, limit) = begun.ok_or(UNVERIFIED)?;
                 let (mut verification, mut late) = (pin!(verification), pin!(clock.sleep(limit)));
-                poll_fn(|cx| match verification.as_mut().poll(cx) {
-                    Poll::Pending => late.as_mut().poll(cx).map(|()| Err(TOO_SLOW.into())),
+                let verdict = poll_fn(|cx| match verification.as_mut().poll(cx) {
+                    Poll::Pending => late.as_mut().poll(cx).map(|()| Err(TOO_SLOW)),
                     verdict => verdict,
-                })
-                .await
+                });
+                Ok(verdict.await?)
             })
         });
         let verdict: Result<Principal, String> = match verdict.await {

@@ -1,7 +1,12 @@
 //! A resource server of OAuth over HTTP: its metadata and challenges, and tokens that the program verifies.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use mcpbolt::connection::Principal;
 use mcpbolt::io::http::HttpOptions;
+use mcpbolt::limits::WRONG_CREDENTIALS;
 use mcpbolt::policy::{ApiKeys, Credentials, Policy, ProofUse, ResourceServer};
 use mcpbolt::server::{Arguments, Server, Tool};
 use serde_json::json;
@@ -30,8 +35,19 @@ fn serving(proofs: ProofUse) -> Serving {
             Credentials::Basic {
                 user: "bob",
                 password: "s3cret:x",
-            } => Ok("bob".into()),
-            other => ApiKeys::new().key("k-bob", "bob").verify(other),
+            } => Ok(Principal::new("bob").with_scopes(["notes"])),
+            Credentials::Basic { user: "eve", .. } => Ok("eve".into()),
+            Credentials::ApiKey("k-ended") => Ok(Principal::key("bob").with_expiry(1)),
+            Credentials::ApiKey("k-bound") => Ok(Principal::key("bob")
+                .with_scopes(["all"])
+                .bound_to_key("0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")),
+            Credentials::ApiKey("k-mtls") => Ok(Principal::key("bob")
+                .with_scopes(["all"])
+                .bound_to_certificate("0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")),
+            other => ApiKeys::new()
+                .key("k-bob", Principal::key("bob").with_scopes(["notes"]))
+                .key("k-none", "eve")
+                .verify(other),
         })
         .resource(resource)
         .scope("note.write", "notes:write")
@@ -82,11 +98,12 @@ fn clients_are_told_where_to_get_a_token() {
 }
 
 /// R-AUS-01, R-AUS-06, R-AUS-07, R-AUS-08, R-AUS-10: each token is judged by its scopes, those that they imply, its end and
-/// its binding; other credentials are judged by the same verifier.
+/// its binding; other credentials are judged in the same way.
 #[test]
 fn tokens_that_the_program_verifies_are_judged() {
     let serving = serving(ProofUse::Off);
     let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let key = |key: &str| format!("X-API-Key: {key}\r\n");
     for (headers, tool, status, error) in [
         (bearer("narrow"), "note.read", 200, ""),
         (bearer("narrow"), "note.write", 403, "insufficient_scope"),
@@ -103,12 +120,20 @@ fn tokens_that_the_program_verifies_are_judged() {
             400,
             "invalid_request",
         ),
-        ("X-API-Key: k-bob\r\n".into(), "note.read", 200, ""),
+        (key("k-bob"), "note.read", 200, ""),
+        (key("k-bob"), "note.write", 403, "insufficient_scope"),
+        (key("k-none"), "note.read", 403, "insufficient_scope"),
+        (key("k-ended"), "note.read", 401, "invalid_token"),
+        (key("k-bound"), "note.read", 401, "invalid_token"),
+        (key("k-mtls"), "note.read", 401, "invalid_token"),
+        (key("k-bob").repeat(2), "note.read", 400, "invalid_request"),
+        (key("k-eve"), "note.read", 401, "invalid_token"),
+        // eve:x
         (
-            "X-API-Key: k-eve\r\n".into(),
+            "Authorization: Basic ZXZlOng=\r\n".into(),
             "note.read",
-            401,
-            "invalid_token",
+            403,
+            "insufficient_scope",
         ),
         (
             "Authorization: Basic Ym9iOnMzY3JldDp4\r\n".into(),
@@ -134,5 +159,68 @@ fn tokens_that_the_program_verifies_are_judged() {
     }
     let answer = say(&serving, "POST /mcp?access_token=broad", "", "{}");
     assert_eq!(answer.status, 401);
+    serving.end();
+}
+
+/// R-AUS-07: a verifier that has no verdict says nothing about a token: the client is told to come again, and the next
+/// request is verified anew.
+#[test]
+fn a_token_without_a_verdict_is_not_refused_for_good() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let resource = ResourceServer::new(URL).issuer("https://login.example");
+    let resource = resource.cached_for(Duration::from_secs(600)).build();
+    let policy = Policy::new()
+        .async_verifier(move |credentials| {
+            let time = count.fetch_add(1, Ordering::SeqCst);
+            let is_good = matches!(credentials, Credentials::Bearer("good"));
+            async move {
+                match time {
+                    0 => std::future::pending().await,
+                    1 => panic!("the verifier breaks"),
+                    _ if is_good => Ok(Principal::new("alice")),
+                    _ => Err("no".to_owned()),
+                }
+            }
+        })
+        .verifier_timeout(Duration::from_millis(50))
+        .resource(resource.unwrap());
+    let server = Server::builder("notes", "1").actions(true).policy(policy);
+    let server = server.tool(Tool::new("note.read"), |_: Arguments, _| async { "done" });
+    let serving = Serving::of(server.build().unwrap(), HttpOptions::default());
+    let statuses = |token: &str| {
+        let headers = format!("Authorization: Bearer {token}\r\n");
+        call(&serving, "note.read", &headers).status
+    };
+    let seen: Vec<_> = ["good", "good", "good", "good", "bad", "bad"]
+        .map(statuses)
+        .into();
+    assert_eq!(seen, [503, 503, 200, 200, 401, 401]);
+    assert_eq!(asked.load(Ordering::SeqCst), 4, "verdicts are used again");
+    serving.end();
+}
+
+/// R-AUX-03: a client whose token has ended, or lacks a proof or scopes, does not guess; one that makes tokens up does.
+#[test]
+fn only_tokens_that_nobody_issued_count_as_guesses() {
+    let serving = serving(ProofUse::Off);
+    let many = WRONG_CREDENTIALS.burst + 1;
+    let mut wire = super::wire::Wire::open(serving.at);
+    let mut status = |token: &str| {
+        let body = r#"{"action":"note.read","params":{}}"#;
+        let head = format!(
+            "Authorization: Bearer {token}\r\nContent-Length: {}",
+            body.len()
+        );
+        let usual = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+        wire.send(format!("{usual}\r\n{head}\r\n\r\n{body}").as_bytes());
+        wire.answer().status
+    };
+    for token in ["ended", "bound", "none"] {
+        let expected = if token == "none" { 403 } else { 401 };
+        assert!((0..many).all(|_| status(token) == expected), "{token}");
+    }
+    // The rate lets some more pass while these are sent.
+    assert!((0..20 * many).any(|_| status("made-up") == 429));
     serving.end();
 }

@@ -18,9 +18,9 @@ use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
 use crate::connection::{Principal, RequestSource};
 use crate::io::Auth;
 use crate::limits::whole_seconds;
-use crate::policy::{Credentials, Policy, TOO_SLOW, Verification};
+use crate::policy::{Credentials, Policy, Rejection, TOO_SLOW, Verification};
 
-const REPEATED: &str = "the request has more than one credential of a kind";
+pub const REPEATED: &str = "the request has more than one credential of a kind";
 
 /// The result of a verification: the principal, or why the credentials are refused.
 pub type VerifierAnswer = Result<Principal, Denied>;
@@ -33,12 +33,15 @@ pub struct Denied {
     pub token: Option<TokenRefusal>,
 }
 
-impl From<String> for Denied {
-    fn from(why: String) -> Self {
+impl From<Rejection> for Denied {
+    fn from(rejection: Rejection) -> Self {
         Self {
-            why: why.into(),
             #[cfg(feature = "resource-server")]
-            token: None,
+            token: match rejection {
+                Rejection::Unverified(why) => Some(TokenRefusal::unavailable(why)),
+                Rejection::Refused(_) => None,
+            },
+            why: String::from(rejection).into(),
         }
     }
 }
@@ -92,7 +95,7 @@ pub fn identify(
         policy, request, ..
     } = sender;
     let verdict = match (is_repeated(&request.headers), verdict) {
-        (true, _) => Err(REPEATED.to_owned().into()),
+        (true, _) => Err(Rejection::from(REPEATED.to_owned()).into()),
         (false, Some(verdict)) => verdict,
         (false, None) => {
             let mut pair = String::new();
@@ -108,7 +111,7 @@ pub fn identify(
         Err(denied) => denied.why,
     };
     let from = source(sender.trusted, &request.headers, sender.peer);
-    let refusal = match policy.refused(&from, &why, Instant::now()) {
+    let refusal = match policy.refused(&from, &why, true, Instant::now()) {
         Err(wait) => HttpRefusal {
             retry_after: u64::try_from(whole_seconds(wait)).ok(),
             ..TOO_OFTEN
@@ -123,7 +126,7 @@ pub fn identify(
 pub fn timed(verification: Verification, limit: Duration) -> TimedVerification {
     Box::pin(async move {
         let verdict = tokio::time::timeout(limit, verification).await;
-        let verdict = verdict.unwrap_or_else(|_| Err(TOO_SLOW.into()));
+        let verdict = verdict.unwrap_or(Err(TOO_SLOW));
         verdict.map_err(Denied::from)
     })
 }
@@ -140,7 +143,7 @@ pub fn source(
 
 /// Whether a header with credentials has more than one value. A proxy in front may have checked another one
 /// than the first.
-fn is_repeated(headers: &HeaderMap) -> bool {
+pub fn is_repeated(headers: &HeaderMap) -> bool {
     let is_repeated = |name: &str| headers.get_all(name).iter().nth(1).is_some();
     is_repeated(AUTHORIZATION.as_str()) || is_repeated(Auth::API_KEY_HEADER)
 }

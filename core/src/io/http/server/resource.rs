@@ -10,27 +10,29 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use mcpbolt_oauth::challenge::Challenge;
-use mcpbolt_oauth::server::{PresentedToken, RefusalKind, TokenDigest, TokenRefusal};
+use mcpbolt_oauth::server::{PresentedToken, RefusalKind, TokenRefusal};
 use smallvec::smallvec;
 
 use super::body::HttpBody;
-use super::credentials::{Denied, Sender, Unidentified, VerifierAnswer, brought, source, timed};
+use super::credentials::{
+    Denied, REPEATED, Sender, Unidentified, VerifierAnswer, brought, is_repeated, source, timed,
+};
 use super::peer::PeerCertificate;
 use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
 use super::response::{add_challenges, empty, json};
 use crate::connection::Principal;
 use crate::limits::whole_seconds;
-use crate::policy::{Credentials, Policy, ResourceServer, TokenRequest, invalid_token};
+use crate::policy::{Credentials, Policy, ResourceServer, TokenRequest};
 
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Why a token is refused that the program's verifier does not accept.
-const NOT_ACCEPTED: TokenRefusal = invalid_token("the token is not accepted");
+const NOT_ACCEPTED: TokenRefusal = TokenRefusal::token("the token is not accepted");
 
 const LACKS_SCOPES: TokenRefusal = TokenRefusal {
     kind: RefusalKind::InsufficientScope,
-    why: "the token lacks scopes that every request requires",
+    why: "the credentials lack scopes that every request requires",
 };
 
 /// Verifies the token of a request, unless there is a `verdict` on it already. Tokens in the URI are ignored
@@ -47,7 +49,7 @@ pub fn identify(
     let (policy, headers) = (sender.policy, &sender.request.headers);
     let denied = match PresentedToken::read(values(sender.request, &AUTHORIZATION)) {
         Ok(token) => match verified(resource, verdict, sender, &token)? {
-            Ok(who) => match check(resource, sender, &token, &who, is_endpoint) {
+            Ok(who) => match check(resource, sender, Some(&token), &who, is_endpoint) {
                 Ok(()) => return Ok(who),
                 Err(refusal) => refusal.into(),
             },
@@ -57,8 +59,12 @@ pub fn identify(
             let mut pair = String::new();
             match brought(headers, &sender.request.extensions, &mut pair) {
                 Credentials::None | Credentials::Bearer(_) => refusal.into(),
+                _ if is_repeated(headers) => TokenRefusal::malformed(REPEATED).into(),
                 other => match answer(policy, verdict, &other)? {
-                    Ok(who) => return Ok(who),
+                    Ok(who) => match check(resource, sender, None, &who, is_endpoint) {
+                        Ok(()) => return Ok(who),
+                        Err(refusal) => refusal.into(),
+                    },
                     Err(denied) => denied,
                 },
             }
@@ -76,7 +82,10 @@ fn verified(
     presented: &PresentedToken<'_>,
 ) -> Result<VerifierAnswer, Unidentified> {
     let (policy, token) = (sender.policy, presented.token);
-    let digest = TokenDigest::of(token);
+    let digest = match resource.digest(token) {
+        Ok(digest) => digest,
+        Err(refusal) => return Ok(Err(refusal.into())),
+    };
     if verdict.is_none()
         && let Some(known) = resource.known(&digest)
     {
@@ -94,12 +103,9 @@ fn verified(
         });
     }
     let verdict = answer(policy, verdict, &Credentials::Bearer(token))?;
-    let known = verdict.as_ref().map_err(|_| NOT_ACCEPTED);
+    let known = verdict.as_ref().map_err(Denied::refusal);
     resource.remember(digest, &known.cloned());
-    Ok(verdict.map_err(|denied| Denied {
-        token: Some(NOT_ACCEPTED),
-        ..denied
-    }))
+    Ok(verdict)
 }
 
 /// The verdict of the policy's verifier.
@@ -117,16 +123,17 @@ fn answer(
     }
 }
 
-/// Checks what a verified token is bound to, that it has not ended meanwhile, and its scopes.
+/// Checks what verified credentials are bound to, that they have not ended meanwhile, and their scopes. `presented` is
+/// `None` for credentials other than tokens.
 fn check(
     resource: &ResourceServer,
     sender: &Sender<'_>,
-    presented: &PresentedToken<'_>,
+    presented: Option<&PresentedToken<'_>>,
     who: &Principal,
     is_endpoint: bool,
 ) -> Result<(), TokenRefusal> {
     if who.has_expired() {
-        return Err(invalid_token("the token has expired"));
+        return Err(TokenRefusal::unfit("the credentials have expired"));
     }
     let request = sender.request;
     let proofs: Vec<_> = values(request, &DPOP).collect();
@@ -145,15 +152,28 @@ fn check(
     }
 }
 
+impl Denied {
+    /// What the client is told.
+    fn refusal(&self) -> TokenRefusal {
+        self.token.unwrap_or(NOT_ACCEPTED)
+    }
+}
+
 fn refused(resource: &ResourceServer, sender: &Sender<'_>, denied: Denied) -> HttpRefusal {
-    let refusal = denied.token.unwrap_or(NOT_ACCEPTED);
-    // A client that has no token yet, or no nonce, has not guessed.
-    let is_guess = matches!(
-        refusal.kind,
-        RefusalKind::InvalidToken | RefusalKind::InvalidProof
-    );
+    let refusal = denied.refusal();
     let from = source(sender.trusted, &sender.request.headers, sender.peer);
-    if is_guess && let Err(wait) = sender.policy.refused(&from, &denied.why, Instant::now()) {
+    // A client has guessed only if nobody issued its token: not if it has none yet, or if the token has ended.
+    let counted = match refusal.kind {
+        kind
+        @ (RefusalKind::InvalidToken | RefusalKind::UnfitToken | RefusalKind::InvalidProof) => {
+            let is_guess = kind == RefusalKind::InvalidToken;
+            sender
+                .policy
+                .refused(&from, &denied.why, is_guess, Instant::now())
+        }
+        _ => Ok(()),
+    };
+    if let Err(wait) = counted {
         return HttpRefusal {
             retry_after: u64::try_from(whole_seconds(wait)).ok(),
             ..TOO_OFTEN
@@ -247,9 +267,9 @@ impl ResourceEndpoint {
         if let Some(said) = said.filter(|said| said.get("resource_metadata").is_none()) {
             let why = match kind {
                 RefusalKind::InsufficientScope => {
-                    "the token lacks scopes that the request requires"
+                    "the credentials lack scopes that the request requires"
                 }
-                _ => "the token has expired",
+                _ => "the credentials have expired",
             };
             let refusal = TokenRefusal { kind, why };
             let challenges = self.resource.challenges(&refusal, said.get("scope"));
