@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response};
 use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService};
 use mcpbolt::mcp::{Era, Revision};
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{Server, Tool, schemars, serde};
 use tokio::runtime::{Builder, Runtime};
 
@@ -32,8 +33,21 @@ impl HttpCaller {
     /// # Panics
     /// If the service cannot be created or does not answer.
     pub fn open(revision: Revision) -> Self {
+        Self::with(revision, None, None)
+    }
+
+    /// As [`open`](Self::open), with a policy, and with the credentials that each call brings.
+    ///
+    /// # Panics
+    /// If the service cannot be created or does not answer.
+    pub fn with(revision: Revision, policy: Option<Policy>, credentials: Option<String>) -> Self {
         let runtime = Builder::new_current_thread().enable_time().build();
-        let server = Server::builder("echo", "1")
+        let server = Server::builder("echo", "1");
+        let server = match policy {
+            Some(policy) => server.policy(policy),
+            None => server,
+        };
+        let server = server
             .inline_tool(Tool::new("echo"), |echo: Echo| echo.text)
             .build()
             .expect("a server");
@@ -44,9 +58,14 @@ impl HttpCaller {
         let mut caller = Self {
             service: HttpService::new(&server, HttpOptions::default()).expect("a service"),
             runtime: runtime.expect("a runtime"),
-            call: post(&[], request("initialize", &initialize)),
+            call: Request::default(),
         };
-        let mut headers = vec![("mcp-protocol-version", version.to_owned())];
+        let mut headers: Vec<_> = credentials
+            .map(|it| ("authorization", it))
+            .into_iter()
+            .collect();
+        caller.call = post(&headers, request("initialize", &initialize));
+        headers.push(("mcp-protocol-version", version.to_owned()));
         let meta = match revision.era() {
             Era::Handshake => {
                 let response = caller.answer();

@@ -32,7 +32,7 @@ pub struct Args {
     /// How many turns each server has (--lang)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// One short round: for a quick look, not for published figures (--lang)
+    /// One short round: for a quick look, not for published figures (--lang, token)
     #[arg(long)]
     quick: bool,
     /// Build our package quickly, with overflow checks and assertions (--lang)
@@ -60,6 +60,8 @@ enum Part {
     Correlate,
     /// Whole connections in memory
     Echo,
+    /// Calls over HTTP with access tokens and proofs, beside calls without (half a minute)
+    Token,
     /// Messages of 1 to 64 MB, beside the Rust server (--lang node; 2 minutes)
     Large,
     /// From the start of a process to its first answer (--lang node; half a minute)
@@ -126,6 +128,7 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Codec => ("codec", "peers"),
         Part::Correlate => ("correlate", "tables"),
         Part::Echo => ("echo", ""),
+        Part::Token => ("token", "tokens"),
         Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
@@ -135,8 +138,11 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
     let mut bench = cargo(&format!(
         "run --release -p mcpbolt-benches --features={features} --bin {name} --"
     ));
-    if matches!(part, Part::Echo) && args.json.is_some() {
-        bail!("echo has one figure, which it prints; there is no JSON of it");
+    if matches!(part, Part::Echo | Part::Token) && args.json.is_some() {
+        bail!("{name} prints its figures; there is no JSON of them");
+    }
+    if matches!(part, Part::Token) && args.quick {
+        bench.arg("--quick");
     }
     if let Some(file) = &args.json {
         if matches!(part, Part::Codec) {
