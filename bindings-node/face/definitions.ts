@@ -188,6 +188,11 @@ export interface Policy {
      */
     resource?: ResourceServer;
     /**
+     * An authorization server as part of this server, in place of `resource`, in front of an identity provider that knows
+     * no registration of clients. A `verifier` beside it verifies credentials other than tokens.
+     */
+    consentProxy?: ConsentProxy;
+    /**
      * Says who a client is, in place of `keys` and `jwt`: called with the credentials of each request (of each connection,
      * where one message establishes them), at most 1000 at a time. It may be `async`; other requests go on meanwhile. An
      * exception refuses the credentials, and goes to the log and to `onError`, not to the client.
@@ -274,6 +279,64 @@ export interface ResourceServer {
     rootCertificates?: string | readonly string[];
     /** The URL of an HTTP proxy for requests to issuers; empty for none. By default the proxy that the environment names. */
     proxy?: string;
+}
+
+/** An identity provider that knows a server as one application. */
+export interface Upstream {
+    /** The URL where users log in. */
+    authorizationEndpoint: string;
+    /** The URL where codes become tokens. */
+    tokenEndpoint: string;
+    /** The id that the provider gave this server. */
+    clientId: string;
+    /** The secret that the provider gave this server. */
+    clientSecret?: string;
+    /** The URL where tokens are revoked, if the provider has one. */
+    revocationEndpoint?: string;
+    /** The provider's issuer identifier, if it sends one with its answers (RFC 9207). Answers of others are refused. */
+    issuer?: string;
+    /** The scopes asked of the provider; `openid` by default, which gives users a name. */
+    scopes?: readonly string[];
+    /** Further parameters of the request for authorization, such as `{ access_type: 'offline' }`. */
+    parameters?: Readonly<Record<string, string>>;
+}
+
+/**
+ * An authorization server that is part of a server: clients register there and log in, and the login itself is at an
+ * identity provider that knows no registration.
+ *
+ * Over HTTP, its paths are answered beside the endpoint: `/register`, `/authorize`, `/token` and others beneath `issuer`.
+ * The user is asked about each client. Clients get tokens of the proxy for this server alone; the server is a resource
+ * server that accepts them, with callers `jwt:ISSUER#SUBJECT`. Times are in ms.
+ */
+export interface ConsentProxy {
+    /**
+     * The URL of this authorization server: the origin of the server, or a path there. Enter `ISSUER/callback` at the
+     * provider.
+     */
+    issuer: string;
+    /** The URL at which clients reach the server. */
+    resource: string;
+    /**
+     * 32 random characters or more, for example of `openssl rand -hex 32`: the same in every process and after a restart, or
+     * else all logins are over.
+     */
+    secret: string;
+    /** The identity provider. */
+    upstream: Upstream;
+    /** The name of the server on the page that asks for consent; the resource by default. */
+    name?: string;
+    /** The scopes that clients may ask for. A client that asks for none gets all of them. */
+    scopes?: readonly string[];
+    /**
+     * Where clients may have answers sent, besides to the user's own machine: hosts, or `*.example.com` for those beneath. By
+     * default any host: the page shows it, and the user decides.
+     */
+    redirectHosts?: readonly string[];
+    /** The longest time that an access token is good; 3,600,000 by default. */
+    tokenLifetime?: number;
+    /** How long a refresh token may be used; 30 days by default. */
+    refreshLifetime?: number;
 }
 
 /** The queue between the engine and `audit`. */

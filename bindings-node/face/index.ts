@@ -21,6 +21,7 @@ export type {
     AuditEvent,
     AuditQueue,
     Clean,
+    ConsentProxy,
     Granted,
     Issuer,
     Jwt,
@@ -37,7 +38,8 @@ export type {
     RunReport,
     ServerOptions,
     TaskLimits,
-    ToolDefinition
+    ToolDefinition,
+    Upstream
 } from './definitions';
 export type { EndpointOptions, ServeOptions } from './endpoint';
 export { ActionError, McpError, ProtocolError, ToolError } from './errors';

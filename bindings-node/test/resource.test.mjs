@@ -9,7 +9,7 @@ const url = 'https://api.example/mcp';
 
 test('tokens that the program verifies are judged', async t => {
     const verifier = ({ kind, user, secret }) => {
-        if (kind === 'basic') return secret === 's3cret:x' ? user : null;
+        if (kind === 'basic') return secret === 's3cret:x' ? { name: user, scopes: ['notes'] } : null;
         const alice = more => ({ name: 'alice', scopes: ['notes'], ...more });
         return {
             good: alice(),

@@ -18,7 +18,7 @@ ACTION = json.dumps({"action": "whoami", "params": {}}).encode()
 
 def verify(credentials: Credentials) -> Principal | str | None:
     if credentials.kind == "basic":
-        return credentials.user if credentials.secret == "s3cret:x" else None
+        return Principal(credentials.user, ["notes"]) if credentials.secret == "s3cret:x" else None
     return {
         "good": Principal("alice", ["notes"]),
         "narrow": Principal("alice"),

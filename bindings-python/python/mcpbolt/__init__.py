@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from ._oauth import AssertionRequest as AssertionRequest, AuthorizationPage as AuthorizationPage
     from ._oauth import CredentialStore as CredentialStore, DeviceCode as DeviceCode, OAuth as OAuth
     from ._asgi import AsgiApp as AsgiApp
+    from ._consent import ConsentProxy as ConsentProxy, Upstream as Upstream
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
     from ._permissions import PermissionManager as PermissionManager
@@ -99,6 +100,7 @@ _NAMES = {
     "_server": "Server",
     "_serve_options": "ServeOptions",
     "_asgi": "AsgiApp",
+    "_consent": "ConsentProxy Upstream",
     "_auth": "ApiKey Basic Bearer ConnectOptions",
     "_oauth": "AssertionRequest AuthorizationPage CredentialStore DeviceCode OAuth",
     "_loop": "ServedAddress Counts",

@@ -12,6 +12,7 @@ from ._options import Options, options
 if TYPE_CHECKING:
     from ._core import Context
     from ._call import Middleware
+    from ._consent import ConsentProxy
     from ._resource import ResourceServer
     from ._results import ClientInfo
     from ._skills import SkillFolder
@@ -163,6 +164,8 @@ class Policy:
             show them, so that a client can see what it may ask for.
         resource: Makes the server a resource server of OAuth. A `verifier` beside it verifies other credentials, and
             tokens, too, unless the keys or the introspection of an issuer are set.
+        consent_proxy: An authorization server as part of this server, in place of `resource`, in front of an identity
+            provider that knows no registration of clients. A `verifier` beside it verifies credentials other than tokens.
         secrets: Strings that are masked wherever they appear.
         audit: Called with a dict for each call, read, prompt, completion and subscription when it is answered:
             `method`, `name`, `principal`, `id`, `revision`, `outcome`, `code`, `message`, `seconds`, `arguments`,
@@ -176,7 +179,7 @@ class Policy:
 
     Raises:
         ValueError: Raised when a server gets the policy, if an argument does not have the shape described here; at once, if
-            there is a `verifier` beside `keys` or `jwt`, or only its time.
+            there is a `verifier` beside `keys` or `jwt`, or only its time, or a `consent_proxy` beside `resource`.
     """
 
     __slots__ = ("wire", "audit", "verifier")
@@ -199,6 +202,7 @@ class Policy:
         implied_scopes: Mapping[str, Sequence[str]] = {},
         filter_lists: bool = False,
         resource: ResourceServer | None = None,
+        consent_proxy: ConsentProxy | None = None,
         secrets: Iterable[str] = (),
         audit: Callable[[dict[str, Any]], object] | None = None,
         audit_arguments: bool = False,
@@ -231,6 +235,10 @@ class Policy:
             said["jwt"] = jwt.wire
         if resource is not None:
             said["resource"] = resource.wire
+        if consent_proxy is not None:
+            if resource is not None:
+                raise ValueError("consent_proxy: it takes the place of resource; pass it alone")
+            said["consentProxy"] = consent_proxy.wire
         if verifier is not None and (keys is not None or jwt is not None):
             raise ValueError("verifier: it takes the place of keys and jwt; pass it alone")
         if verifier is None and verifier_timeout is not None:
