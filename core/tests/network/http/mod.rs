@@ -8,6 +8,8 @@
 mod actions;
 mod again;
 mod broken_off;
+#[cfg(all(feature = "resource-server", feature = "tracing"))]
+mod canary;
 #[cfg(feature = "compression")]
 mod compression;
 mod credentials;
