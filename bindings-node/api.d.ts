@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Verifier, audio, image, json, link, oauth, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, Verifier, audio, image, json, link, oauth, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -591,6 +591,17 @@ export interface ConnectionOptions extends DecoderOptions {
     timeout?: number;
     now?: number;
 }
+export interface ConsentProxy {
+    issuer: string;
+    resource: string;
+    secret: string;
+    upstream: Upstream;
+    name?: string;
+    scopes?: readonly string[];
+    redirectHosts?: readonly string[];
+    tokenLifetime?: number;
+    refreshLifetime?: number;
+}
 export interface Counts {
     openConnections: number;
     connections: number;
@@ -814,6 +825,7 @@ export interface Policy {
     impliedScopes?: Readonly<Record<string, readonly string[]>>;
     filterLists?: boolean;
     resource?: ResourceServer;
+    consentProxy?: ConsentProxy;
     verifier?: Verifier;
     verifierTimeout?: number;
     secrets?: readonly string[];
@@ -1190,6 +1202,16 @@ export interface ToolDefinition {
     kept?: Results;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
+}
+export interface Upstream {
+    authorizationEndpoint: string;
+    tokenEndpoint: string;
+    clientId: string;
+    clientSecret?: string;
+    revocationEndpoint?: string;
+    issuer?: string;
+    scopes?: readonly string[];
+    parameters?: Readonly<Record<string, string>>;
 }
 export type Approve<State = any> = (tool: string, args: any, context: Context<State>) => boolean | Promise<boolean>;
 export type Auth = {

@@ -345,7 +345,7 @@ fn over_sockets(rounds: usize, calls: usize) {
     let authorization = format!("authorization: Bearer {bearer}\r\n");
     let mut ways = [
         Way::open("without a token", None, Box::new(String::new)),
-        way("with a JWT", policy(), Box::new(|| authorization.clone())),
+        Way::open("with a JWT", policy(), Box::new(|| authorization.clone())),
         Way::open(
             "with a JWT and proofs",
             policy(),

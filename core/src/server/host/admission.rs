@@ -349,6 +349,12 @@ fn misplaced(
     if !policy.has_verifier() || request.method != Some(Method::CallTool) {
         return None;
     }
+    let mut suspects = reader::members(request.message.arguments()?).filter_map(|(name, value)| {
+        let name = name.decode().ok()?;
+        (is_secret(&name) && reader::as_str(value).is_some()).then_some(name)
+    });
+    // Few calls have any, so the schema is seldom read.
+    let first = suspects.next()?;
     let tool = registry.tool_at(registry.tool(&request.message.name()?)?)?;
     let schema = &tool.input_schema;
     if ELSEWHERE
@@ -357,13 +363,11 @@ fn misplaced(
     {
         return None;
     }
-    let mut names = reader::members(request.message.arguments()?).filter_map(|(name, value)| {
-        let name = name.decode().ok()?;
-        let asked_for = reader::find_path(schema, &["properties", &name]);
-        let is_text = reader::as_str(value).is_some();
-        (is_text && is_secret(&name) && asked_for.is_none()).then_some(name)
-    });
-    Some(serde_json::json!({"parameter": names.next()?}).to_string())
+    let is_asked_for = |name: &str| reader::find_path(schema, &["properties", name]).is_some();
+    let name = std::iter::once(first)
+        .chain(suspects)
+        .find(|name| !is_asked_for(name))?;
+    Some(serde_json::json!({ "parameter": name }).to_string())
 }
 
 /// Answers a client that exceeds its rate or quota.
