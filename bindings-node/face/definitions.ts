@@ -231,8 +231,9 @@ export interface Issuer {
  *
  * A token must be for this resource (`aud`), of an accepted issuer, and must not have ended. It is signed by RS256 to RS512,
  * PS256 to PS512, ES256, ES384 or EdDSA, or the issuer is asked about it. Its caller is `jwt:ISSUER#SUBJECT`, or
- * `client:ISSUER#ID` if the issuer's answer names a client and no user. The metadata (RFC 9728) is served at `/.well-known/oauth-protected-resource`, with and without the path of the resource. Refusals say
- * in `WWW-Authenticate` where the metadata is, which scopes are needed and what is wrong. Times are in ms.
+ * `client:ISSUER#ID` if the issuer's answer names a client and no user. The metadata (RFC 9728) is served at
+ * `/.well-known/oauth-protected-resource`, with and without the path of the resource. Refusals say in `WWW-Authenticate`
+ * where the metadata is, which scopes are needed and what is wrong. Times are in ms.
  */
 export interface ResourceServer {
     /** The URL at which clients reach the server: the audience that tokens must have. */
