@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::listeners::Listeners;
+use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
 use super::route::Route;
 
@@ -275,6 +276,16 @@ impl Lane {
             }
         };
         first.map(|(_, _, route)| route.clone())
+    }
+
+    /// Shows a notification for the client to all middleware; `None` if one of them drops it.
+    pub fn show(&self, method: &str, params: Option<&str>) -> Option<ChainNotification> {
+        let shown = ChainNotification {
+            direction: RelayDirection::ToClient,
+            method: method.to_owned(),
+            params: params.map(str::to_owned),
+        };
+        notify(&self.parts.middleware, shown)
     }
 
     /// Lets rounds end together, when the guard is dropped.

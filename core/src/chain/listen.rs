@@ -77,7 +77,10 @@ pub(super) async fn serve(
         meta::SUBSCRIPTION_ID
     );
     let name = Method::SubscriptionAcknowledged.name();
-    front.replies().notify(&reply, name, Some(&acknowledged));
+    if let Some(shown) = lane.show(name, Some(&acknowledged)) {
+        let mut replies = front.replies();
+        replies.notify(&reply, &shown.method, shown.params.as_deref());
+    }
     let listeners = &lane.listeners;
     let number = {
         let mut begun = lock(&listeners.begun);
@@ -174,11 +177,17 @@ fn tell(far: &Handle, method: Method, uri: &str) {
     }
 }
 
-/// A session of the handshake era has told of a change: passes it to the streams that want it.
-pub(super) fn changed(lane: &Lane, method: Option<Method>, params: Option<&str>) {
+/// A session of the handshake era has told of a change: passes what middleware makes of it to the streams that want it.
+pub(super) fn changed(
+    lane: &Lane,
+    method: Option<Method>,
+    told: Option<&str>,
+    shown: Option<&str>,
+) {
     let Some(method) = method else { return };
-    let params = params.unwrap_or("{}");
-    let uri = reader::find(params, "uri").and_then(reader::as_str);
+    let uri = told.and_then(|told| reader::find(told, "uri"));
+    let uri = uri.and_then(reader::as_str);
+    let params = shown.unwrap_or("{}");
     let wants = |one: &&Listener| match (method, &uri) {
         (Method::ResourceUpdated, Some(uri)) => one.uris.contains(&**uri),
         _ => one.kinds.contains(&method),
@@ -227,7 +236,7 @@ pub(super) fn heard(lane: &Lane, id: Option<u64>, method: Option<Method>, params
     if is_own && is_change && lane.era() == Era::Handshake {
         let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, None);
         let own = Some(own).filter(|own| own != "{}");
-        let _ = near.notify(method.name(), own.as_deref());
+        tell_client(lane, near, method, own.as_deref());
     }
 }
 
@@ -398,9 +407,16 @@ fn tell_all(lane: &Lane, far: &Far) {
     };
     for (kind, _, method) in LISTS {
         if declares(far.capabilities(), kind, "listChanged") {
-            // Fails only if the client is gone.
-            let _ = near.notify(method.name(), None);
+            tell_client(lane, near, method, None);
         }
+    }
+}
+
+/// Tells a client of the handshake era of a change, as middleware shows it.
+fn tell_client(lane: &Lane, near: &Handle, method: Method, params: Option<&str>) {
+    if let Some(shown) = lane.show(method.name(), params) {
+        // Fails only if the client is gone.
+        let _ = near.notify(&shown.method, shown.params.as_deref());
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `question`, `listen`, `listeners` | questions and subscriptions, between the eras |
+//! | `prefix` | middleware that gives the names of a server a prefix |
 //! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
 
 mod attempts;
@@ -30,6 +31,7 @@ mod listeners;
 mod middleware;
 mod params;
 mod parts;
+mod prefix;
 mod question;
 mod route;
 mod shared;
@@ -43,3 +45,4 @@ pub use middleware::{
     ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
     RelayDirection, refusal,
 };
+pub use prefix::Prefix;

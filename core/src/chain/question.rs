@@ -204,11 +204,10 @@ impl Route {
         }
         let is_full = lock(&self.parking.0).len() >= MAX_PARKED;
         let Some(state) = unguessable::name().filter(|_| !is_full) else {
+            let questions = std::mem::take(&mut target.questions);
+            drop(target);
             let why = "too many clients have questions to answer";
-            for one in target.questions.drain(..) {
-                one.refuse(OVERLOADED, why);
-            }
-            return;
+            return questions.iter().for_each(|one| one.refuse(OVERLOADED, why));
         };
         let state: Arc<str> = format!("{PREFIX}{state}").into();
         let result = input_required(&target.questions, &state);

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::lane::Lane;
 use super::middleware::{
-    ChainAnswer, ChainNotification, ChainRequest, ChainResponse, NextHop, RelayDirection, notify,
-    refusal,
+    ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
 };
 use super::params::Edit;
 use super::question::{Asker, Question};
@@ -294,7 +293,7 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         let Some((front, reply)) = route.reply() else {
             return;
         };
-        let Some(shown) = show(lane, method, params) else {
+        let Some(shown) = lane.show(method, params) else {
             return;
         };
         let own = reply.id().raw();
@@ -302,7 +301,7 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         let params = super::params::with_meta(params, crate::mcp::meta::SUBSCRIPTION_ID, Some(own));
         return front.replies().notify(&reply, &shown.method, Some(&params));
     }
-    let Some(shown) = show(lane, method, params) else {
+    let Some(shown) = lane.show(method, params) else {
         return;
     };
     let params = shown.params.as_deref();
@@ -319,7 +318,7 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         );
     }
     match lane.era() {
-        Era::Stateless => super::listen::changed(lane, known, params),
+        Era::Stateless => super::listen::changed(lane, known, message.params(), params),
         Era::Handshake => {
             if let Some(near) = &lane.near.handle {
                 // Fails only for params that are no object, which a message cannot have.
@@ -327,15 +326,6 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
             }
         }
     }
-}
-
-fn show(lane: &Lane, method: &str, params: Option<&str>) -> Option<ChainNotification> {
-    let shown = ChainNotification {
-        direction: RelayDirection::ToClient,
-        method: method.to_owned(),
-        params: params.map(str::to_owned),
-    };
-    notify(&lane.parts.middleware, shown)
 }
 
 /// Whether a call of the stateless era asked for log messages; in the handshake era the whole session does.

@@ -7,5 +7,6 @@ mod changes;
 mod eras;
 mod laws;
 mod middleware;
+mod prefix;
 mod rig;
 mod rounds;
