@@ -45,7 +45,8 @@ export interface CredentialStore {
     /** Removes the document of a key, if there is one. */
     remove(key: string): Awaitable<unknown>;
     /**
-     * Waits until nobody else holds the key, and returns the function that releases it. Needed by stores that several
+     * Waits until nobody else holds the key, and returns the function that releases it. Other keys can be held
+     * meanwhile. Needed by stores that several
      * processes share, where two might use a refresh token at the same time. Without it, keys are locked within one
      * login object.
      */
@@ -76,8 +77,8 @@ export interface OAuthOptions {
     /** The secret of `clientId`. */
     clientSecret?: string;
     /**
-     * The issuer of `clientId`: with any other authorization server the login fails. Without it, the id and its secret
-     * are used wherever the MCP server points.
+     * The issuer of `clientId`: with any other authorization server the login fails. Without it, the secret goes to the
+     * first authorization server that an MCP server names, and then to no other as long as the store lasts.
      */
     issuer?: string;
     /** The private key with which the client authenticates instead of a secret (`private_key_jwt`). */

@@ -104,7 +104,7 @@ async def test_clients_share_one_login_and_its_store() -> None:
             assert await client.list_tools() == []
     assert len(pages) == 1
     assert {key.split()[0] for key in store.kept} == {"registration", "server", "tokens"}
-    assert store.locked == ["lock tokens", "release"]
+    assert store.locked[:3] == ["lock login", "lock tokens", "release"]
     assert "secret" not in repr(OAuth("Test", client_id="x", client_secret="secret"))
 
 
@@ -116,12 +116,28 @@ async def test_who_connects_learns_why_there_is_no_login() -> None:
     async def broken(page: AuthorizationPage) -> str:
         raise LookupError("no user")
 
-    cases: list[tuple[Any, str]] = [(refused, "access_denied"), (broken, "LookupError: no user")]
+    cases: list[tuple[Any, str]] = [
+        (refused, "access_denied"),
+        (broken, "LookupError: no user"),
+        (lambda page: True, "on_authorize returned bool, not str"),
+    ]
     with site() as url:
         for function, why in cases:
             with pytest.raises((McpError, ConnectionClosed), match=why):
                 async with Client(url, auth=OAuth("Test", on_authorize=function, redirect_uri=REDIRECT)):
                     pass
+
+
+@coroutine
+async def test_a_store_gives_texts() -> None:
+    class Bytes(Store):
+        async def load(self, key: str) -> Any:
+            return b"{}"
+
+    with site() as url:
+        with pytest.raises((McpError, ConnectionClosed), match="the store's load returned bytes, not str"):
+            async with Client(url, auth=OAuth("Test", store=Bytes())):
+                pass
 
 
 def test_wrong_options_are_refused() -> None:

@@ -70,7 +70,7 @@ enum Task {
     /// folder for program state. Access tokens are refreshed when they end.
     Login(Box<login::Login>),
     /// Forget the login for a server, and have its authorization server end the tokens
-    Logout(login::Server),
+    Logout(login::Logout),
     /// Show the stored login for a server, without asking anybody
     Whoami(login::Whoami),
 }

@@ -40,7 +40,7 @@ impl Drop for Sandbox {
 fn what_cannot_be_is_said() {
     let sandbox = Sandbox::new("refused");
     let url = "https://127.0.0.1:9/mcp";
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["login"], "<URL>"),
         (
             &["login", "tcp:127.0.0.1:9"],
@@ -53,6 +53,7 @@ fn what_cannot_be_is_said() {
             "cannot be used with",
         ),
         (&["login", url, "--machine"], "--client-id"),
+        (&["login", url, "--signing-key", "x.pem"], "--client-id"),
         (
             &[
                 "login",

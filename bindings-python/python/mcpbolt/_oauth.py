@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 GrantName = Literal["code", "device", "client_credentials", "workload", "enterprise"]
 
+# The functions whose results count, by the names of the questions.
+ANSWERS = {"authorize": "on_authorize", "assertion": "assertion", "load": "the store's load"}
+
 
 @dataclass(frozen=True)
 class AuthorizationPage:
@@ -49,7 +52,7 @@ class AssertionRequest:
 
 class CredentialStore(Protocol):
     """Keeps small secret documents by key. The functions may be coroutine functions. A store that several processes share
-    has a function `lock(key)`, too: an asynchronous context manager that holds the key."""
+    has a function `lock(key)`, too: an asynchronous context manager that holds this key. Others can be held meanwhile."""
 
     def load(self, key: str, /) -> str | None | Awaitable[str | None]: ...
     def save(self, key: str, document: str, /) -> object: ...
@@ -66,7 +69,8 @@ class OAuth:
             platform; "enterprise", an identity provider vouches for the user.
         client_id: The client id, if the program was registered by hand.
         client_secret: The secret of `client_id`.
-        issuer: The issuer of `client_id`: with any other authorization server the login fails.
+        issuer: The issuer of `client_id`: with any other authorization server the login fails. Without it, the secret goes to
+            the first authorization server that an MCP server names, and then to no other as long as the store lasts.
         signing_key: The private key (PKCS #8 in PEM) that assertions of the client are signed with, instead of a secret.
         signing_algorithm: The algorithm of that key.
         key_id: The `kid` of that key.
@@ -197,7 +201,11 @@ class OAuth:
             answer = function(**params)
             if isawaitable(answer):
                 answer = await answer
-            self.native.answer(number, answer if isinstance(answer, str) else None)
+            if kind not in ANSWERS:
+                answer = None
+            elif answer is not None and not isinstance(answer, str):
+                raise TypeError(f"{ANSWERS[kind]} returned {type(answer).__name__}, not str")
+            self.native.answer(number, answer)
         except Exception as error:
             self.native.answer(number, None, f"{type(error).__name__}: {error}")
         except BaseException:

@@ -39,6 +39,40 @@ impl Server {
     }
 }
 
+/// The key of a client that signs its requests.
+#[derive(clap::Args)]
+struct ClientKey {
+    /// A file with the client's private key (PEM), in place of a secret
+    #[arg(long, value_name = "FILE")]
+    signing_key: Option<PathBuf>,
+    /// The algorithm of the signing key
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "ES256",
+        requires = "signing_key"
+    )]
+    signing_algorithm: String,
+}
+
+impl ClientKey {
+    fn read(&self) -> Result<Option<SigningKey>> {
+        let Some(file) = &self.signing_key else {
+            return Ok(None);
+        };
+        let key = SigningKey::from_pem(read(file)?.as_bytes(), &self.signing_algorithm);
+        Ok(Some(key?))
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Logout {
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    key: ClientKey,
+}
+
 #[derive(clap::Args)]
 pub struct Login {
     #[command(flatten)]
@@ -60,17 +94,8 @@ pub struct Login {
     /// A file with the client's secret
     #[arg(long, value_name = "FILE", requires = "client_id")]
     client_secret_file: Option<PathBuf>,
-    /// A file with the client's private key (PEM), in place of a secret
-    #[arg(long, value_name = "FILE", requires = "client_id")]
-    signing_key: Option<PathBuf>,
-    /// The algorithm of the signing key
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "ES256",
-        requires = "signing_key"
-    )]
-    signing_algorithm: String,
+    #[command(flatten)]
+    key: ClientKey,
     /// The authorization server that knows the client id; with any other, the login fails
     #[arg(long, value_name = "URL", requires = "client_id")]
     issuer: Option<String>,
@@ -87,19 +112,13 @@ pub struct Login {
 
 impl Login {
     fn options(&self) -> Result<LoginOptions> {
+        ensure!(
+            self.key.signing_key.is_none() || self.client_id.is_some(),
+            "--signing-key is the key of a client: give its --client-id"
+        );
         let secret = match &self.client_secret_file {
             Some(file) => Some(read(file)?.trim_end().to_owned()),
             None => std::env::var(SECRET_VARIABLE).ok(),
-        };
-        let key = match &self.signing_key {
-            Some(file) => {
-                let pem = read(file)?;
-                Some(SigningKey::from_pem(
-                    pem.as_bytes(),
-                    &self.signing_algorithm,
-                )?)
-            }
-            None => None,
         };
         let grant = match (self.machine, self.device) {
             (true, _) => Grant::ClientCredentials,
@@ -111,7 +130,7 @@ impl Login {
             client_id: self.client_id.clone(),
             client_secret: secret.filter(|_| self.client_id.is_some()).map(Into::into),
             issuer: self.issuer.clone(),
-            signing_key: key,
+            signing_key: self.key.read()?,
             scopes: self.scopes.clone(),
             dpop: self.dpop.then_some(true),
             allows_private_addresses: self.allow_private,
@@ -163,10 +182,14 @@ pub fn login(args: &Login) -> Result<u8> {
 }
 
 /// Forgets the login, and has the server end the tokens.
-pub fn logout(args: &Server) -> Result<u8> {
-    let url = args.url()?;
-    let authorization = Authorization::new(options()).with_store(FileStore::of_the_user()?);
-    let outcome = block_on(authorization.log_out(&url, &args.network.options()?));
+pub fn logout(args: &Logout) -> Result<u8> {
+    let url = args.server.url()?;
+    let login = LoginOptions {
+        signing_key: args.key.read()?,
+        ..options()
+    };
+    let authorization = Authorization::new(login).with_store(FileStore::of_the_user()?);
+    let outcome = block_on(authorization.log_out(&url, &args.server.network.options()?));
     let told = match outcome.with_context(|| format!("logging out of {url}"))? {
         LoggedOut::NotLoggedIn => format!("There is no login for {url}.\n"),
         LoggedOut::Revoked => format!("Logged out of {url}. The tokens have ended.\n"),

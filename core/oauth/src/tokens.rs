@@ -85,6 +85,11 @@ impl Tokens {
         }
     }
 
+    /// Whether the access token is one that proofs of a key belong to.
+    fn is_bound(&self) -> bool {
+        self.token_type.eq_ignore_ascii_case("dpop")
+    }
+
     /// Whether the access token has ended at `now`. A token whose end is unknown counts as valid.
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
@@ -106,13 +111,12 @@ impl Tokens {
 
     fn parse(document: &str) -> io::Result<Self> {
         // The error's text could quote a token.
-        let tokens: io::Result<Self> = serde_json::from_str(document).map_err(|_| {
-            invalid("the stored tokens are damaged; remove them from the store and log in again")
-        });
+        let tokens: io::Result<Self> = serde_json::from_str(document)
+            .map_err(|_| invalid("the stored tokens are damaged; log out, then log in again"));
         let tokens = tokens?;
         if tokens.version > VERSION {
             return Err(invalid(
-                "the stored tokens are from a newer release of this program; update this one",
+                "the stored tokens are from a newer release of this program; update this one, or log out and log in again",
             ));
         }
         Ok(tokens)
@@ -128,26 +132,31 @@ pub async fn load(store: &dyn CredentialStore, key: &str) -> io::Result<Option<T
     document.as_deref().map(Tokens::parse).transpose()
 }
 
-/// Keeps the tokens of a new login under `key`, in place of those of an earlier one.
+/// The tokens kept under `key`, unless they cannot be understood.
+async fn load_readable(store: &dyn CredentialStore, key: &str) -> io::Result<Option<Tokens>> {
+    let document = store.load(key).await?;
+    Ok(document.and_then(|document| Tokens::parse(&document).ok()))
+}
+
+/// Keeps the tokens of a new login under `key`, in place of those of an earlier one, readable or not.
 ///
 /// # Errors
-/// When the store fails, what it has cannot be read, or the machine has no random numbers; the tokens are
-/// not kept then.
+/// When the store fails, or the machine has no random numbers; the tokens are not kept then.
 pub async fn keep(store: &dyn CredentialStore, key: &str, tokens: &mut Tokens) -> io::Result<()> {
     let _lock = store.lock(key).await?;
-    let before = load(store, key).await?;
+    let before = load_readable(store, key).await?;
     tokens.login = getrandom::u64().map_err(io::Error::other)?.to_string();
     tokens.generation = before.map_or(0, |before| before.generation) + 1;
     save(store, key, tokens).await
 }
 
-/// Removes the tokens kept under `key`, and returns them for revocation.
+/// Removes the tokens kept under `key`, and returns them for revocation, if they can be read.
 ///
 /// # Errors
-/// When the store fails, or what it has cannot be read.
+/// When the store fails.
 pub async fn forget(store: &dyn CredentialStore, key: &str) -> io::Result<Option<Tokens>> {
     let _lock = store.lock(key).await?;
-    let tokens = load(store, key).await?;
+    let tokens = load_readable(store, key).await?;
     store.remove(key).await?;
     Ok(tokens)
 }
@@ -229,7 +238,7 @@ impl Held {
     }
 
     /// Keeps what the server answered at `now`. What the answer leaves out stays as it was: the refresh
-    /// token (RFC 6749, section 6), the scopes and the DPoP key.
+    /// token (RFC 6749, section 6), the scopes, and the DPoP key if the access token is bound to it.
     ///
     /// The new tokens are valid even if they could not be kept; the second value says whether they were.
     pub async fn granted(self, response: TokenResponse, now: u64) -> (Tokens, io::Result<()>) {
@@ -239,7 +248,7 @@ impl Held {
         tokens.generation = before.generation + 1;
         tokens.refresh_token = tokens.refresh_token.or(before.refresh_token);
         tokens.scope = tokens.scope.or(before.scope);
-        tokens.dpop_key = before.dpop_key;
+        tokens.dpop_key = before.dpop_key.filter(|_| tokens.is_bound());
         let saved = save(&*self.store, &self.key, &tokens).await;
         (tokens, saved)
     }

@@ -89,6 +89,7 @@ fn an_answer_replaces_what_it_has() {
     let held = held(&store, &known);
     assert_eq!(held.refresh_token(), "REFRESH-1");
     let answer = TokenResponse {
+        token_type: "dpop".into(),
         refresh_token: None,
         scope: None,
         ..response(2)
@@ -102,7 +103,14 @@ fn an_answer_replaces_what_it_has() {
     assert_eq!(tokens.refresh_token.as_deref(), Some("REFRESH-1"));
     assert_eq!(tokens.scope.as_deref(), Some("a b"));
     assert_eq!(tokens.dpop_key.as_deref(), Some("KEY"));
-    assert_eq!(block_on(tokens::load(&*store, KEY)).unwrap(), Some(tokens));
+    let loaded = block_on(tokens::load(&*store, KEY)).unwrap();
+    assert_eq!(loaded.as_ref(), Some(&tokens));
+    // A token that is bound to no key is sent without one.
+    let Refresh::Ask(held) = refresh(&store, &tokens) else {
+        panic!();
+    };
+    let (tokens, _) = block_on(held.granted(response(3), 1200));
+    assert_eq!(tokens.dpop_key, None);
 }
 
 #[test]
@@ -192,7 +200,7 @@ fn tokens_that_could_not_be_kept_are_not_lost() {
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_and_stays() {
+fn what_cannot_be_read_is_reported_until_somebody_logs_in_or_out() {
     let store = memory();
     let whole = |store: &dyn CredentialStore| block_on(store.load(KEY)).unwrap().unwrap();
     logged_in(&*store);
@@ -205,8 +213,6 @@ fn what_cannot_be_read_is_reported_and_stays() {
         let mut tokens = Tokens::new(response(1), 1000);
         let failures = [
             block_on(tokens::load(&*store, KEY)).map(drop),
-            block_on(tokens::keep(&*store, KEY, &mut tokens)),
-            block_on(tokens::forget(&*store, KEY)).map(drop),
             block_on(tokens::refresh(&store, KEY, &tokens, 0)).map(drop),
         ];
         for failure in failures {
@@ -214,6 +220,11 @@ fn what_cannot_be_read_is_reported_and_stays() {
             assert!(error.contains(said) && !error.contains("SECRET"), "{error}");
         }
         assert_eq!(whole(&*store), text);
+        assert_eq!(block_on(tokens::forget(&*store, KEY)).unwrap(), None);
+        assert_eq!(block_on(store.load(KEY)).unwrap(), None);
+        block_on(store.save(KEY, text)).unwrap();
+        block_on(tokens::keep(&*store, KEY, &mut tokens)).unwrap();
+        assert_eq!(block_on(tokens::load(&*store, KEY)).unwrap(), Some(tokens));
     }
 }
 

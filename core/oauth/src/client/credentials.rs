@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::error::LoginError;
+use super::guard::Zone;
 use super::jose::DpopKey;
 use super::scopes::Scopes;
 use super::secret::Secret;
@@ -16,6 +17,18 @@ use crate::tokens::{self, Tokens};
 
 /// The version of the documents that this release writes.
 const VERSION: u32 = 1;
+
+/// Why bound tokens are of no use.
+pub(super) const DAMAGED_KEY: &str =
+    "the stored key of the tokens is damaged; log out, then log in again";
+
+/// How a client authenticates itself (RFC 6749, section 2.3; RFC 7523).
+pub(super) mod method {
+    pub const NONE: &str = "none";
+    pub const BASIC: &str = "client_secret_basic";
+    pub const POST: &str = "client_secret_post";
+    pub const PRIVATE_KEY_JWT: &str = "private_key_jwt";
+}
 
 /// A client as an authorization server knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +44,9 @@ pub(super) struct Registration {
     pub authentication: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redirect_uris: Vec<String>,
+    /// The grant that it was registered for. In documents of earlier releases, that with a browser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
 }
 
 impl Registration {
@@ -42,6 +58,7 @@ impl Registration {
             expires_at: None,
             authentication: None,
             redirect_uris: Vec::new(),
+            grant: None,
         }
     }
 
@@ -60,6 +77,9 @@ pub(super) struct Origin {
     pub token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<String>,
+    /// The zone furthest inside that the login could reach.
+    #[serde(default)]
+    pub reach: Zone,
 }
 
 impl Origin {
@@ -103,6 +123,11 @@ fn server_key(url: &str) -> io::Result<String> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the server's URL is no URL");
     let url = Url::parse(url).map_err(|_| wrong())?;
     Ok(format!("server {}", canonical(&url)))
+}
+
+/// The key that is locked during a login at an MCP server: there is one at a time.
+pub(super) fn login_key(url: &Url) -> String {
+    format!("login {}", canonical(url))
 }
 
 /// The canonical URL of an MCP server (R-AUC-08).
@@ -152,19 +177,38 @@ impl Credentials {
             return Ok(None);
         };
         let tokens = tokens::load(store, &origin.tokens_key()).await?;
-        Ok(tokens.map(|tokens| Self::new(tokens, origin)))
+        let loaded = tokens.map(|tokens| Self::new(tokens, origin));
+        match loaded {
+            Some(loaded) if loaded.lacks_key() => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, DAMAGED_KEY))
+            }
+            loaded => Ok(loaded),
+        }
     }
 
-    /// Keeps new credentials for the MCP server at `url`.
+    /// Keeps new credentials for the MCP server at `url`. Those of an earlier login there that came of
+    /// another authorization server, or of another client, are removed.
     pub(super) async fn keep(&mut self, store: &dyn CredentialStore, url: &str) -> io::Result<()> {
         let key = server_key(url)?;
-        tokens::keep(store, &self.origin.tokens_key(), &mut self.tokens).await?;
+        let before: Option<Origin> = document(store, &key).await?;
+        let own = self.origin.tokens_key();
+        tokens::keep(store, &own, &mut self.tokens).await?;
         let origin = serde_json::to_string(&self.origin)?;
-        store.save(&key, &origin).await
+        store.save(&key, &origin).await?;
+        let before = before.map(|before| before.tokens_key());
+        match before.filter(|before| *before != own) {
+            Some(before) => tokens::forget(store, &before).await.map(drop),
+            None => Ok(()),
+        }
     }
 
-    /// Removes the credentials kept for the MCP server at `url`, and returns them for revocation. The
-    /// registration of the client stays.
+    /// Whether the tokens are bound to a key that cannot be read: nobody would accept them.
+    pub(super) fn lacks_key(&self) -> bool {
+        self.tokens.dpop_key.is_some() && self.key.is_none()
+    }
+
+    /// Removes the credentials kept for the MCP server at `url`, and returns them for revocation, if they
+    /// can be read. The registration of the client stays.
     ///
     /// # Errors
     /// When the URL is none, or the store fails.
@@ -199,9 +243,19 @@ impl Credentials {
         &self.origin.client.client_id
     }
 
+    /// The zone furthest inside that the login could reach. Requests about its tokens go as far.
+    pub fn reach(&self) -> Zone {
+        self.origin.reach
+    }
+
     /// The server that the tokens are for.
     pub fn resource(&self) -> &str {
         &self.origin.resource
+    }
+
+    /// Whether the client authenticates itself with a signing key, which no store has.
+    pub fn needs_signing_key(&self) -> bool {
+        self.origin.client.authentication.as_deref() == Some(method::PRIVATE_KEY_JWT)
     }
 
     /// Where tokens are revoked (RFC 7009), if anywhere.

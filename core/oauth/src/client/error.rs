@@ -60,6 +60,8 @@ pub struct LoginError {
     /// The error code that the authorization server gave, such as `access_denied`.
     pub code: Option<Box<str>>,
     why: Box<str>,
+    /// Whether the server gave no answer of its own.
+    is_away: bool,
 }
 
 impl LoginError {
@@ -69,7 +71,21 @@ impl LoginError {
             stage,
             code: None,
             why: why.into(),
+            is_away: false,
         }
+    }
+
+    /// The same error, of a server that cannot be reached or does not work.
+    pub(super) fn away(self) -> Self {
+        Self {
+            is_away: true,
+            ..self
+        }
+    }
+
+    /// Whether the same request may succeed later, since the server gave no answer of its own.
+    pub(super) fn is_away(&self) -> bool {
+        self.is_away
     }
 
     /// An error that the server named: its code and description.

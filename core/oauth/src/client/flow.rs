@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use url::Url;
 
-use super::credentials::{Credentials, Origin, canonical};
+use super::credentials::{Credentials, DAMAGED_KEY, Origin, canonical, login_key};
 use super::error::{LoginError, LoginStage};
 use super::grants::Asked;
 use super::guard::UrlGuard;
@@ -40,7 +40,37 @@ impl Flow {
                 None => {}
             }
         }
-        self.log_in(&url, &occasion).await
+        // There is one login at a time: other processes take over what it gives.
+        let lock = self.store.lock(&login_key(&url)).await;
+        let _lock = lock.map_err(of_store)?;
+        match self.taken_over(&occasion).await? {
+            Some(credentials) => Ok(credentials),
+            None => self.log_in(&url, &occasion).await,
+        }
+    }
+
+    /// What another process has got by a login since this one last looked.
+    async fn taken_over(&self, occasion: &Occasion) -> Result<Option<Credentials>, LoginError> {
+        let stored = Credentials::load(&*self.store, &occasion.url).await;
+        let Some(mut stored) = stored.map_err(of_store)? else {
+            return Ok(None);
+        };
+        let held = occasion.held.as_ref();
+        if held.is_some_and(|held| held.tokens.access_token == stored.tokens.access_token) {
+            return Ok(None);
+        }
+        if occasion.is_step_up() {
+            let scopes = Scopes::parse(stored.tokens.scope.as_deref().unwrap_or_default());
+            let wanted = Scopes::parse(occasion.parameter("scope").unwrap_or_default());
+            if wanted.is_empty() || !scopes.has_all(&wanted) {
+                return Ok(None);
+            }
+        }
+        if stored.tokens.wants_refresh(self.mailbox.now()) {
+            return self.refreshed(&stored).await;
+        }
+        stored.is_refreshed = true;
+        Ok(Some(stored))
     }
 
     /// Replaces an access token that has ended; `None` if a new login is needed.
@@ -63,9 +93,14 @@ impl Flow {
             ("refresh_token", own.refresh_token()),
             ("resource", &*held.origin.resource),
         ];
-        let dpop = own.tokens().dpop_key.as_deref().and_then(DpopKey::read);
-        let endpoint = self.endpoint(&held.origin);
-        let url = &held.origin.token_endpoint;
+        let key = own.tokens().dpop_key.as_deref();
+        let dpop = key.and_then(DpopKey::read);
+        if key.is_some() && dpop.is_none() {
+            return Err(LoginError::new(LoginStage::Store, DAMAGED_KEY));
+        }
+        let origin = self.origin_of_now(&held.origin).await?;
+        let endpoint = self.endpoint(&origin);
+        let url = &origin.token_endpoint;
         // A stored document chose the URL; the guard applies to it all the same.
         self.guard
             .check(url)
@@ -73,6 +108,7 @@ impl Flow {
         let answer = endpoint.tokens(LoginStage::Refresh, url, &form, dpop.as_ref());
         match answer.await {
             Ok(response) => {
+                self.binding(LoginStage::Refresh, &response, dpop.as_ref())?;
                 // The new tokens are valid even if they could not be kept.
                 let (tokens, _) = own.granted(response, self.mailbox.now()).await;
                 Ok(Some(with(tokens)))
@@ -116,6 +152,7 @@ impl Flow {
             client,
             token_endpoint: discovered.server.token_endpoint()?.to_owned(),
             revocation_endpoint: discovered.server.revocation_endpoint.clone(),
+            reach: self.guard.reach,
         };
         let key = match self.wants_dpop(&discovered, occasion) {
             true => Some(DpopKey::generate()?),
@@ -147,13 +184,13 @@ impl Flow {
         Ok(credentials)
     }
 
-    /// The tokens of an answer.
-    fn taken(
+    /// The key that the tokens of an answer are bound to, if they are. Refuses those that are of no use.
+    fn binding(
         &self,
-        response: TokenResponse,
-        scopes: &Scopes,
+        stage: LoginStage,
+        response: &TokenResponse,
         key: Option<&DpopKey>,
-    ) -> Result<Tokens, LoginError> {
+    ) -> Result<Option<String>, LoginError> {
         let kind = response.token_type.to_ascii_lowercase();
         let bound = match (&*kind, key) {
             ("bearer", _) => None,
@@ -163,13 +200,24 @@ impl Flow {
                     "the token endpoint answered with a token of the type {}, which this client cannot use",
                     super::error::quoted(&response.token_type)
                 );
-                return Err(LoginError::new(LoginStage::Token, why));
+                return Err(LoginError::new(stage, why));
             }
         };
         if self.options.dpop == Some(true) && bound.is_none() {
             let why = "the authorization server does not bind tokens to a key; leave out dpop to use tokens without";
-            return Err(LoginError::new(LoginStage::Token, why));
+            return Err(LoginError::new(stage, why));
         }
+        Ok(bound)
+    }
+
+    /// The tokens of an answer.
+    fn taken(
+        &self,
+        response: TokenResponse,
+        scopes: &Scopes,
+        key: Option<&DpopKey>,
+    ) -> Result<Tokens, LoginError> {
+        let bound = self.binding(LoginStage::Token, &response, key)?;
         let mut tokens = Tokens::new(response, self.mailbox.now());
         tokens.dpop_key = bound;
         // Left out, it is as asked (RFC 6749, section 5.1).

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::credentials::{Origin, Registration};
+use super::credentials::{Origin, Registration, method};
 use super::error::{LoginError, LoginStage};
 use super::flow::Flow;
 use super::guard::check_shown;
@@ -137,8 +137,8 @@ impl Flow {
             ..Registration::new(&provider.client_id)
         };
         client.authentication = Some(match client.client_secret {
-            Some(_) => super::token::method::BASIC.into(),
-            None => super::token::method::NONE.into(),
+            Some(_) => method::BASIC.into(),
+            None => method::NONE.into(),
         });
         let scope = asked.scopes.text().unwrap_or_default();
         let mut form = vec![
@@ -267,7 +267,10 @@ impl Flow {
             ];
             match self.ask(asked, form).await {
                 Err(error) if error.is("authorization_pending") => {}
-                Err(error) if error.is("slow_down") => interval = (interval + 5).min(60),
+                // Without an answer, the server may have too much to do (RFC 8628, section 3.5).
+                Err(error) if error.is("slow_down") || error.is_away() => {
+                    interval = (interval + 5).min(60);
+                }
                 outcome => return outcome,
             }
         }

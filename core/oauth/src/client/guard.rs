@@ -2,14 +2,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use crate::local::is_local;
 
 /// How far inside an address is. A later one is further inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Zone {
     /// The public internet.
+    #[default]
     Public,
     /// A private network.
     Private,

@@ -220,7 +220,7 @@ impl Discovery<'_> {
     }
 
     /// Gets a document. What was wrong with one that is not there, or is no such document, is the inner
-    /// error.
+    /// error. A server that is overloaded or broken says nothing about what is there.
     async fn document<T: DeserializeOwned>(
         &self,
         stage: LoginStage,
@@ -249,6 +249,10 @@ impl Discovery<'_> {
                 };
                 url = to.into();
                 continue;
+            }
+            if matches!(status, 408 | 429 | 500..) {
+                let why = format!("{place} answered with status {status}; try again later");
+                return Err(LoginError::new(stage, why));
             }
             if status != 200 {
                 return Ok(Err(format!("{place} answered with status {status}")));

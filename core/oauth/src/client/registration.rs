@@ -1,19 +1,28 @@
 //! Which client this program is at an authorization server (R-AUC-10).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::credentials::{Origin, Registration, document};
+use super::credentials::{Origin, Registration, document, method};
 use super::error::{LoginError, LoginStage};
 use super::flow::Flow;
+use super::grants::DEVICE_CODE;
 use super::guard::{Zone, check_shown};
 use super::metadata::ServerMetadata;
-use super::options::Grant;
+use super::options::{Grant, LoginOptions};
 use super::secret::Secret;
 use super::steps::OAuthRequest;
-use super::token::{authentication, method, refused};
+use super::token::{authentication, refused};
 
 const STAGE: LoginStage = LoginStage::Registration;
+const AUTHORIZATION_CODE: &str = "authorization_code";
+
+/// The authorization server that the secret of a client id is for.
+#[derive(Serialize, Deserialize)]
+struct Pin {
+    version: u32,
+    issuer: String,
+}
 
 /// The answer of a registration endpoint (RFC 7591, section 3.2.1).
 #[derive(Deserialize)]
@@ -31,7 +40,8 @@ impl Flow {
         &self,
         server: &ServerMetadata,
     ) -> Result<(Registration, String), LoginError> {
-        let stored = match self.named(server)? {
+        let named = self.named(server)?;
+        let stored = match &named {
             Some(_) => None,
             None => self.stored(server).await?,
         };
@@ -48,10 +58,13 @@ impl Flow {
         let stored = stored.filter(|client| {
             redirect_uri.is_empty() || client.redirect_uris.contains(&redirect_uri)
         });
-        let mut client = match (self.named(server)?, stored) {
-            (Some(client), _) | (None, Some(client)) => client,
-            (None, None) => self.register(server, &redirect_uri).await?,
+        let mut client = match named.or(stored) {
+            Some(client) => client,
+            None => self.register(server, &redirect_uri).await?,
         };
+        if self.options.client_id.is_some() {
+            self.pin_secret(&server.issuer).await?;
+        }
         let supported = server.token_endpoint_auth_methods_supported.as_deref();
         client.authentication = Some(authentication(&client, &self.options, supported).into());
         Ok((client, redirect_uri))
@@ -88,6 +101,75 @@ impl Flow {
         }
     }
 
+    /// Binds the client's secret to the authorization server that it is first used with, unless the
+    /// program has named that server: a secret must not go to whomever an MCP server names (R-AUC-13).
+    async fn pin_secret(&self, issuer: &str) -> Result<(), LoginError> {
+        let LoginOptions {
+            client_id: Some(client_id),
+            client_secret: Some(_),
+            issuer: None,
+            ..
+        } = &*self.options
+        else {
+            return Ok(());
+        };
+        let key = format!("client {client_id}");
+        let of_store = super::flow::of_store;
+        let _lock = self.store.lock(&key).await.map_err(of_store)?;
+        match document::<Pin>(&*self.store, &key)
+            .await
+            .map_err(of_store)?
+        {
+            None => {
+                let pin = Pin {
+                    version: Origin::version(),
+                    issuer: issuer.to_owned(),
+                };
+                self.save(&key, &pin).await
+            }
+            Some(pin) if pin.issuer == issuer => Ok(()),
+            Some(pin) => {
+                let (first, now) = (
+                    super::error::quoted(&pin.issuer),
+                    super::error::quoted(issuer),
+                );
+                let why = format!(
+                    "the secret of client_id was first used with {first}, and the server wants tokens of {now}, which does not get it; if the client is registered there, give that issuer"
+                );
+                Err(LoginError::new(STAGE, why))
+            }
+        }
+    }
+
+    /// Where tokens came from, with the credentials that the program has for the client now: a secret may
+    /// have been replaced since.
+    pub(super) async fn origin_of_now(&self, origin: &Origin) -> Result<Origin, LoginError> {
+        let mut origin = origin.clone();
+        let options = &self.options;
+        let is_own = options.client_id.as_ref() == Some(&origin.client.client_id)
+            && options
+                .issuer
+                .as_ref()
+                .is_none_or(|own| *own == origin.issuer);
+        if !is_own {
+            return Ok(origin);
+        }
+        self.pin_secret(&origin.issuer).await?;
+        let client = &mut origin.client;
+        client.client_secret.clone_from(&options.client_secret);
+        let before = client.authentication.take();
+        client.authentication = match before.as_deref() {
+            // Other ways to send the same secret are as good.
+            Some(method::BASIC | method::POST)
+                if client.client_secret.is_some() && options.signing_key.is_none() =>
+            {
+                before
+            }
+            _ => Some(authentication(client, options, None).into()),
+        };
+        Ok(origin)
+    }
+
     /// The registration of an earlier login with this authorization server.
     async fn stored(&self, server: &ServerMetadata) -> Result<Option<Registration>, LoginError> {
         let stored: Option<Registration> =
@@ -95,7 +177,11 @@ impl Flow {
                 .await
                 .map_err(super::flow::of_store)?;
         let now = self.mailbox.now();
-        Ok(stored.filter(|client| client.expires_at.is_none_or(|end| end > now)))
+        Ok(stored.filter(|client| {
+            let grant = client.grant.as_deref().unwrap_or(AUTHORIZATION_CODE);
+            client.expires_at.is_none_or(|end| end > now)
+                && Some(grant) == registered_grant(&self.options.grant)
+        }))
     }
 
     /// Removes the registration that the authorization server refused, so that the next login registers
@@ -126,13 +212,9 @@ impl Flow {
             );
             return Err(LoginError::new(STAGE, why));
         };
-        let grants = match options.grant {
-            Grant::AuthorizationCode => json!(["authorization_code", "refresh_token"]),
-            Grant::DeviceCode => json!([super::grants::DEVICE_CODE, "refresh_token"]),
-            _ => {
-                let why = "a program without a user is registered by hand; give its client_id";
-                return Err(LoginError::new(LoginStage::Options, why));
-            }
+        let Some(grant) = registered_grant(&options.grant) else {
+            let why = "a program without a user is registered by hand; give its client_id";
+            return Err(LoginError::new(LoginStage::Options, why));
         };
         let supported = server.token_endpoint_auth_methods_supported.as_deref();
         let takes =
@@ -142,7 +224,7 @@ impl Flow {
         let mut body = json!({
             "client_name": options.client_name,
             "application_type": application_type(redirect_uri),
-            "grant_types": grants,
+            "grant_types": [grant, "refresh_token"],
             "token_endpoint_auth_method": authentication,
         });
         if options.grant == Grant::AuthorizationCode {
@@ -182,11 +264,21 @@ impl Flow {
             client_secret: registered.client_secret,
             expires_at: ends.filter(|&end| end > 0),
             redirect_uris: vec![redirect_uri.to_owned()],
+            grant: Some(grant.into()),
             ..Registration::new(registered.client_id)
         };
         self.save(&Registration::key(&server.issuer), &client)
             .await?;
         Ok(client)
+    }
+}
+
+/// The grant that a client is registered for, if it registers itself.
+fn registered_grant(grant: &Grant) -> Option<&'static str> {
+    match grant {
+        Grant::AuthorizationCode => Some(AUTHORIZATION_CODE),
+        Grant::DeviceCode => Some(DEVICE_CODE),
+        _ => None,
     }
 }
 

@@ -172,7 +172,8 @@ impl Mailbox {
         stage: LoginStage,
         request: OAuthRequest,
     ) -> Result<OAuthResponse, LoginError> {
-        match self.ask(stage, Step::Send(request)).await? {
+        let answer = self.ask(stage, Step::Send(request)).await;
+        match answer.map_err(LoginError::away)? {
             Answer::Response(response) => Ok(response),
             _ => Err(unfit("a response")),
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::credentials::Registration;
+use super::credentials::{Registration, method};
 use super::error::{LoginError, LoginStage};
 use super::jose::{self, DpopKey};
 use super::options::LoginOptions;
@@ -13,14 +13,6 @@ use crate::tokens::TokenResponse;
 
 /// Most nonces that a server may ask for in one exchange.
 const MAX_NONCES: usize = 2;
-
-/// How a client authenticates itself (RFC 6749, section 2.3; RFC 7523).
-pub(super) mod method {
-    pub const NONE: &str = "none";
-    pub const BASIC: &str = "client_secret_basic";
-    pub const POST: &str = "client_secret_post";
-    pub const PRIVATE_KEY_JWT: &str = "private_key_jwt";
-}
 
 /// A client at an authorization server.
 pub(super) struct Endpoint<'a> {
@@ -128,7 +120,7 @@ impl Endpoint<'_> {
             }
             Some(method::PRIVATE_KEY_JWT) => {
                 let Some(key) = &self.options.signing_key else {
-                    let why = "the authorization server wants assertions of the client, and there is no signing_key";
+                    let why = "the authorization server wants assertions of the client; give its signing key";
                     return Err(LoginError::new(LoginStage::Options, why));
                 };
                 let now = self.mailbox.now();
@@ -181,7 +173,11 @@ pub(super) fn refused(
                 "the authorization server answered with status {}",
                 response.status
             );
-            LoginError::new(stage, why)
+            let error = LoginError::new(stage, why);
+            match response.status {
+                408 | 429 | 500.. => error.away(),
+                _ => error,
+            }
         }
     }
 }

@@ -45,8 +45,9 @@ pub trait CredentialStore: Send + Sync + 'static {
     /// Removes the document of `key`, if there is one.
     fn remove<'a>(&'a self, key: &'a str) -> Stored<'a, ()>;
 
-    /// Waits until nobody else holds `key`, in this process or another. The lock of a process that dies
-    /// is released. A future that is dropped before it is ready takes no lock.
+    /// Waits until nobody else holds `key`, in this process or another. Other keys can be held meanwhile:
+    /// whoever logs in keeps tokens during the login. The lock of a process that dies is released. A future
+    /// that is dropped before it is ready takes no lock.
     fn lock<'a>(&'a self, key: &'a str) -> Stored<'a, KeyLock>;
 }
 

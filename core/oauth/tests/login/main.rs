@@ -10,5 +10,6 @@
 
 mod flows;
 mod hostile;
+mod lasting;
 mod proofs;
 mod world;

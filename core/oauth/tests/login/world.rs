@@ -33,9 +33,9 @@ pub struct World {
     pub options: LoginOptions,
     pub store: Arc<MemoryStore>,
     pub guard: UrlGuard,
-    /// Documents by URL.
+    /// Documents by URL: a text is a redirect, a number another status.
     pub documents: Vec<(String, Value)>,
-    /// Answers of registration, then of tokens, other than the usual ones.
+    /// Answers of registration, then of tokens, other than the usual ones. Status 0 is no answer.
     pub registration: Value,
     pub tokens: VecDeque<Reply>,
     /// What the browser comes back with, other than `code`, `state` and `iss`.
@@ -86,11 +86,14 @@ impl World {
         self.challenged(&format!(r#"Bearer resource_metadata="{PRM}""#))
     }
 
+    /// Logs in because the server refuses what there is.
     pub fn challenged(&mut self, challenge: &str) -> Result<Credentials, LoginError> {
+        let held = block_on(Credentials::load(&*self.store, SERVER));
         self.run(Occasion {
             status: 401,
             challenges: Challenge::parse_all([challenge.as_bytes()]),
-            ..Occasion::new(SERVER, None)
+            is_refreshed: true,
+            ..Occasion::new(SERVER, held.ok().flatten())
         })
     }
 
@@ -144,6 +147,9 @@ impl World {
         let (status, headers, body) = match *method {
             "GET" => match self.documents.iter().find(|(own, _)| own == url) {
                 Some((_, Value::String(to))) => (302, vec![("location", to.clone())], Value::Null),
+                Some((_, Value::Number(status))) => {
+                    (status.as_u64().unwrap() as u16, Vec::new(), Value::Null)
+                }
                 Some((_, document)) => (200, Vec::new(), document.clone()),
                 None => (404, Vec::new(), Value::Null),
             },
@@ -153,6 +159,9 @@ impl World {
             _ => (404, Vec::new(), Value::Null),
         };
         self.requests.push(request);
+        if status == 0 {
+            return Answer::Failed("unreachable".into());
+        }
         let headers = headers
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value));

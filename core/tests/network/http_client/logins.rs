@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::error::{CarrierFault, RequestError};
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::login::{
-    Authorization, AuthorizationPage, Credentials, FileStore, Grant, Hooked, LoginHooks,
-    LoginOptions,
+    Authorization, AuthorizationPage, CredentialStore, Credentials, FileStore, Grant, Hooked,
+    KeyLock, LoggedOut, LoginHooks, LoginOptions, LoginStage, SigningKey, Stored,
 };
 use serde_json::json;
 
@@ -30,6 +31,7 @@ struct Site {
     wants_scopes: bool,
     wants_nonces: bool,
     requests: Arc<AtomicUsize>,
+    revoked: Arc<AtomicUsize>,
 }
 
 impl Site {
@@ -42,6 +44,20 @@ impl Site {
         match &*request.path {
             "/mcp" => {}
             "/register" => return wire.json(&json!({"client_id": "id"})),
+            "/revoke" => {
+                self.revoked.fetch_add(1, Ordering::SeqCst);
+                return wire.json(&json!({}));
+            }
+            "/.well-known/oauth-authorization-server" => {
+                let issuer = format!("http://{}", request.header("host").unwrap());
+                let place = |path: &str| format!("{issuer}/{path}");
+                return wire.json(&json!({
+                    "issuer": issuer, "authorization_endpoint": place("authorize"),
+                    "token_endpoint": place("token"), "registration_endpoint": place("register"),
+                    "revocation_endpoint": place("revoke"),
+                    "code_challenge_methods_supported": ["S256"],
+                }));
+            }
             "/token" => {
                 let number = self.tokens.fetch_add(1, Ordering::SeqCst) + 1;
                 let kind = if self.wants_nonces { "DPoP" } else { "Bearer" };
@@ -197,6 +213,77 @@ fn who_waits_learns_why_there_is_no_login() {
         }
         assert_eq!(site.pages.load(Ordering::SeqCst), pages);
     }
+}
+
+/// A store that never answers.
+struct Deaf;
+
+fn never<T: Send + 'static>() -> Stored<'static, T> {
+    Box::pin(std::future::pending())
+}
+
+impl CredentialStore for Deaf {
+    fn load<'a>(&'a self, _key: &'a str) -> Stored<'a, Option<String>> {
+        never()
+    }
+
+    fn save<'a>(&'a self, _key: &'a str, _document: &'a str) -> Stored<'a, ()> {
+        never()
+    }
+
+    fn remove<'a>(&'a self, _key: &'a str) -> Stored<'a, ()> {
+        never()
+    }
+
+    fn lock<'a>(&'a self, _key: &'a str) -> Stored<'a, KeyLock> {
+        never()
+    }
+}
+
+#[test]
+fn a_store_that_never_answers_keeps_nobody_waiting() {
+    let site = Site::default();
+    let server = site.serve();
+    let authorization = site.authorization().with_store(Deaf);
+    let authorization = authorization.with_timeout(Duration::from_millis(50));
+    let builder = Client::builder("test", "1");
+    let opened = block_on(builder.http(&server.url(), options(&authorization)));
+    let error = opened.unwrap_err().to_string();
+    assert!(error.contains("the store of credentials"), "{error}");
+    let left = block_on(authorization.log_out(&server.url(), &HttpClientOptions::default()));
+    assert_eq!(left.unwrap_err().stage, LoginStage::Store);
+}
+
+/// A client that signs its requests cannot have its tokens ended without its key: they stay until it is given.
+#[test]
+fn a_login_with_a_signing_key_ends_with_that_key() {
+    let folder = std::env::temp_dir().join(format!("mcpbolt-signed-{}", std::process::id()));
+    let store = FileStore::at(&folder);
+    let site = Site {
+        expires_in: 3600,
+        ..Site::default()
+    };
+    let server = site.serve();
+    let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    let mut login = LoginOptions::new("Test");
+    login.client_id = Some("own".into());
+    login.signing_key = Some(SigningKey::from_pem(pem.as_bytes(), "ES256").unwrap());
+    let signing = Authorization::new(login).with_store(store.clone());
+    let signing = signing.with_hooks(site.clone());
+    calls(&server, options(&signing), 1).remove(0).unwrap();
+    let leave = |authorization: &Authorization| {
+        let options = HttpClientOptions::default();
+        block_on(authorization.log_out(&server.url(), &options))
+    };
+    let other = site.authorization().with_store(store.clone());
+    let error = leave(&other).unwrap_err();
+    assert!(error.to_string().contains("signing key"), "{error}");
+    let kept = block_on(Credentials::load(&store, &server.url())).unwrap();
+    assert!(kept.is_some_and(|kept| kept.needs_signing_key()));
+    assert_eq!(leave(&signing).unwrap(), LoggedOut::Revoked);
+    assert_eq!(site.revoked.load(Ordering::SeqCst), 2);
+    assert_eq!(leave(&signing).unwrap(), LoggedOut::NotLoggedIn);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// R-AUE-04

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcpbolt_oauth::challenge::Challenge;
-use mcpbolt_oauth::client::{Credentials, LoginError, LoginStage, Occasion};
+use mcpbolt_oauth::client::{Credentials, LoginError, LoginStage, Occasion, Zone};
 use reqwest::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Request, Response, Url};
 use tokio::sync::watch;
@@ -65,14 +65,11 @@ impl ServerAccess {
     pub async fn current(self: &Arc<Self>) -> Result<Option<Arc<Credentials>>, CarrierError> {
         let is_loaded = lock(&self.state).is_loaded;
         if !is_loaded {
-            let stored = Credentials::load(&*self.agent.store, self.url.as_str()).await;
-            let stored = stored.map_err(|error| {
-                lost(
-                    0,
-                    None,
-                    &LoginError::new(LoginStage::Store, error.to_string()),
-                )
-            })?;
+            let stored = self.agent.stored(async {
+                let stored = Credentials::load(&*self.agent.store, self.url.as_str()).await;
+                stored.map_err(|error| LoginError::new(LoginStage::Store, error.to_string()))
+            });
+            let stored = stored.await.map_err(|error| lost(0, None, &error))?;
             let mut state = lock(&self.state);
             if !state.is_loaded {
                 state.is_loaded = true;
@@ -87,7 +84,7 @@ impl ServerAccess {
             return Ok(Some(held));
         }
         let occasion = Occasion::new(self.url.as_str(), Some(Credentials::clone(&held)));
-        match self.renewed(Some(&held), occasion).await {
+        match self.renewed(Some(&held), occasion, held.reach()).await {
             Ok(fresh) => Ok(Some(fresh)),
             // The server's challenge says more about the login.
             Err(error) if error.is_login_needed() => Ok(None),
@@ -177,7 +174,12 @@ impl ServerAccess {
             tries.step_ups += 1;
             occasion.is_refreshed = true;
         }
-        let fresh = self.renewed(sent, occasion).await;
+        let zone = self.agent.zone_of(response.remote_addr());
+        let mut fresh = self.renewed(sent, occasion.clone(), zone).await;
+        // A refresh that others had begun may find that nothing but a login helps, which this answer asks for.
+        if fresh.as_ref().is_err_and(LoginError::is_login_needed) {
+            fresh = self.renewed(sent, occasion, zone).await;
+        }
         let fresh = fresh.map_err(|error| lost(status, header, &error))?;
         match fresh.is_refreshed() {
             true => tries.refreshed = true,
@@ -193,6 +195,7 @@ impl ServerAccess {
         self: &Arc<Self>,
         sent: Option<&Arc<Credentials>>,
         occasion: Occasion,
+        zone: Zone,
     ) -> Outcome {
         let mut running = {
             let mut state = lock(&self.state);
@@ -206,7 +209,7 @@ impl ServerAccess {
                 // A login that panicked tells nobody.
                 Some(running) if running.has_changed().is_ok() => running.clone(),
                 _ => {
-                    let running = self.clone().begin(occasion);
+                    let running = self.clone().begin(occasion, zone);
                     state.running.insert(running).clone()
                 }
             }
@@ -219,10 +222,10 @@ impl ServerAccess {
         })
     }
 
-    fn begin(self: Arc<Self>, occasion: Occasion) -> Running {
+    fn begin(self: Arc<Self>, occasion: Occasion, zone: Zone) -> Running {
         let (sender, running) = watch::channel(None);
         tokio::spawn(awaited(async move {
-            let outcome = self.agent.run(occasion).await.map(Arc::new);
+            let outcome = self.agent.run(occasion, zone).await.map(Arc::new);
             let mut state = lock(&self.state);
             state.running = None;
             match &outcome {
@@ -246,5 +249,55 @@ fn lost(status: u16, header: Option<&str>, error: &LoginError) -> CarrierError {
             code: error.code.clone(),
         })),
         ..CarrierError::new(CarrierFault::Refused, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use mcpbolt_oauth::client::LoginOptions;
+
+    use super::*;
+    use crate::io::http::client::authorization::Authorization;
+    use crate::io::http::client::options::{HttpClientOptions, Proxy};
+    use crate::io::http::client::transport::client_builder;
+    use crate::io::runtime::runtime;
+
+    /// A request whose token was refused waits for a refresh that others began before the server asked for a
+    /// login. That refresh finds that a login is needed: this request logs in.
+    #[test]
+    fn a_refresh_that_ends_a_login_is_followed_by_a_login() {
+        let url: Url = "http://127.0.0.1:9/mcp".parse().unwrap();
+        let logins = Authorization::new(LoginOptions::new("Test"));
+        let options = HttpClientOptions {
+            proxy: Proxy::None,
+            ..HttpClientOptions::default()
+        };
+        let http = client_builder(&options, None).unwrap();
+        let access = logins.server(&url, http, HashSet::new());
+        let (refresh, running) = watch::channel(None);
+        lock(&access.state).running = Some(running);
+        let refused = hyper::Response::builder().status(401);
+        let refused = refused.header(WWW_AUTHENTICATE, "Bearer").body("");
+        let refused = Response::from(refused.unwrap());
+        let waiting = access.clone();
+        let waiting = runtime().unwrap().spawn(async move {
+            let mut tries = Tries::default();
+            waiting.sends_again(&refused, None, None, &mut tries).await
+        });
+        // Both it and the access look at the outcome.
+        while refresh.receiver_count() < 2 {
+            std::thread::yield_now();
+        }
+        lock(&access.state).running = None;
+        let mut ended = LoginError::new(LoginStage::Refresh, "over");
+        ended.code = Some("login needed".into());
+        assert!(ended.is_login_needed());
+        refresh.send_replace(Some(Err(ended)));
+        let outcome = crate::client::block_on(waiting).unwrap();
+        // The login gets as far as the server, which is not there.
+        let login = outcome.unwrap_err().login.unwrap();
+        assert_eq!(login.step, LoginStage::Resource.name());
     }
 }

@@ -1,6 +1,7 @@
 //! Drives a login: sends its requests, asks the user.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +12,6 @@ use mcpbolt_oauth::client::{
 use mcpbolt_oauth::store::CredentialStore;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, ClientBuilder, Method, Request, Url};
-use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
 
@@ -35,8 +35,9 @@ pub struct Agent {
     pub store: Arc<dyn CredentialStore>,
     hooks: Arc<dyn LoginHooks>,
     timeout: Duration,
-    /// The client, and which URLs it uses: it depends on where the MCP server is.
-    client: OnceCell<(Client, UrlGuard)>,
+    client: OnceCell<Client>,
+    /// The URLs that the client uses in the login that runs: one at a time does.
+    guard: Arc<Mutex<UrlGuard>>,
 }
 
 /// Seconds since 1970.
@@ -56,57 +57,88 @@ impl Agent {
             hooks: logins.hooks.clone(),
             timeout: logins.timeout,
             client: OnceCell::new(),
+            guard: Arc::new(Mutex::new(UrlGuard::new(Zone::Public, false))),
         }
     }
 
-    async fn client(&self) -> Result<&(Client, UrlGuard), LoginError> {
+    async fn client(&self) -> Result<&Client, LoginError> {
         let wrong = |why: String| LoginError::new(LoginStage::Options, why);
         let made = self.client.get_or_try_init(async || {
-            let guard = UrlGuard::new(self.zone().await, self.options.allows_private_addresses);
             let resolver = GuardedResolver {
-                guard,
+                guard: self.guard.clone(),
                 proxies: self.proxies.clone(),
             };
             let http = lock(&self.http).take();
             let http = http.ok_or_else(|| wrong("there is no HTTP client".into()))?;
             let client = http.dns_resolver(resolver).build();
-            let client = client.map_err(|error| wrong(error.without_url().to_string()))?;
-            Ok((client, guard))
+            client.map_err(|error| wrong(error.without_url().to_string()))
         });
         made.await
     }
 
-    /// Where the MCP server is. By its name alone, a server is not on this machine.
-    async fn zone(&self) -> Zone {
-        if let Some(zone) = Zone::of_host(&self.url) {
-            return zone;
-        }
-        let host = self.url.host_str().unwrap_or_default();
-        let addresses = lookup_host((host, 0)).await;
-        let zones = addresses.into_iter().flatten().map(|it| Zone::of(it.ip()));
-        // A proxy may know a name that this machine does not.
-        zones.min().unwrap_or(Zone::Public).min(Zone::Private)
+    /// The URL of the MCP server.
+    pub fn url(&self) -> &str {
+        self.url.as_str()
     }
 
-    /// Runs a login or a refresh to its end.
-    pub async fn run(&self, occasion: Occasion) -> Result<Credentials, LoginError> {
-        let (client, guard) = self.client().await?;
+    /// Whether the program has given the client's signing key.
+    pub fn has_signing_key(&self) -> bool {
+        self.options.signing_key.is_some()
+    }
+
+    /// What the MCP server may name, which depends on where it is. `zone` is where its answer came from.
+    fn guard(&self, zone: Zone) -> UrlGuard {
+        let named = Zone::of_host(&self.url).unwrap_or_default();
+        // A name alone does not make a server one of this machine.
+        let zone = named.max(zone.min(Zone::Private));
+        let guard = UrlGuard::new(zone, self.options.allows_private_addresses);
+        *lock(&self.guard) = guard;
+        guard
+    }
+
+    /// The zone of the address that an answer of the MCP server came from. The name is not resolved again:
+    /// its owner could give another address then. With a proxy, which resolves names itself, servers count
+    /// as public.
+    pub fn zone_of(&self, address: Option<SocketAddr>) -> Zone {
+        let address = address.filter(|_| self.proxies.is_empty());
+        address.map_or(Zone::Public, |address| Zone::of(address.ip()))
+    }
+
+    /// Runs a login or a refresh to its end, because of an answer from that zone.
+    pub async fn run(&self, occasion: Occasion, zone: Zone) -> Result<Credentials, LoginError> {
+        let client = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
-        self.drive(Login::new(options, store, *guard, occasion, now()), client)
-            .await
+        let login = Login::new(options, store, self.guard(zone), occasion, now());
+        self.drive(login, client).await
     }
 
     /// Ends the tokens of these credentials at their authorization server.
     pub async fn revoke(&self, held: Credentials) -> Result<Credentials, LoginError> {
-        let (client, guard) = self.client().await?;
+        let client = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
-        self.drive(Login::revoke(options, store, *guard, held, now()), client)
+        let guard = self.guard(held.reach());
+        self.drive(Login::revoke(options, store, guard, held, now()), client)
             .await
+    }
+
+    /// Waits for the store of credentials.
+    pub async fn stored<T>(
+        &self,
+        work: impl Future<Output = Result<T, LoginError>>,
+    ) -> Result<T, LoginError> {
+        timeout(self.timeout, work).await.unwrap_or_else(|_| {
+            let why = format!(
+                "the store of credentials, or another login that holds it, took more than {:?}",
+                self.timeout
+            );
+            Err(LoginError::new(LoginStage::Store, why))
+        })
     }
 
     async fn drive(&self, mut login: Login, client: &Client) -> Result<Credentials, LoginError> {
         loop {
-            let answer = match login.next().await? {
+            // A login waits for nothing but the store.
+            let answer = match self.stored(login.next()).await? {
                 Step::Done(credentials) => return Ok(*credentials),
                 Step::Send(request) => match send(client, request).await {
                     Ok(response) => Answer::Response(response),
@@ -148,8 +180,8 @@ impl Agent {
             Ok(Ok(value)) => answer(value),
             Ok(Err(why)) => Answer::Failed(why),
             Err(_) => Answer::Failed(format!(
-                "nobody answered within {} s; try again",
-                self.timeout.as_secs()
+                "nobody answered within {:?}; try again",
+                self.timeout
             )),
         }
     }
@@ -187,4 +219,51 @@ async fn send(client: &Client, request: OAuthRequest) -> Result<OAuthResponse, S
         headers: headers.collect(),
         body: body.map_err(at)?.concat(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::http::client::authorization::Authorization;
+
+    /// R-AUC-19: what a server may name depends on the address that its answer came from, not on what its
+    /// name leads to afterwards.
+    #[test]
+    fn a_server_reaches_as_far_as_its_own_address() {
+        let zone = |url: &str, proxies: &[&str], address: Option<&str>, allows: bool| {
+            let mut options = LoginOptions::new("Test");
+            options.allows_private_addresses = allows;
+            let Authorization(logins) = Authorization::new(options);
+            let proxies = proxies.iter().map(|&host| host.into()).collect();
+            let agent = Agent::new(url.parse().unwrap(), Client::builder(), proxies, &logins);
+            let address = address.map(|address| address.parse().unwrap());
+            let guard = agent.guard(agent.zone_of(address));
+            assert_eq!(lock(&agent.guard).reach, guard.reach);
+            guard.reach
+        };
+        let (name, local) = ("https://mcp.example/mcp", "http://localhost:1/mcp");
+        type Case = (
+            &'static str,
+            &'static [&'static str],
+            Option<&'static str>,
+            bool,
+            Zone,
+        );
+        let cases: [Case; 10] = [
+            (name, &[], Some("1.1.1.1:443"), false, Zone::Public),
+            (name, &[], Some("1.1.1.1:443"), true, Zone::Private),
+            (name, &[], Some("10.0.0.1:443"), false, Zone::Private),
+            (name, &[], Some("127.0.0.1:443"), false, Zone::Private),
+            (name, &[], Some("169.254.169.254:443"), false, Zone::Private),
+            (name, &[], None, false, Zone::Public),
+            (name, &["proxy"], Some("10.0.0.1:443"), false, Zone::Public),
+            (local, &["proxy"], None, false, Zone::Loopback),
+            ("https://10.0.0.1", &["proxy"], None, false, Zone::Private),
+            (local, &[], Some("127.0.0.1:1"), false, Zone::Loopback),
+        ];
+        for (url, proxies, address, allows, reach) in cases {
+            let found = zone(url, proxies, address, allows);
+            assert_eq!(found, reach, "{url} {proxies:?} {address:?} {allows}");
+        }
+    }
 }

@@ -31,19 +31,42 @@ impl Authorization {
         http: ClientBuilder,
         proxies: HashSet<String>,
     ) -> Result<LoggedOut, LoginError> {
-        let failed = |stage| move |error: io::Error| LoginError::new(stage, error.to_string());
-        let held = Credentials::forget(&*self.0.store, url.as_str()).await;
-        let Some(held) = held.map_err(failed(LoginStage::Store))? else {
+        let of_machine = failed(LoginStage::Revocation);
+        let agent = Agent::new(url, http, proxies, &self.0);
+        let runtime = runtime().map_err(of_machine)?;
+        let logged_out = runtime.spawn(async move { agent.log_out().await }).await;
+        logged_out.map_err(|error| of_machine(io::Error::other(error)))?
+    }
+}
+
+fn failed(stage: LoginStage) -> impl Fn(io::Error) -> LoginError + Copy {
+    move |error| LoginError::new(stage, error.to_string())
+}
+
+impl Agent {
+    async fn log_out(&self) -> Result<LoggedOut, LoginError> {
+        let Some(held) = self.stored(self.taken()).await? else {
             return Ok(LoggedOut::NotLoggedIn);
         };
         if held.revocation_endpoint().is_none() {
             return Ok(LoggedOut::Forgotten);
         }
-        let agent = Agent::new(url, http, proxies, &self.0);
-        let of_machine = failed(LoginStage::Revocation);
-        let runtime = runtime().map_err(of_machine)?;
-        let revoked = runtime.spawn(async move { agent.revoke(held).await }).await;
-        revoked.map_err(|error| of_machine(io::Error::other(error)))??;
+        self.revoke(held).await?;
         Ok(LoggedOut::Revoked)
+    }
+
+    /// Takes the credentials out of the store, unless they could not be revoked then.
+    async fn taken(&self) -> Result<Option<Credentials>, LoginError> {
+        // What cannot be read cannot be revoked, and goes all the same.
+        if let Ok(Some(held)) = Credentials::load(&*self.store, self.url()).await
+            && held.revocation_endpoint().is_some()
+            && held.needs_signing_key()
+            && !self.has_signing_key()
+        {
+            let why = "this client signs its requests; give its signing key, without which the tokens cannot be ended";
+            return Err(LoginError::new(LoginStage::Options, why));
+        }
+        let held = Credentials::forget(&*self.store, self.url()).await;
+        held.map_err(failed(LoginStage::Store))
     }
 }
