@@ -14,6 +14,7 @@
 pub mod acting;
 pub mod action;
 pub mod carried;
+pub mod challenge;
 pub mod corpus;
 #[cfg(feature = "http")]
 pub mod http;

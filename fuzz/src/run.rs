@@ -7,7 +7,7 @@ use mcpbolt::frame;
 use crate::random::Random;
 #[cfg(feature = "http")]
 use crate::{acting, http};
-use crate::{action, carried, corpus, laws};
+use crate::{action, carried, challenge, corpus, laws};
 
 /// A check of one damaged input. It gets the corpus, to take a second input from.
 pub type Law = fn(&[u8], &[String], &mut Random);
@@ -27,6 +27,7 @@ pub const OTHERS: &[Law] = &[
     events,
     frames,
     |bytes, _, _| action::message(bytes),
+    challenges,
     #[cfg(feature = "http")]
     |bytes, _, random| http::conversation(bytes, random),
     #[cfg(feature = "http")]
@@ -108,6 +109,12 @@ fn events(bytes: &[u8], corpus: &[String], random: &mut Random) {
     }
     (0..random.below(4)).for_each(|_| random.mutate(&mut stream));
     carried::events(&stream, random);
+}
+
+fn challenges(bytes: &[u8], _: &[String], random: &mut Random) {
+    challenge::headers(bytes);
+    // Messages have little that a header has.
+    (0..8).for_each(|_| challenge::damaged(random));
 }
 
 fn frames(bytes: &[u8], corpus: &[String], random: &mut Random) {

@@ -108,7 +108,7 @@ fn random_damage_keeps_the_laws_of_websockets() {
 #[cfg(feature = "http")]
 #[test]
 fn random_damage_keeps_the_law_of_http() {
-    for_a_while(run::OTHERS[7]);
+    for_a_while(run::OTHERS[8]);
 }
 
 #[test]
@@ -119,7 +119,12 @@ fn random_damage_keeps_the_law_of_the_action_dialect() {
 #[cfg(feature = "http")]
 #[test]
 fn random_damage_keeps_the_law_of_servers_of_the_action_dialect() {
-    for_a_while(run::OTHERS[8]);
+    for_a_while(run::OTHERS[9]);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_challenges() {
+    for_a_while(run::OTHERS[7]);
 }
 
 /// A regression test: the law of the action dialect once took the members of such an object for missing.
