@@ -22,7 +22,7 @@ import peers
 
 HERE = install.HERE / "logins"
 # How long an access token lives. Clients call again when it has ended.
-LIFETIME_SECONDS, PAUSE_SECONDS, CLIENT_SECONDS = 5, 6, 60
+LIFETIME_SECONDS, PAUSE_SECONDS, CLIENT_SECONDS = 5, 6, 120
 
 CLIENTS = {
     "mcp": [install.PYTHON, HERE / "clients" / "python_client.py"],
@@ -92,10 +92,12 @@ class Logins:
     # Whether the clients, and the server, are ours: what they write down is searched for secrets.
     our_clients: bool = False
     our_server: bool = False
+    # The browser of the users, if it is a real one.
+    chromium: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.by}logins -> {self.server}{self.path}"
+        return f"{self.by}logins{' in Chromium' * bool(self.chromium)} -> {self.server}{self.path}"
 
     def run(self, into: Path) -> Iterator[tuple[str, list[str]]]:
         """Returns the faults of each login."""
@@ -148,6 +150,7 @@ class Logins:
     def log_in(self, name: str, url: str) -> list[str]:
         environment = self.watched(name) if self.our_clients else {**os.environ}
         environment["MCPBOLT_PAUSE"] = str(PAUSE_SECONDS)
+        environment["MCPBOLT_CHROMIUM"] = self.chromium
         words = [str(word) for word in [*self.clients[name], url]]
         expected = [f"{who(name)}: mcp:read"] * 2
         done = subprocess.run(
@@ -166,12 +169,11 @@ def who(client: str) -> str:
     return "machine" if client.endswith("machine") else "user"
 
 
-def ours(language: str, ways: tuple[str, ...] = WAYS) -> dict[str, list[object]]:
-    """Our clients in that language."""
-    if language == "node":
-        return {f"node by {way}": ["node", HERE / "clients" / "node_ours.mjs", way] for way in ways}
+def ours(language: str, interpreter: str = "", ways: tuple[str, ...] = WAYS) -> dict[str, list[object]]:
+    """Our clients in that language, which the interpreter runs."""
     if language != "rust":
-        return {}
+        program = HERE / "clients" / {"node": "node_ours.mjs", "python": "python_ours.py"}[language]
+        return {f"our {language} by {way}": [interpreter, program, way] for way in ways}
     target = Path(os.environ.get("CARGO_TARGET_DIR", install.HERE.parent / "target")) / "debug"
     command = [sys.executable, HERE / "clients" / "command.py"]
     return {f"mcpbolt login by {way}": [*command, way, target / "mcpbolt"] for way in ways}
@@ -184,16 +186,26 @@ def of_the_guide(language: str, interpreter: str) -> list[object]:
 
 def planned(language: str, interpreter: str = "") -> list[Logins]:
     """The logins of a language: of its clients to all servers of others, and of all clients to its server."""
-    clients = CLIENTS if language == "reference" else ours(language)
-    servers = [(name, path) for name in SERVERS for path in PATHS[name]] if clients else []
+    clients = CLIENTS if language == "reference" else ours(language, interpreter)
+    servers = [(name, path) for name in SERVERS for path in PATHS[name]]
     own = language != "reference"
     out = [Logins(name, SERVERS[name], clients, path, f"{language} ", own) for name, path in servers]
     if language in ("python", "node"):
         command = of_the_guide(language, interpreter)
         out.append(Logins(f"our {language}", command, CLIENTS | ours("rust"), our_server=True))
-        proving = {"node-v2": [*CLIENTS["node-v2"], "dpop"]} | ours("rust", ("dpop",))
+        proving = {"node-v2": [*CLIENTS["node-v2"], "dpop"]} | ours("rust", ways=("dpop",))
+        proving |= ours(language, interpreter, ("dpop",))
         out.append(Logins(f"our {language}", command, proving, DPOP, our_server=True))
     if language == "rust":
         # Its own authorization server stands before the real one, which sees a single client.
         out.append(Logins("consent proxy", [peers.built("interop-consent")], CLIENTS))
     return out
+
+
+def in_chromium(language: str, interpreter: str, chromium: str) -> list[Logins]:
+    """The logins of users of Chromium: at our server in that language, by our clients and others'."""
+    if language == "rust":
+        return [Logins("consent proxy", [peers.built("interop-consent")], CLIENTS, chromium=chromium)]
+    clients = CLIENTS | ours("rust", ways=("browser", "device")) | ours(language, interpreter, ("browser", "device"))
+    command = of_the_guide(language, interpreter)
+    return [Logins(f"our {language}", command, clients, our_server=True, chromium=chromium)]

@@ -6,7 +6,7 @@
     python3 interop/run.py --only 'node-v2.*2026' the sessions whose names match
     python3 interop/run.py --only 'proxy'         those through `mcpbolt proxy`
     python3 interop/run.py --full                 each revision over each carrier that both have
-    python3 interop/run.py --pages                a page in a browser on our servers
+    python3 interop/run.py --pages                a page in a browser on our servers, and logins in a browser
     python3 interop/run.py --table                draws the README's table anew
 
 Every client of others drives our servers, and our clients drive every server of others, in every
@@ -104,16 +104,18 @@ class BadFrames:
 Work = Rules | Session | Traces | BadFrames | Mixed | Logins | Visits
 
 
-def visited(languages: list[str], build: bool) -> list[Visit]:
-    """The visits of a page to our servers."""
+def visited(languages: list[str], build: bool) -> tuple[list[Work], list[Visit]]:
+    """The logins in a browser, and the visits of a page to our servers."""
     chromium = browser.found() if build else "chromium"
     if chromium is None:
         sys.exit("no browser: no page speaks to our servers (Debian, Ubuntu: apt install chromium)")
-    pages = []
+    pages: list[Visit] = []
+    raw: list[Work] = []
     for language in languages:
         diagnostic = peers.diagnostic(language) if build else ["python3"]
+        raw += logins.in_chromium(language, diagnostic[0], chromium)
         pages += browser.visits(language, peers.ours(language, diagnostic[0])[1], chromium)
-    return pages
+    return raw, pages
 
 
 def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], list[Session]]:
@@ -165,7 +167,7 @@ def main() -> int:
     parser.add_argument("--server", action="append", metavar="NAME", choices=[*peers.OURS, "reference"])
     parser.add_argument("--only", default="", metavar="REGEX", help="only sessions whose name matches")
     parser.add_argument("--full", action="store_true", help="each revision over each carrier that both have")
-    parser.add_argument("--pages", action="store_true", help="only a page in a browser (Chromium) on our servers")
+    parser.add_argument("--pages", action="store_true", help="only in a browser (Chromium): a page on our servers, and logins")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="sessions at once (default %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the names of the sessions and stop")
     parser.add_argument("--table", action="store_true", help="draw the README's table anew and stop")
@@ -180,7 +182,7 @@ def main() -> int:
         if not os.environ.get("MCPBOLT_INTEROP"):  # the schema validator lives in the environment just made
             os.execve(install.PYTHON, [str(install.PYTHON), *sys.argv], {**os.environ, "MCPBOLT_INTEROP": "1"})
     languages, build = options.server or list(peers.OURS), not options.list
-    raw, sessions = ([], visited(languages, build)) if options.pages else planned(languages, build, options.full)
+    raw, sessions = visited(languages, build) if options.pages else planned(languages, build, options.full)
     raw, sessions = ([one for one in some if re.search(options.only, one.name)] for some in (raw, sessions))
     if options.list:
         print(*(one.name for one in [*raw, *sessions]), sep="\n")

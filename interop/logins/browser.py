@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """A browser without a user: follows redirects with cookies, submits the first form of each page, and stops
 at a page without one. As a program it can stand in `BROWSER`; with `--until` it does not open the address
-that starts so, but prints it.
+that starts so, but prints it. With the path of Chromium in `MCPBOLT_CHROMIUM`, that browser does so (chromium.mjs).
 
     python3 browser.py [--until http://127.0.0.1:9/callback] 'http://127.0.0.1:9000/auth?…'
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import urllib.error
 import urllib.parse
 import urllib.request
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
 
 PAGES = 10
 # Browsers trust this machine without TLS, too.
@@ -56,6 +59,10 @@ class Stopped(urllib.request.HTTPRedirectHandler):
 
 def open_url(url: str, stop_at: str | None = None) -> str:
     """Opens the URL; returns the text of the last page, or the redirect that starts with `stop_at`."""
+    if chromium := os.environ.get("MCPBOLT_CHROMIUM"):
+        program = ["node", Path(__file__).parent / "chromium.mjs", chromium]
+        until = ["--until", stop_at] if stop_at else []
+        return subprocess.run([*program, *until, url], stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout.strip()
     handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPCookieProcessor(CookieJar(LOCAL))]
     stopped = Stopped(stop_at) if stop_at else None
     opener = urllib.request.build_opener(*handlers, *([stopped] if stopped else []))

@@ -289,7 +289,7 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "pages",
-            "a page in a browser on our servers",
+            "a page in a browser on our servers, and logins in a browser",
             bindings::browser,
             bindings::pages,
         ),
