@@ -206,6 +206,6 @@ def in_chromium(language: str, interpreter: str, chromium: str) -> list[Logins]:
     """The logins of users of Chromium: at our server in that language, by our clients and others'."""
     if language == "rust":
         return [Logins("consent proxy", [peers.built("interop-consent")], CLIENTS, chromium=chromium)]
-    clients = CLIENTS | ours("rust", ways=("browser", "device")) | ours(language, interpreter, ("browser", "device"))
+    clients = CLIENTS | ours("rust", ways=("browser",)) | ours(language, interpreter, ("browser",))
     command = of_the_guide(language, interpreter)
     return [Logins(f"our {language}", command, clients, our_server=True, chromium=chromium)]

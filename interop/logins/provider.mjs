@@ -162,6 +162,8 @@ async function agree(provider, req, res) {
 
 let handle;
 const server = createServer((req, res) => handle(req, res));
+// Clients that wait for a browser without looking at their connections find them open afterwards.
+server.keepAliveTimeout = 120_000;
 server.listen(options.port, '127.0.0.1');
 await once(server, 'listening');
 const issuer = `http://127.0.0.1:${server.address().port}`;
