@@ -14,8 +14,9 @@ impl Authorization {
     /// have.
     ///
     /// # Errors
-    /// When the store fails, or the authorization server refuses or cannot be reached; in the latter case
-    /// the credentials are gone from the store.
+    /// When the store fails; when the client signs its requests, and the options have no signing key: the
+    /// credentials stay; when the authorization server refuses or cannot be reached: the credentials are
+    /// gone from the store.
     pub async fn log_out(
         &self,
         url: &str,
