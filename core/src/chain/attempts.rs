@@ -26,28 +26,40 @@ struct Failures {
     last: Option<RequestError>,
     /// When the next attempt may begin.
     next: Option<Instant>,
+    /// Whether an attempt is under way that others wait for.
+    is_under_way: bool,
+    /// Number of changes of what is known of the server.
+    changes: u64,
 }
+
+/// An attempt that has begun: what was known of the server by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Begun(u64);
 
 impl Attempts {
     /// Begins an attempt. After some failures only one is made at a time, each later than the one before.
     ///
     /// # Errors
     /// What the last attempt ended with, if it is too early for another one.
-    pub fn begin(&self, now: Instant) -> Result<(), RequestError> {
+    pub fn begin(&self, now: Instant) -> Result<Begun, RequestError> {
         let mut failures = lock(&self.0);
-        let (Some(last), Some(next)) = (&failures.last, failures.next) else {
-            return Ok(());
-        };
-        if now < next {
-            return Err(last.clone());
+        if let (Some(last), Some(next)) = (&failures.last, failures.next) {
+            if failures.is_under_way || now < next {
+                return Err(last.clone());
+            }
+            failures.is_under_way = true;
         }
-        failures.next = Some(now + failures.wait());
-        Ok(())
+        Ok(Begun(failures.changes))
     }
 
-    /// An attempt has failed.
-    pub fn failed(&self, error: &RequestError, now: Instant) {
+    /// An attempt has failed. Of several at once only the first counts: they are no failures in a row.
+    pub fn failed(&self, begun: Begun, error: &RequestError, now: Instant) {
         let mut failures = lock(&self.0);
+        if begun.0 != failures.changes {
+            return;
+        }
+        failures.changes += 1;
+        failures.is_under_way = false;
         failures.count = failures.count.saturating_add(1);
         failures.last = Some(error.clone());
         if failures.count >= FREE {
@@ -57,7 +69,11 @@ impl Attempts {
 
     /// A connection is open.
     pub fn succeeded(&self) {
-        *lock(&self.0) = Failures::default();
+        let mut failures = lock(&self.0);
+        *failures = Failures {
+            changes: failures.changes + 1,
+            ..Failures::default()
+        };
     }
 }
 
@@ -78,17 +94,21 @@ mod tests {
         let (attempts, mut now) = (Attempts::default(), Instant::now());
         let error = RequestError::TimedOut;
         for _ in 0..FREE {
-            attempts.begin(now).unwrap();
-            attempts.failed(&error, now);
+            // Others begin at the same time, and fail after it.
+            let all = [attempts.begin(now), attempts.begin(now)].map(Result::unwrap);
+            for begun in all {
+                attempts.failed(begun, &error, now);
+            }
         }
         for wait in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000] {
             let wait = Duration::from_millis(wait);
             now += wait - Duration::from_millis(1);
             assert_eq!(attempts.begin(now), Err(error.clone()), "{wait:?}");
             now += Duration::from_millis(1);
-            attempts.begin(now).unwrap();
+            let begun = attempts.begin(now).unwrap();
+            now += LONGEST_WAIT * 2;
             assert!(attempts.begin(now).is_err(), "another one is under way");
-            attempts.failed(&error, now);
+            attempts.failed(begun, &error, now);
         }
         attempts.succeeded();
         for _ in 0..FREE {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use super::attempts::Begun;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
@@ -146,15 +147,17 @@ impl Lane {
             State::Failed(attempt, _) => *attempt + 1,
             State::Open(_) | State::Idle => 0,
         };
-        if let Err(error) = self.parts.attempts.begin(Instant::now()) {
-            return Poll::Ready(Err(error));
-        }
+        let begun = match self.parts.attempts.begin(Instant::now()) {
+            Ok(begun) => begun,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
         *waits_for = Some(attempt);
         *state = State::Opening(attempt, vec![cx.waker().clone()]);
         drop(state);
         let attempt = Attempt {
             lane: self.clone(),
             number: attempt,
+            begun,
             next: None,
         };
         self.parts.spawner.spawn_blocking(Box::pin(attempt.run()));
@@ -334,6 +337,7 @@ impl Lane {
 struct Attempt {
     lane: Arc<Lane>,
     number: u64,
+    begun: Begun,
     next: Option<State>,
 }
 
@@ -358,7 +362,7 @@ impl Drop for Attempt {
         });
         let attempts = &self.lane.parts.attempts;
         match &next {
-            State::Failed(_, error) => attempts.failed(error, Instant::now()),
+            State::Failed(_, error) => attempts.failed(self.begun, error, Instant::now()),
             _ => attempts.succeeded(),
         }
         let before = std::mem::replace(&mut *lock(&self.lane.state), next);

@@ -278,7 +278,7 @@ async fn acknowledged(lane: &Arc<Lane>, far: &Far) -> Result<(), RequestError> {
     }
 }
 
-/// Ends a stream of this side. Who waits for its acknowledgement is told `why` there is none.
+/// Ends a stream of this side. The request that waits for its acknowledgement fails with `why`.
 fn forget(lane: &Lane, id: u64, why: Option<&str>) {
     let mut all = lock(&lane.listeners.servers);
     let at = all.iter().position(|one| one.id == id);

@@ -15,7 +15,7 @@ use crate::mcp::{ErrorKind, Method};
 /// name `git_log`, and read its resource `file:///a` at `file://git//a`.
 ///
 /// Names of tools and prompts become `PREFIX_NAME`. URIs, and templates of URIs, get the prefix as their first segment; those
-/// without `://` stay as they are. Links in results, subscriptions and completion have the same names. A name without the prefix
+/// without `://` stay as they are, so what a template such as `{+uri}` stands for is not reached. Links in results, subscriptions and completion have the same names. A name without the prefix
 /// is unknown, and never reaches the server. Two names are never made the same. `server.mount` of the Python and Node packages
 /// makes the same names.
 ///
@@ -194,7 +194,12 @@ impl Middleware for Prefix {
                             (Kind::Name, Some(Method::CallTool)) => ErrorKind::ToolNotFound,
                             (Kind::Name, _) => ErrorKind::PromptNotFound,
                         };
-                        let why = format!("{outer:?} does not begin with {:?}", &*self.0);
+                        let why = match kind {
+                            Kind::Name => format!("{outer:?} does not begin with \"{}_\"", self.0),
+                            Kind::Uri => {
+                                format!("the first segment of {outer:?} is not {:?}", &*self.0)
+                            }
+                        };
                         refusal(what.code(revision), why)
                     };
                     self.inner(kind, outer).ok_or_else(unknown)

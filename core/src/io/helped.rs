@@ -1,7 +1,7 @@
 //! Stdin and stdout with a helper: another thread that takes turns of the loop while the loop's own thread sleeps.
 //!
 //! A thread that has an answer would otherwise wake the loop: two switches between threads for one write. The helper does the
-//! turn itself. While the loop is awake it does not, since the loop then sees the answer before it sleeps.
+//! turn itself. While the loop is in a turn of its own it does not, since the loop then sees the answer before it sleeps.
 
 use std::fmt;
 use std::io;
@@ -34,15 +34,30 @@ impl StdioHelper {
     pub fn run(&self, job: impl FnOnce()) {
         let mut wakes = WakeUps::new();
         gather(&mut wakes, job);
-        if !wakes.is_empty() && !self.shared.take_turn() {
-            self.wake.wake();
-        }
         let own = Arc::as_ptr(&self.wake).cast::<()>();
-        for wake in wakes {
-            if Arc::as_ptr(&wake).cast::<()>() != own {
+        wakes.retain(|wake| {
+            let is_own = Arc::as_ptr(wake).cast::<()>() == own;
+            if !is_own {
                 wake.wake();
             }
+            is_own
+        });
+        if wakes.is_empty() {
+            return;
         }
+        // A panic in the turn ends the loop, which must be awake for that.
+        let awake = WakeOnDrop(&self.wake);
+        if self.shared.take_turn() {
+            std::mem::forget(awake);
+        }
+    }
+}
+
+struct WakeOnDrop<'a>(&'a LoopWake);
+
+impl Drop for WakeOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.wake();
     }
 }
 
@@ -71,9 +86,9 @@ impl Stdio {
             shared: shared.clone(),
             wake: wake.clone(),
         };
+        let over = Over(shared);
         let run = move || {
             let _held = held;
-            let over = Over(shared);
             let mut timeout = Some(Duration::ZERO);
             loop {
                 let events = poller.poll(timeout);

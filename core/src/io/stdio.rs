@@ -132,8 +132,8 @@ impl Stdio {
         })
     }
 
-    /// Calls `tell` on the loop's thread once stdin has ended or failed, and its last message has been received. Requests
-    /// in flight may be answered later.
+    /// Calls `tell` on the loop's thread, or on that of its [helper](Self::helped), once stdin has ended or failed and its
+    /// last message has been received. Requests in flight may be answered later.
     pub fn on_end_of_input(mut self, tell: impl FnOnce() + Send + 'static) -> Self {
         self.end_of_input = EndOfInput(Some(Box::new(tell)));
         self
