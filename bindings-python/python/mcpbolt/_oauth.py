@@ -204,7 +204,7 @@ class OAuth:
             if kind not in ANSWERS:
                 answer = None
             elif answer is not None and not isinstance(answer, str):
-                raise TypeError(f"{ANSWERS[kind]} returned {type(answer).__name__}, not str")
+                raise TypeError(f"{ANSWERS[kind]} returned {type(answer).__name__}, not str or None")
             self.native.answer(number, answer)
         except Exception as error:
             self.native.answer(number, None, f"{type(error).__name__}: {error}")
