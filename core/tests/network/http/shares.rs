@@ -79,7 +79,7 @@ fn listing(client: &Client) -> u16 {
 fn bare_streams_lock_nobody_out() {
     let mut options = ServeOptions::default();
     options.http.max_sessions = 400;
-    options.http.limits.handshake_timeout = Duration::from_secs(2);
+    options.http.limits.handshake_timeout = Duration::from_secs(8);
     let server = super::server(&std::sync::Arc::default());
     let serving = server
         .serve("http://127.0.0.1:0/mcp")
