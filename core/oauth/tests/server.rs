@@ -218,7 +218,7 @@ fn a_client_is_not_taken_for_a_user_of_its_name() {
     assert_eq!((&*user.subject, user.is_client), ("a", false));
 }
 
-/// Who presents a token that was issued does not guess, even if it has ended or is for another server.
+/// A token that was issued is no guess, even if it has ended or is for another server.
 #[test]
 fn a_token_that_was_issued_is_no_guess() {
     let rules = TokenRules {

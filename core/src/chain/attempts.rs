@@ -40,7 +40,7 @@ impl Attempts {
     /// Begins an attempt. After some failures only one is made at a time, each later than the one before.
     ///
     /// # Errors
-    /// What the last attempt ended with, if it is too early for another one.
+    /// The error of the last attempt, if it is too early for another one.
     pub fn begin(&self, now: Instant) -> Result<Begun, RequestError> {
         let mut failures = lock(&self.0);
         if let (Some(last), Some(next)) = (&failures.last, failures.next) {

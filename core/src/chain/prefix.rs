@@ -30,7 +30,7 @@ use crate::mcp::{ErrorKind, Method};
 /// ```
 pub struct Prefix(Box<str>);
 
-/// What stands at a place of a message.
+/// The kind of text at a place of a message.
 #[derive(Clone, Copy)]
 enum Kind {
     Name,
@@ -103,7 +103,7 @@ impl Prefix {
         }
     }
 
-    /// What clients are told for what the server says.
+    /// The name or URI that clients see for the server's own.
     fn outer(&self, kind: Kind, inner: &str) -> String {
         match (kind, inner.split_once("://")) {
             (Kind::Name, _) => format!("{}_{inner}", self.0),
@@ -112,7 +112,7 @@ impl Prefix {
         }
     }
 
-    /// What the server is told for what a client says; `None` if it is not the server's.
+    /// The server's own name or URI for one that a client sends; `None` if it is not the server's.
     fn inner(&self, kind: Kind, outer: &str) -> Option<String> {
         let own =
             |text: &str, end| Some(text.strip_prefix(&*self.0)?.strip_prefix(end)?.to_owned());

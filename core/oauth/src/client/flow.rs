@@ -49,7 +49,7 @@ impl Flow {
         }
     }
 
-    /// What another process has got by a login since this one last looked.
+    /// The credentials of a login by another process since this one last looked.
     async fn taken_over(&self, occasion: &Occasion) -> Result<Option<Credentials>, LoginError> {
         let stored = Credentials::load(&*self.store, &occasion.url).await;
         let Some(mut stored) = stored.map_err(of_store)? else {

@@ -23,7 +23,7 @@ pub struct TokenDigest([u8; 16]);
 /// counts is that nobody finds two tokens with one digest. With a fixed nonce the tag is a polynomial in a secret
 /// point of 128 bits, masked by a constant (GHASH, NIST SP 800-38D): two given texts of n blocks have one tag for at
 /// most n + 1 of the 2^128 points. For tokens of up to 16 KiB that is one in 2^117 per pair, whatever an attacker
-/// computes, since nothing that is sent depends on the tag.
+/// computes, since no response depends on the tag.
 pub struct TokenDigester(LessSafeKey);
 
 impl fmt::Debug for TokenDigester {

@@ -87,7 +87,7 @@ fn a_secret_stays_with_the_authorization_server_that_got_it_first() {
         "{error}"
     );
     assert_eq!(world.forms().len(), before);
-    // Whoever knows the issuer says so.
+    // With `issuer`, there is no pin.
     world.options.issuer = Some(other.into());
     world.log_in().unwrap();
     // Without a secret, there is nothing to keep.
@@ -264,7 +264,7 @@ fn a_damaged_key_is_reported() {
     );
 }
 
-/// What another process has got is used, before the user is asked.
+/// The login of another process is used before the user is asked.
 #[test]
 fn a_login_of_another_process_is_taken_over() {
     let mut world = World::new();
