@@ -144,17 +144,19 @@ const OTHERS = {
             const { promises, readFileSync } = require('node:fs');
             const { pathToFileURL } = require('node:url');
             const [seen, other] = ['seen', 'other'].map(name => pathToFileURL(${JSON.stringify(made)} + '/' + name + '.mjs'));
-            require(${JSON.stringify(require.resolve('../dist/sdk/private.js'))}).watchReading(url => (url === seen.href ? '\\nexport const added = 7;' : undefined));
+            const stop = require(${JSON.stringify(require.resolve('../dist/sdk/private.js'))}).watchReading(url => (url === seen.href ? '\\nexport const added = 7;' : undefined));
             (async () => {
                 // What programs read of a file is as it is, except by URL alone.
                 const read = await Promise.all([promises.readFile(other), promises.readFile(seen, 'utf8'), promises.readFile(seen)]);
                 const failed = await promises.readFile('/no/such/file').catch(({ code }) => code);
                 const modules = require('node:module').registerHooks ? [] : [Object.keys(await import(seen)), Object.keys(await import(other))];
-                console.log(JSON.stringify([...read.map(text => String(text).includes('added = 7')), failed, ...modules]));
+                stop();
+                const after = await promises.readFile(seen);
+                console.log(JSON.stringify([...[...read, after].map(text => String(text).includes('added = 7')), failed, ...modules]));
             })();`;
         const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], { encoding: 'utf8' });
         const modules = Module.registerHooks ? [] : [['added', 'it'], ['it']];
-        assert.deepEqual(JSON.parse(stdout || 'null'), [false, false, true, 'ENOENT', ...modules], stderr);
+        assert.deepEqual(JSON.parse(stdout || 'null'), [false, false, true, false, 'ENOENT', ...modules], stderr);
     }
 };
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import Module from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -79,6 +80,15 @@ test('an SDK that is part of a bundle is left alone', async () => {
     }
 });
 
+// Node before 20.19 and 22.12 cannot do so.
+if (process.features.require_module) test('an ES module that `require` loads', async () => {
+    write('required-module.mjs', program(1));
+    const done = await executed([write('requires.cjs', `require('./required-module.mjs');`)]);
+    const expected = Module.registerHooks ? /^stdio: the engine serves 'program'/ : /loaded by require\(\) before Node 22\.15, cannot be seen$/;
+    assert.match(done.told[0], expected, done.err);
+    assert.equal(done.answers[2].result.content[0].text, '3');
+});
+
 /** A loader of TypeScript, as users bring one: hooks for modules, and an extension of `require`. */
 const LOADER = `
     import { register, createRequire } from 'node:module';
@@ -142,7 +152,8 @@ test('a thread of hooks is left to programs that have something before them', ()
         [['--import', REGISTER, '--import', other], '', [false, false]],
         [['--import', REGISTER], `--import=${other}`, [false, false]],
         [['-r', 'typescript'], '', [false, false]],
-        [['--experimental-loader', other, '--import', REGISTER], '', [false, false]]
+        [['--experimental-loader', other, '--import', REGISTER], '', [false, false]],
+        [['--import', REGISTER, '--experimental_loader', other], '', [false, false]]
     ]) {
         const asked = `const { isAlone } = require(${alone}); console.log(JSON.stringify([isAlone(true), isAlone(false)]))`;
         const { stdout, stderr } = spawnSync(process.execPath, [...options, '-e', asked], { encoding: 'utf8', cwd: fileURLToPath(folder), env: { ...process.env, NODE_OPTIONS } });

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Options of Node that run something before the program, or change how modules are loaded. */
-const BEFORE = /^(?:-r|--(?:require|import|loader|experimental-(?:loader|policy|default-type|(?:default-)?config-file)))(?:=(.*))?$/;
+/** Options of Node that run something before the program, or change how modules are loaded. Node takes `_` for `-`. */
+const BEFORE = /^(?:-r|--(?:require|import|loader|experimental[-_](?:loader|policy|default[-_]type|(?:default[-_])?config[-_]file)))(?:=(.*))?$/;
 
 const root = join(__dirname, '../..');
 const ENTRIES = [join(root, 'register.mjs'), join(root, 'dist/register/index.js')];

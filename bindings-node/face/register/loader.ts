@@ -32,9 +32,13 @@ export function watchLoader(isFirst: boolean): void {
         throw new Error(`mcpbolt/register needs Node 20.6 or later, which has module.register; this is Node ${process.versions.node}`);
     const isOnThread = register === undefined || works || isAlone(isFirst);
     if (!isOnThread) return void register(HOOKS);
-    const hooks = registerHooks?.({ load: loadNow });
-    if (!hooks) watchReading(endOf);
-    if (register !== undefined && !works) follow(register, () => hooks?.deregister());
+    const stop = registerHooks ? byHooks(registerHooks) : watchReading(endOf);
+    if (register !== undefined && !works) follow(register, stop);
+}
+
+function byHooks(registerHooks: NonNullable<Hooks['registerHooks']>): () => void {
+    const hooks = registerHooks({ load: loadNow });
+    return () => hooks.deregister();
 }
 
 /** Goes to the thread of hooks as soon as the program has hooks of its own there, which then load all modules. */

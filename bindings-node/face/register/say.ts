@@ -1,5 +1,6 @@
 /** Lines on stderr about a program that runs unchanged. */
 import { writeSync } from 'node:fs';
+import nodeModule from 'node:module';
 import { known, unknown, type Package } from '../sdk/gate';
 import type { AccelerationReport } from '../sdk/report';
 
@@ -74,9 +75,15 @@ export function bypassed(names: string[]): void {
     if (isWanted()) for (const name of names) show(`stdio: ${name}, which the program replaced, sees no messages`);
 }
 
+function unseen(): string {
+    const { features } = process as { features: { require_module?: boolean } };
+    const isRequireSeen = !features.require_module || 'registerHooks' in nodeModule;
+    return isRequireSeen ? 'one that is part of a bundle' : 'one that is part of a bundle, or in an ES module that was loaded by require() before Node 22.15,';
+}
+
 /** @internal Tells, when the program ends, if nothing was served through an SDK that can be seen. */
 export function atEnd(): void {
     if (isServed || told.size > 0 || !isWanted()) return;
-    const why = seen.size > 0 ? `of ${releases()}, it used nothing that serves` : 'it loaded no package of an SDK; one that is part of a bundle cannot be seen';
+    const why = seen.size > 0 ? `of ${releases()}, it used nothing that serves` : `it loaded no package of an SDK; ${unseen()} cannot be seen`;
     line(`the program served by itself, if at all: ${why}`);
 }

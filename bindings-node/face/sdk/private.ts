@@ -278,14 +278,20 @@ export function watchModules(seen: (filename: string, exports: unknown) => void)
 
 /**
  * @internal Adds what `endOf` gives to the source of each ES module. Where Node has no `module.registerHooks`, its loader
- * reads modules by `fs.promises.readFile`, with a URL alone.
+ * reads modules by `fs.promises.readFile`, with a URL alone. Ends when the returned function is called.
  */
-export function watchReading(endOf: (url: string) => string | undefined): void {
+export function watchReading(endOf: (url: string) => string | undefined): () => void {
+    let isWatching = true;
     const read = promises.readFile as (...args: unknown[]) => Promise<Buffer>;
     const readFile = (...args: unknown[]) => {
         const source = read.apply(promises, args);
-        const end = args.length === 1 && args[0] instanceof URL ? endOf(args[0].href) : undefined;
+        const end = isWatching && args.length === 1 && args[0] instanceof URL ? endOf(args[0].href) : undefined;
         return end === undefined ? source : source.then(text => Buffer.concat([text, Buffer.from(end)]));
     };
     promises.readFile = readFile as typeof promises.readFile;
+    return () => {
+        isWatching = false;
+        // Else another patch stands above, which calls this one.
+        if (promises.readFile === readFile) promises.readFile = read as typeof promises.readFile;
+    };
 }
