@@ -13,7 +13,7 @@ const FREE: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
 /// Longest wait between two attempts.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The attempts to open connections to one server, over all of its clients.
 #[derive(Default)]
@@ -79,9 +79,13 @@ impl Attempts {
 
 impl Failures {
     fn wait(&self) -> Duration {
-        let doubled = self.count.saturating_sub(FREE).min(16);
-        (FIRST_WAIT * (1 << doubled)).min(LONGEST_WAIT)
+        wait_after(self.count.saturating_sub(FREE))
     }
+}
+
+/// How long to wait when that many waits came before.
+pub(super) fn wait_after(waits: u32) -> Duration {
+    (FIRST_WAIT * (1 << waits.min(16))).min(LONGEST_WAIT)
 }
 
 #[cfg(test)]

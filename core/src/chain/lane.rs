@@ -66,12 +66,19 @@ pub(super) struct Lane {
     /// The server's requests that the client is asked, by the ids that they have there.
     questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
     /// The calls whose rounds end when questions that came together have been given to them.
-    rounds: Mutex<Option<Vec<Arc<Route>>>>,
+    rounds: Mutex<Rounds>,
     pub listeners: Listeners,
     /// The resources that a client of the handshake era has subscribed to.
     pub subscribed: Mutex<BTreeSet<Box<str>>>,
     /// The log level that was last agreed with the server, or with the client.
     pub level: Mutex<Option<LogLevel>>,
+}
+
+#[derive(Default)]
+struct Rounds {
+    /// How many batches of questions are being given out.
+    batches: usize,
+    routes: Vec<Arc<Route>>,
 }
 
 #[derive(Default)]
@@ -293,22 +300,18 @@ impl Lane {
 
     /// Lets rounds end together, when the guard is dropped.
     pub fn together(self: &Arc<Self>) -> Together {
-        *lock(&self.rounds) = Some(Vec::new());
+        lock(&self.rounds).batches += 1;
         Together(self.clone())
     }
 
     /// Ends the round of a call: asks its client what it has been given to ask.
     pub fn end_round(&self, route: Arc<Route>) {
-        let now = match &mut *lock(&self.rounds) {
-            Some(routes) => {
-                routes.push(route);
-                None
-            }
-            None => Some(route),
-        };
-        if let Some(route) = now {
-            route.end_round();
+        let mut rounds = lock(&self.rounds);
+        if rounds.batches > 0 {
+            return rounds.routes.push(route);
         }
+        drop(rounds);
+        route.end_round();
     }
 
     /// Whether all calls are of one client, as far as is known.
@@ -377,9 +380,15 @@ pub(super) struct Together(Arc<Lane>);
 
 impl Drop for Together {
     fn drop(&mut self) {
-        let routes = lock(&self.0.rounds).take();
+        let mut rounds = lock(&self.0.rounds);
+        rounds.batches -= 1;
+        if rounds.batches > 0 {
+            return;
+        }
+        let routes = std::mem::take(&mut rounds.routes);
+        drop(rounds);
         // The round of a call ends once, however often it is named.
-        routes.iter().flatten().for_each(Route::end_round);
+        routes.iter().for_each(Route::end_round);
     }
 }
 

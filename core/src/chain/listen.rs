@@ -6,8 +6,9 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::attempts::{LONGEST_WAIT, wait_after};
 use super::lane::{Far, Lane};
 use super::listeners::{Listener, Listening};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
@@ -20,7 +21,7 @@ use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::json::reader;
-use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS};
+use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
 use crate::mcp::{Era, Method, meta};
 use crate::sync::lock;
 
@@ -34,9 +35,6 @@ const LISTS: [(&str, &str, Method); 3] = [
         Method::ResourcesChanged,
     ),
 ];
-
-/// How long after its end a stream is opened again.
-const REOPEN_AFTER: Duration = Duration::from_secs(1);
 
 /// The most resources that one client may subscribe to through a front.
 const MAX_SUBSCRIPTIONS: usize = 1000;
@@ -77,10 +75,7 @@ pub(super) async fn serve(
         meta::SUBSCRIPTION_ID
     );
     let name = Method::SubscriptionAcknowledged.name();
-    if let Some(shown) = lane.show(name, Some(&acknowledged)) {
-        let mut replies = front.replies();
-        replies.notify(&reply, &shown.method, shown.params.as_deref());
-    }
+    let shown = lane.show(name, Some(&acknowledged));
     let listeners = &lane.listeners;
     let number = {
         let mut begun = lock(&listeners.begun);
@@ -92,7 +87,15 @@ pub(super) async fn serve(
         kinds: kinds.iter().map(|(_, _, method)| *method).collect(),
         uris: uris.clone(),
     };
-    lock(&listeners.clients).insert(number, listener);
+    {
+        // A change that another thread brings after the acknowledgement finds the stream.
+        let mut clients = lock(&listeners.clients);
+        if let Some(shown) = shown {
+            let mut replies = front.replies();
+            replies.notify(&reply, &shown.method, shown.params.as_deref());
+        }
+        clients.insert(number, listener);
+    }
     let _gone = Gone(lane.clone(), number);
     for uri in &uris {
         let is_first = {
@@ -250,13 +253,20 @@ pub(super) async fn subscribe(
     if !declares(far.capabilities(), "resources", "subscribe") {
         return Err(no_such_method(Method::Subscribe.name()));
     }
-    if lock(&lane.subscribed).len() >= MAX_SUBSCRIPTIONS {
-        return Err(RequestError::Overloaded);
+    {
+        let mut all = lock(&lane.subscribed);
+        if all.len() >= MAX_SUBSCRIPTIONS && !all.contains(&uri) {
+            return Err(RequestError::Overloaded);
+        }
+        all.insert(uri.clone());
     }
-    let is_new = lock(&lane.subscribed).insert(uri.clone());
     let subscribed = acknowledged(lane, far).await;
-    if is_new && subscribed.is_err() {
-        lock(&lane.subscribed).remove(&uri);
+    if subscribed.is_err() {
+        // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
+        let servers = lock(&lane.listeners.servers);
+        if !servers.iter().any(|one| one.uris.contains(&uri)) {
+            lock(&lane.subscribed).remove(&uri);
+        }
     }
     subscribed.map(|()| ChainResponse::new("{}"))
 }
@@ -344,6 +354,7 @@ pub(super) fn follow(
     let response = far.request(Method::Listen.name(), Some(&params), options)?;
     let listening = Listening {
         id: response.key().get(),
+        uris,
         acknowledged: CancelToken::new(),
         cancel: CancelToken::new(),
     };
@@ -357,45 +368,66 @@ pub(super) fn follow(
     Ok(Some(followed))
 }
 
-/// Keeps a stream open until this side or the server ends it. One that the server ends after it has acknowledged it is opened
-/// again.
+/// Keeps a stream open until this side or the server ends it. One that the server ends is opened again, unless the server has
+/// refused it.
 async fn keep(
     lane: Weak<Lane>,
     response: connection::Response,
     cancel: CancelToken,
     acknowledged: CancelToken,
 ) {
-    let id = response.key().get();
+    let (id, begun) = (response.key().get(), Instant::now());
     let ended = unless(response, cancel.cancelled()).await;
     let (Some(ended), Some(held)) = (ended, lane.upgrade()) else {
         return;
     };
+    let is_refused =
+        !acknowledged.is_cancelled() && matches!(&ended, Err(error) if is_final(error));
     let why = ended.map_or_else(
         |error| error.to_string(),
         |_| "the server ended the stream of changes".to_owned(),
     );
-    let was_open = acknowledged.is_cancelled();
+    if begun.elapsed() >= LONGEST_WAIT {
+        *lock(&held.listeners.endings) = 0;
+    }
     forget(&held, id, Some(&why));
     drop(held);
-    if was_open {
+    if !is_refused {
         reopen(lane);
     }
 }
 
-/// Listens anew after a while, unless another stream has taken the place of the one that ended.
+/// Whether a server that answers so to a request would answer so again.
+fn is_final(error: &RequestError) -> bool {
+    matches!(error, RequestError::Peer(error) if matches!(error.code, INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS))
+}
+
+/// Listens anew after a while, unless another stream has taken the place of the one that ended. Waits twice as long after each
+/// stream that did not last.
 fn reopen(lane: Weak<Lane>) {
     drive(Box::pin(async move {
-        let Some(far) = lane.upgrade().and_then(|lane| lane.ready()) else {
-            return;
-        };
-        let far = far.handle().clone();
-        far.sleep(REOPEN_AFTER).await;
-        let Some(lane) = lane.upgrade() else { return };
-        // A lost connection has everything restored when it is open again.
-        let Some(far) = lane.ready() else { return };
-        let is_idle = lock(&lane.listeners.servers).is_empty();
-        if is_idle && acknowledged(&lane, &far).await.is_ok() {
-            tell_all(&lane, &far);
+        loop {
+            let Some((far, waits)) = lane.upgrade().and_then(|lane| {
+                let mut endings = lock(&lane.listeners.endings);
+                *endings = endings.saturating_add(1);
+                Some((lane.ready()?, *endings - 1))
+            }) else {
+                return;
+            };
+            let far = far.handle().clone();
+            far.sleep(wait_after(waits)).await;
+            let Some(lane) = lane.upgrade() else { return };
+            // A lost connection has everything restored when it is open again.
+            let Some(far) = lane.ready() else { return };
+            if !lock(&lane.listeners.servers).is_empty() {
+                return;
+            }
+            match acknowledged(&lane, &far).await {
+                Ok(()) => return tell_all(&lane, &far),
+                Err(RequestError::TimedOut | RequestError::Overloaded) => {}
+                // The stream has ended, and sees to its own place.
+                Err(_) => return,
+            }
         }
     }));
 }

@@ -18,6 +18,8 @@ pub(super) struct Listeners {
     pub uris: Mutex<HashMap<Box<str>, usize>>,
     /// The stream of this side on a server of the stateless era, and those that are to replace it.
     pub servers: Mutex<Vec<Listening>>,
+    /// How many of this side's streams in a row ended soon, or could not be opened again.
+    pub endings: Mutex<u32>,
     /// Cancelled when the clients' streams end.
     pub ends: Mutex<CancelToken>,
 }
@@ -32,6 +34,7 @@ pub(super) struct Listener {
 /// A stream of this side.
 pub(super) struct Listening {
     pub id: u64,
+    pub uris: BTreeSet<Box<str>>,
     /// Cancelled when the server has acknowledged the stream, or it has ended.
     pub acknowledged: CancelToken,
     /// Dropping it ends the stream.

@@ -15,9 +15,10 @@ use crate::mcp::{ErrorKind, Method};
 /// name `git_log`, and read its resource `file:///a` at `file://git//a`.
 ///
 /// Names of tools and prompts become `PREFIX_NAME`. URIs, and templates of URIs, get the prefix as their first segment; those
-/// without `://` stay as they are, so what a template such as `{+uri}` stands for is not reached. Links in results, subscriptions and completion have the same names. A name without the prefix
-/// is unknown, and never reaches the server. Two names are never made the same. `server.mount` of the Python and Node packages
-/// makes the same names.
+/// without `://` get it before them: `urn:x` becomes `via:PREFIX/urn:x`, and `{+uri}` becomes `via:PREFIX/{+uri}`. Links in
+/// results, subscriptions and completion have the same names. A name without the prefix is unknown, and never reaches the
+/// server. Two names are never made the same. `server.mount` of the Python and Node packages makes the same names, but leaves
+/// URIs without `://` as they are.
 ///
 /// ```
 /// use mcpbolt::chain::{External, Front, Prefix};
@@ -29,6 +30,17 @@ use crate::mcp::{ErrorKind, Method};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Prefix(Box<str>);
+
+/// The scheme of URIs that have no place for a prefix of their own.
+const VIA: &str = "via:";
+
+/// A URI around its `://`; `None` if there is no place for a prefix behind it.
+fn split(uri: &str) -> Option<(&str, &str)> {
+    let is_via = uri
+        .strip_prefix(VIA)
+        .is_some_and(|rest| !rest.starts_with("//"));
+    uri.split_once("://").filter(|_| !is_via)
+}
 
 /// The kind of text at a place of a message.
 #[derive(Clone, Copy)]
@@ -105,10 +117,10 @@ impl Prefix {
 
     /// The name or URI that clients see for the server's own.
     fn outer(&self, kind: Kind, inner: &str) -> String {
-        match (kind, inner.split_once("://")) {
+        match (kind, split(inner)) {
             (Kind::Name, _) => format!("{}_{inner}", self.0),
             (Kind::Uri, Some((scheme, rest))) => format!("{scheme}://{}/{rest}", self.0),
-            (Kind::Uri, None) => inner.to_owned(),
+            (Kind::Uri, None) => format!("{VIA}{}/{inner}", self.0),
         }
     }
 
@@ -116,10 +128,10 @@ impl Prefix {
     fn inner(&self, kind: Kind, outer: &str) -> Option<String> {
         let own =
             |text: &str, end| Some(text.strip_prefix(&*self.0)?.strip_prefix(end)?.to_owned());
-        match (kind, outer.split_once("://")) {
+        match (kind, split(outer)) {
             (Kind::Name, _) => own(outer, '_'),
             (Kind::Uri, Some((scheme, rest))) => Some(format!("{scheme}://{}", own(rest, '/')?)),
-            (Kind::Uri, None) => Some(outer.to_owned()),
+            (Kind::Uri, None) => own(outer.strip_prefix(VIA)?, '/'),
         }
     }
 

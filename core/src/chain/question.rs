@@ -284,8 +284,8 @@ impl Route {
             false => (open, Vec::new()),
         };
         target.questions = kept;
-        drop(target);
-        route.attach(front.clone(), call.reply.clone(), call.cancel.clone());
+        let (reply, cancel) = (call.reply.clone(), call.cancel.clone());
+        route.attach(target, front.clone(), reply, cancel);
         for one in answered {
             let answer = reader::find(given, &one.key).unwrap_or("{}");
             one.answer(Ok(ChainResponse::new(answer)));

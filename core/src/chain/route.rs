@@ -138,9 +138,15 @@ impl Route {
         target.reply.take()
     }
 
-    /// Goes on with another request of the client. Sends the answer, if it is there.
-    pub fn attach(&self, front: Handle, reply: ReplyTo, cancel: CancelToken) {
-        let mut target = self.target();
+    /// Goes on with another request of the client. Sends the answer, if it is there. `target` is this route's, and locked
+    /// since the questions of the round before were taken: no other thread ends the call in between.
+    pub fn attach(
+        &self,
+        mut target: MutexGuard<'_, Target>,
+        front: Handle,
+        reply: ReplyTo,
+        cancel: CancelToken,
+    ) {
         target.parked = None;
         target.reply = Some((front, reply));
         let cancelled = cancel.cancelled();

@@ -2,8 +2,8 @@
 //! them, and to nobody else.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
+use super::attempts::wait_after;
 use super::lane::Lane;
 use super::middleware::{
     ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
@@ -117,10 +117,8 @@ pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
 
 /// Opens a lost connection again, twice as long after each failure, until the client ends.
 async fn reopen(lane: Weak<Lane>, near: Handle) {
-    let mut wait = Duration::from_millis(250);
-    loop {
-        near.sleep(wait).await;
-        wait = (wait * 2).min(Duration::from_secs(30));
+    for waits in 0.. {
+        near.sleep(wait_after(waits)).await;
         let Some(lane) = lane.upgrade().filter(|_| !near.is_closed()) else {
             return;
         };
@@ -258,6 +256,8 @@ async fn in_a_round(
 /// gets a few before any gets more, since clients give up a call after some rounds.
 fn put(lane: &Lane, mut within: Option<u64>, mut question: Question) {
     let turn = |route: &Route| route.target().asked / AT_A_TURN;
+    // On the stream of a list nobody can be asked: its result has no room for questions.
+    within = within.filter(|key| lane.route(*key).is_some_and(|route| may_ask(&route)));
     loop {
         let waiting = lane.origin(within, |route| waits(route).then(|| turn(route)));
         let origin = waiting.or_else(|| lane.origin(None, |it| may_ask(it).then(|| turn(it))));

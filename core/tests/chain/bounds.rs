@@ -109,6 +109,28 @@ fn a_stream_listens_to_no_more_resources_than_may_be() {
     rig.assert_quiet();
 }
 
+/// A client that has all the subscriptions it may have can still repeat one.
+#[test]
+fn a_session_subscribes_to_no_more_resources_than_may_be() {
+    let mut rig = Rig::new(NEW, 1);
+    let near = rig.open(OLD, &json!({}));
+    for id in 0..1000 {
+        let subscribe = request(
+            id,
+            "resources/subscribe",
+            &json!({"uri": format!("a:{id}")}),
+        );
+        rig.say(near, &subscribe);
+        rig.far_line(0);
+    }
+    let subscribe = |uri: &str| request(uri, "resources/subscribe", &json!({"uri": uri}));
+    rig.say(near, &subscribe("a:1000"));
+    assert_eq!(rig.hear(near)["error"]["code"], OVERLOADED);
+    rig.say(near, &subscribe("a:7"));
+    assert_eq!(rig.far_hears(0)["method"], "subscriptions/listen");
+    rig.assert_quiet();
+}
+
 #[test]
 fn calls_whose_clients_do_not_come_back_are_bounded_in_number() {
     let mut rig = Rig::new(OLD, 1);

@@ -133,6 +133,58 @@ fn a_stream_that_the_server_ends_is_opened_again() {
     rig.assert_quiet();
 }
 
+/// R-CHN-14: a server that ends each stream at once is not asked without pause, and one that cannot take a stream for a while is
+/// asked again.
+#[test]
+fn streams_that_do_not_last_are_opened_again_later_and_later() {
+    let mut rig = Rig::new(NEW, 1);
+    let (near, mut stream) = rig.open_and_hear_listen(OLD, &json!({}));
+    for (turn, wait) in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
+        .into_iter()
+        .enumerate()
+    {
+        if turn % 3 == 2 {
+            let error = json!({"code": -32603, "message": "not now"});
+            let refused = json!({"jsonrpc": "2.0", "id": stream["id"], "error": error});
+            rig.far_says(0, &refused.to_string());
+        } else {
+            acknowledge(&mut rig, &stream);
+            rig.answer(0, &stream, &json!({"resultType": "complete"}));
+        }
+        rig.nears[near].lines.clear();
+        rig.pass(Duration::from_millis(wait - 1));
+        rig.assert_quiet();
+        rig.pass(Duration::from_millis(1));
+        stream = rig.far_hears(0);
+        assert_eq!(stream["method"], "subscriptions/listen", "{wait}");
+    }
+}
+
+/// R-CHN-12: what one request could not subscribe to, another one may have.
+#[test]
+fn a_subscription_that_fails_takes_nothing_from_another_one() {
+    let mut rig = Rig::new(NEW, 1);
+    let near = rig.open(OLD, &json!({}));
+    let resource = json!({"uri": "a:b"});
+    let mut streams = Vec::new();
+    for id in [1, 2] {
+        rig.say(near, &request(id, "resources/subscribe", &resource));
+        streams.push(rig.far_hears(0));
+    }
+    let error = json!({"code": -32603, "message": "not now"});
+    let refused = json!({"jsonrpc": "2.0", "id": streams[0]["id"], "error": error});
+    rig.far_says(0, &refused.to_string());
+    assert_eq!(rig.hear(near)["error"]["code"], -32603);
+    acknowledge(&mut rig, &streams[1]);
+    assert_eq!(rig.hear(near)["result"], json!({}));
+    assert_eq!(rig.far_hears(0)["method"], "notifications/cancelled");
+    rig.break_off(0);
+    rig.pass(Duration::from_secs(1));
+    let restored = rig.far_hears(1);
+    let filter = &restored["params"]["notifications"];
+    assert_eq!(filter["resourceSubscriptions"], json!(["a:b"]));
+}
+
 /// R-LOG-07: clients that share a session want different levels.
 #[test]
 fn a_session_has_the_least_severe_level_that_any_request_asked_for() {

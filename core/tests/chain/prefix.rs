@@ -51,14 +51,14 @@ fn names_and_uris_have_the_prefix_on_the_side_of_the_client_alone() {
             json!({}),
             json!({}),
             json!({"resources": [{"uri": "a://p/b"}, {"uri": "urn:x"}]}),
-            json!({"resources": [{"uri": "a://p/p/b"}, {"uri": "urn:x"}]}),
+            json!({"resources": [{"uri": "a://p/p/b"}, {"uri": "via:p/urn:x"}]}),
         ),
         (
             "resources/templates/list",
             json!({}),
             json!({}),
-            json!({"resourceTemplates": [{"uriTemplate": "a://{b}"}]}),
-            json!({"resourceTemplates": [{"uriTemplate": "a://p/{b}"}]}),
+            json!({"resourceTemplates": [{"uriTemplate": "a://{b}"}, {"uriTemplate": "{+b}"}, {"uriTemplate": "via:p/a://{b}"}, {"uriTemplate": "via://{b}"}]}),
+            json!({"resourceTemplates": [{"uriTemplate": "a://p/{b}"}, {"uriTemplate": "via:p/{+b}"}, {"uriTemplate": "via:p/via:p/a://{b}"}, {"uriTemplate": "via://p/{b}"}]}),
         ),
         (
             "resources/read",
@@ -69,8 +69,22 @@ fn names_and_uris_have_the_prefix_on_the_side_of_the_client_alone() {
         ),
         (
             "resources/read",
+            json!({"uri": "via:p/urn:x"}),
             json!({"uri": "urn:x"}),
-            json!({"uri": "urn:x"}),
+            json!({"contents": [{"uri": "urn:x"}]}),
+            json!({"contents": [{"uri": "via:p/urn:x"}]}),
+        ),
+        (
+            "resources/read",
+            json!({"uri": "via:p/a://b"}),
+            json!({"uri": "a://b"}),
+            json!({"contents": []}),
+            json!({"contents": []}),
+        ),
+        (
+            "resources/read",
+            json!({"uri": "via:p/via:p/a://b"}),
+            json!({"uri": "via:p/a://b"}),
             json!({"contents": []}),
             json!({"contents": []}),
         ),
@@ -129,6 +143,8 @@ fn what_has_no_prefix_is_unknown_and_never_reaches_the_server() {
         ("prompts/get", json!({"name": "q_x"}), -32602),
         ("resources/read", json!({"uri": "a://b"}), -32002),
         ("resources/read", json!({"uri": "a://px/b"}), -32002),
+        ("resources/read", json!({"uri": "urn:x"}), -32002),
+        ("resources/read", json!({"uri": "via:q/urn:x"}), -32002),
     ] {
         rig.say(near, &request(1, method, &params));
         assert_eq!(rig.hear(near)["error"]["code"], code, "{params}");

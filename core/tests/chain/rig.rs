@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::chain::{External, Front};
 use mcpbolt::client::{Client, ClientBuilder, ClientHost};
-use mcpbolt::connection::{Connection, Framing, StreamId};
+use mcpbolt::connection::{Connection, Framing, Host as _, StreamId};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::mcp::{Era, Revision, Revisions, meta};
@@ -27,6 +27,12 @@ pub struct Far {
 impl Far {
     /// The server says a line.
     pub fn say(&mut self, line: &str, now: Instant) {
+        self.say_within(None, line, now);
+    }
+
+    /// The same on the stream of that request, where the carrier has one for each.
+    pub fn say_within(&mut self, request: Option<u64>, line: &str, now: Instant) {
+        self.host.arrives_within(request);
         let input = self.connection.input(self.stream);
         input.extend(line.as_bytes());
         input.extend(b"\n");
@@ -141,6 +147,15 @@ impl Rig {
 
     /// Adds a client of the handshake era and opens its session.
     pub fn open(&mut self, revision: Revision, capabilities: &Value) -> usize {
+        self.open_and_hear_listen(revision, capabilities).0
+    }
+
+    /// The same, and the request with which the front listens to a server of the stateless era.
+    pub fn open_and_hear_listen(
+        &mut self,
+        revision: Revision,
+        capabilities: &Value,
+    ) -> (usize, Value) {
         let near = self.connect(Framing::Line);
         let info = json!({"name": "near", "version": "1"});
         let params = json!({"protocolVersion": revision.name(), "capabilities": capabilities, "clientInfo": info});
@@ -158,9 +173,11 @@ impl Rig {
         if self.far_revision.era() == Era::Stateless {
             // The front listens to the lists on behalf of the client.
             let last = self.fars.lock().unwrap().len() - 1;
-            assert_eq!(self.far_hears(last)["method"], "subscriptions/listen");
+            let listen = self.far_hears(last);
+            assert_eq!(listen["method"], "subscriptions/listen");
+            return (near, listen);
         }
-        near
+        (near, Value::Null)
     }
 
     /// The client says a line.
@@ -196,6 +213,13 @@ impl Rig {
     /// The server says a line on that connection.
     pub fn far_says(&mut self, far: usize, line: &str) {
         self.fars.lock().unwrap()[far].say(line, self.now);
+        self.step();
+    }
+
+    /// The server says a line on the stream of one of its requests.
+    pub fn far_says_within(&mut self, far: usize, request: &Value, line: &str) {
+        let request = request["id"].as_u64();
+        self.fars.lock().unwrap()[far].say_within(request, line, self.now);
         self.step();
     }
 

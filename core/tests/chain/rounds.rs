@@ -330,3 +330,28 @@ fn a_page_has_an_id_where_the_revision_of_the_client_has_ids() {
     assert!(id.unwrap().as_str().unwrap().len() > 20);
     assert_eq!(question, page);
 }
+
+/// R-CHN-12: a list has no room for questions, even on the stream of which one comes.
+#[test]
+fn a_question_on_the_stream_of_a_list_is_put_to_a_call() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    let params = json!({"message": "?", "requestedSchema": {"type": "object"}});
+    let question = request("question", "elicitation/create", &params);
+    rig.say(
+        near,
+        &stateless("list", "tools/list", json!({}), &capabilities()),
+    );
+    let list = rig.far_hears(0);
+    rig.far_says_within(0, &list, &question);
+    assert_eq!(rig.far_hears(0)["error"]["code"], -32601);
+    rig.say(near, &call("a", &json!({})));
+    let called = rig.far_hears(0);
+    assert_eq!(called["method"], "tools/call");
+    rig.far_says_within(0, &list, &question);
+    let answer = rig.hear(near);
+    assert_eq!(answer["id"], "same");
+    asked(&answer, "?");
+    rig.answer(0, &list, &json!({"tools": []}));
+    assert_eq!(rig.hear(near)["result"]["tools"], json!([]));
+}
