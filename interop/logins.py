@@ -35,6 +35,8 @@ SERVERS = {
 }
 # The ways to log in of our command, and the path of servers that demand DPoP proofs.
 WAYS, DPOP = ("browser", "device", "paste", "machine"), "/dpop"
+# Those with a user.
+USERS = WAYS[:3]
 # Its programs are our servers, with other addresses.
 GUIDE = install.HERE.parent / "core" / "AUTHORIZATION.md"
 # Whether servers read signed tokens, or ask the authorization server about opaque ones.
@@ -206,6 +208,6 @@ def in_chromium(language: str, interpreter: str, chromium: str) -> list[Logins]:
     """The logins of users of Chromium: at our server in that language, by our clients and others'."""
     if language == "rust":
         return [Logins("consent proxy", [peers.built("interop-consent")], CLIENTS, chromium=chromium)]
-    clients = CLIENTS | ours("rust", ways=("browser",)) | ours(language, interpreter, ("browser",))
+    clients = CLIENTS | ours("rust", ways=USERS) | ours(language, interpreter, USERS)
     command = of_the_guide(language, interpreter)
     return [Logins(f"our {language}", command, clients, our_server=True, chromium=chromium)]

@@ -5,6 +5,8 @@
 import { chromium } from 'playwright-core';
 
 const PAGES = 10;
+// A button may stand outside its form, and name it.
+const BUTTONS = ':is(button, input[type=submit]):is(form *, [form])';
 const [executablePath, ...words] = process.argv.slice(2);
 const until = words.indexOf('--until') < 0 ? undefined : words[words.indexOf('--until') + 1];
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
@@ -16,7 +18,9 @@ try {
   const browsed = async () => {
     await page.goto(words.at(-1));
     for (let pages = 0; ; pages++) {
-      const button = page.locator('form button, form input[type=submit]').first();
+      // A form without a button is sent by a script of the page, as that with the code of a device: it is not the end.
+      await page.waitForFunction((buttons) => !document.forms.length || document.querySelector(buttons), BUTTONS);
+      const button = page.locator(BUTTONS).first();
       if (!(await button.count())) return (await page.innerText('body')).trim();
       if (pages === PAGES) throw new Error(`no end after ${PAGES} forms: ${page.url()}`);
       await Promise.all([page.waitForNavigation(), button.click()]);
