@@ -96,6 +96,49 @@ fn a_login_that_is_not_there_is_asked_for() {
     assert!(succeeds && said.contains("There is no login"), "{said}");
 }
 
+/// The commands and options that a guide names: in its programs, and in its sentences, where options alone are those
+/// of `login`. Options with `=` are those of other programs.
+fn named(guide: &str) -> Vec<(&str, Vec<&str>)> {
+    let of_programs = guide.lines().filter(|line| line.starts_with("mcpbolt "));
+    let of_sentences = guide.split('`').skip(1).step_by(2);
+    let all = of_programs.chain(of_sentences).filter_map(|text| {
+        let mut words = text
+            .strip_prefix("mcpbolt ")
+            .unwrap_or(text)
+            .split(' ')
+            .peekable();
+        let first = words.peek().copied()?;
+        let options = words.filter(|word| word.starts_with("--") && !word.contains('='));
+        let options: Vec<_> = options.collect();
+        let is_command = text.starts_with("mcpbolt ") || ["login", "logout"].contains(&first);
+        match is_command {
+            true => Some((first, options)),
+            false => (!options.is_empty()).then_some(("login", options)),
+        }
+    });
+    all.collect()
+}
+
+#[test]
+fn what_the_guides_name_exists() {
+    let sandbox = Sandbox::new("guides");
+    for (guide, least) in [
+        (include_str!("../../core/AUTHORIZATION.md"), 15),
+        (include_str!("../../core/KEYCLOAK.md"), 5),
+    ] {
+        let named = named(guide);
+        assert!(named.len() >= least, "{named:?}");
+        for (command, options) in named {
+            let (succeeds, help) = sandbox.run(&[command, "--help"]);
+            assert!(succeeds, "{command}: {help}");
+            for option in options {
+                let is_there = help.split([' ', ',', '\n']).any(|word| word == option);
+                assert!(is_there, "{command} {option}: {help}");
+            }
+        }
+    }
+}
+
 struct Serving(Child, String);
 
 impl Drop for Serving {

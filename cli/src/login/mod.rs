@@ -128,7 +128,9 @@ impl Login {
         Ok(LoginOptions {
             grant,
             client_id: self.client_id.clone(),
-            client_secret: secret.filter(|_| self.client_id.is_some()).map(Into::into),
+            client_secret: secret
+                .filter(|secret| self.client_id.is_some() && !secret.is_empty())
+                .map(Into::into),
             issuer: self.issuer.clone(),
             signing_key: self.key.read()?,
             scopes: self.scopes.clone(),
