@@ -78,7 +78,7 @@ export interface OAuthOptions {
     clientSecret?: string;
     /**
      * The issuer of `clientId`: with any other authorization server the login fails. Without it, the secret goes to the
-     * first authorization server that an MCP server names, and then to no other as long as the store lasts.
+     * authorization servers that MCP servers name until one accepts it, and then to no other as long as the store lasts.
      */
     issuer?: string;
     /** The private key with which the client authenticates instead of a secret (`private_key_jwt`). */

@@ -146,7 +146,7 @@ pub async fn keep(store: &dyn CredentialStore, key: &str, tokens: &mut Tokens) -
     let _lock = store.lock(key).await?;
     let before = load_readable(store, key).await?;
     tokens.login = getrandom::u64().map_err(io::Error::other)?.to_string();
-    tokens.generation = before.map_or(0, |before| before.generation) + 1;
+    tokens.generation = before.map_or(1, |before| before.generation.saturating_add(1));
     save(store, key, tokens).await
 }
 
@@ -245,7 +245,7 @@ impl Held {
         let before = self.tokens;
         let mut tokens = Tokens::new(response, now);
         tokens.login = before.login;
-        tokens.generation = before.generation + 1;
+        tokens.generation = before.generation.saturating_add(1);
         tokens.refresh_token = tokens.refresh_token.or(before.refresh_token);
         tokens.scope = tokens.scope.or(before.scope);
         tokens.dpop_key = before.dpop_key.filter(|_| tokens.is_bound());
@@ -259,7 +259,7 @@ impl Held {
     /// When the store fails.
     pub async fn refused(self) -> io::Result<()> {
         let mut tokens = self.tokens;
-        tokens.generation += 1;
+        tokens.generation = tokens.generation.saturating_add(1);
         tokens.refresh_token = None;
         save(&*self.store, &self.key, &tokens).await
     }
@@ -296,7 +296,7 @@ impl fmt::Debug for Held {
 }
 
 /// A duration as servers write it. What is no duration counts as absent.
-fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(from)?;
     let number = match &value {
         Value::Number(number) => number.as_f64(),

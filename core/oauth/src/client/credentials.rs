@@ -73,13 +73,22 @@ pub(super) struct Origin {
     pub version: u32,
     pub issuer: String,
     pub resource: String,
+    /// The canonical URL of the MCP server. Documents of earlier releases lack it, and share their tokens with
+    /// all URLs of the resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     pub client: Registration,
     pub token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<String>,
-    /// The zone furthest inside that the login could reach.
-    #[serde(default)]
+    /// The zone furthest inside that the login could reach. Documents of earlier releases lack it: their tokens
+    /// are sent to the public internet alone.
+    #[serde(default = "nothing_inside")]
     pub reach: Zone,
+}
+
+fn nothing_inside() -> Zone {
+    Zone::Public
 }
 
 impl Origin {
@@ -87,15 +96,17 @@ impl Origin {
         VERSION
     }
 
-    /// The key of the tokens: they belong to one issuer, one client and one server (R-AUC-09, R-AUC-13).
+    /// The key of the tokens: they belong to one issuer, one client, one resource, and one URL of it
+    /// (R-AUC-09, R-AUC-13).
     pub fn tokens_key(&self) -> String {
-        let Self {
-            issuer,
-            resource,
-            client,
-            ..
-        } = self;
-        format!("tokens {issuer} {} {resource}", client.client_id)
+        let shared = format!(
+            "tokens {} {} {}",
+            self.issuer, self.client.client_id, self.resource
+        );
+        match &self.url {
+            Some(url) => format!("{shared} {url}"),
+            None => shared,
+        }
     }
 }
 
@@ -187,7 +198,7 @@ impl Credentials {
     }
 
     /// Keeps new credentials for the MCP server at `url`. Those of an earlier login there that came of
-    /// another authorization server, or of another client, are removed.
+    /// another authorization server, or of another client, are removed, unless other URLs may share them.
     pub(super) async fn keep(&mut self, store: &dyn CredentialStore, url: &str) -> io::Result<()> {
         let key = server_key(url)?;
         let before: Option<Origin> = document(store, &key).await?;
@@ -195,6 +206,7 @@ impl Credentials {
         tokens::keep(store, &own, &mut self.tokens).await?;
         let origin = serde_json::to_string(&self.origin)?;
         store.save(&key, &origin).await?;
+        let before = before.filter(|before| before.url.is_some());
         let before = before.map(|before| before.tokens_key());
         match before.filter(|before| *before != own) {
             Some(before) => tokens::forget(store, &before).await.map(drop),

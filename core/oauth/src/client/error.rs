@@ -60,8 +60,18 @@ pub struct LoginError {
     /// The error code that the authorization server gave, such as `access_denied`.
     pub code: Option<Box<str>>,
     why: Box<str>,
-    /// Whether the server gave no answer of its own.
-    is_away: bool,
+    source: Source,
+}
+
+/// Who is the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// This program, or what a server sent in a successful answer.
+    Own,
+    /// The server cannot be reached, or does not work.
+    Away,
+    /// The server refuses the request.
+    Refusal,
 }
 
 impl LoginError {
@@ -71,33 +81,47 @@ impl LoginError {
             stage,
             code: None,
             why: why.into(),
-            is_away: false,
+            source: Source::Own,
         }
     }
 
     /// The same error, of a server that cannot be reached or does not work.
     pub(super) fn away(self) -> Self {
         Self {
-            is_away: true,
+            source: Source::Away,
             ..self
         }
     }
 
-    /// Whether the same request may succeed later, since the server gave no answer of its own.
-    pub(super) fn is_away(&self) -> bool {
-        self.is_away
+    /// The same error, of a server that refuses the request.
+    pub(super) fn refusal(self) -> Self {
+        Self {
+            source: Source::Refusal,
+            ..self
+        }
     }
 
-    /// An error that the server named: its code and description.
+    /// Whether the server refuses the request, so that the same one does not succeed later.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.source == Source::Refusal
+    }
+
+    /// Whether the same request may succeed later, since the server gave no answer of its own.
+    pub(super) fn is_away(&self) -> bool {
+        self.source == Source::Away
+    }
+
+    /// An error that the server named: its code and description, and what to do.
     pub(super) fn said(stage: LoginStage, whose: &str, code: &str, description: &str) -> Self {
         let (code, description) = (quoted(code), quoted(description));
         let why = match &*description {
             "" => format!("{whose} answered {code}"),
             description => format!("{whose} answered {code}: {description}"),
         };
+        let todo = todo(&code);
         Self {
             code: Some(code.into()),
-            ..Self::new(stage, why)
+            ..Self::new(stage, why).and(todo)
         }
     }
 
@@ -119,8 +143,9 @@ impl LoginError {
         self.code.as_deref() == Some(code)
     }
 
-    /// The same error with further words.
-    pub(super) fn and(self, more: &str) -> Self {
+    /// The same error with further words, such as what to do.
+    #[must_use]
+    pub fn and(self, more: &str) -> Self {
         let why = format!("{}; {more}", self.why).into();
         Self { why, ..self }
     }
@@ -140,11 +165,35 @@ impl fmt::Display for LoginError {
             LoginStage::Revocation => "revoking the tokens",
             LoginStage::Store => "using the stored credentials",
         };
-        write!(f, "login failed while {doing}: {}", self.why)
+        let what = match self.stage {
+            LoginStage::Revocation => "logout",
+            _ => "login",
+        };
+        write!(f, "{what} failed while {doing}: {}", self.why)
     }
 }
 
 impl std::error::Error for LoginError {}
+
+/// What to do about an error that an authorization server names.
+fn todo(code: &str) -> &'static str {
+    match code {
+        "access_denied" => "log in again if that was a mistake",
+        "expired_token" => "the code was not entered in time; log in again",
+        "invalid_grant" => "log in again",
+        "invalid_client" => {
+            "log in again; check the id and secret of a client that was registered by hand"
+        }
+        "invalid_scope" => "ask for other scopes, or have these allowed there",
+        "invalid_target" => "have the MCP server's URL allowed there",
+        "invalid_redirect_uri" => "give a redirect URI that this authorization server allows",
+        "unauthorized_client" | "unsupported_grant_type" => {
+            "have this way to log in allowed for the client there, or use another"
+        }
+        "server_error" | "temporarily_unavailable" => "try again later",
+        _ => "ask the operator of the authorization server",
+    }
+}
 
 /// The words of somebody else: without control characters, and not many.
 pub(super) fn quoted(said: &str) -> String {

@@ -1,7 +1,7 @@
 //! The course of a login, from what an MCP server asked for to tokens.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use url::Url;
@@ -14,6 +14,7 @@ use super::jose::DpopKey;
 use super::metadata::{Discovered, Discovery};
 use super::occasion::Occasion;
 use super::options::LoginOptions;
+use super::pin::FirstUse;
 use super::scopes::Scopes;
 use super::steps::Mailbox;
 use crate::store::CredentialStore;
@@ -24,9 +25,17 @@ pub(super) struct Flow {
     pub options: Arc<LoginOptions>,
     pub store: Arc<dyn CredentialStore>,
     pub guard: UrlGuard,
+    /// The first use of the client's secret, until the authorization server accepts it.
+    pub first_use: Mutex<Option<FirstUse>>,
 }
 
 impl Flow {
+    pub(super) fn first_use(&self) -> MutexGuard<'_, Option<FirstUse>> {
+        self.first_use
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub async fn run(self, occasion: Occasion) -> Result<Credentials, LoginError> {
         let url = Url::parse(&occasion.url)
             .map_err(|_| LoginError::new(LoginStage::Options, "the server's URL is no URL"))?;
@@ -76,6 +85,9 @@ impl Flow {
     /// Replaces an access token that has ended; `None` if a new login is needed.
     async fn refreshed(&self, held: &Credentials) -> Result<Option<Credentials>, LoginError> {
         let key = held.origin.tokens_key();
+        let origin = self.origin_of_now(&held.origin);
+        // Before the tokens are locked: a login that uses the secret first locks its tokens after it.
+        let endpoint = self.endpoint(&origin).await?;
         let now = self.mailbox.now();
         let refresh = tokens::refresh(&self.store, &key, &held.tokens, now).await;
         let with = |tokens| Credentials {
@@ -98,20 +110,31 @@ impl Flow {
         if key.is_some() && dpop.is_none() {
             return Err(LoginError::new(LoginStage::Store, DAMAGED_KEY));
         }
-        let origin = self.origin_of_now(&held.origin).await?;
-        let endpoint = self.endpoint(&origin);
         let url = &origin.token_endpoint;
-        // A stored document chose the URL; the guard applies to it all the same.
-        self.guard
-            .check(url)
-            .map_err(|why| LoginError::new(LoginStage::Refresh, why))?;
+        // A stored document chose the URL; the guard applies to it all the same. A new login finds another.
+        if self.guard.check(url).is_err() {
+            return Ok(None);
+        }
         let answer = endpoint.tokens(LoginStage::Refresh, url, &form, dpop.as_ref());
         match answer.await {
             Ok(response) => {
-                self.binding(LoginStage::Refresh, &response, dpop.as_ref())?;
-                // The new tokens are valid even if they could not be kept.
-                let (tokens, _) = own.granted(response, self.mailbox.now()).await;
-                Ok(Some(with(tokens)))
+                let binding = self.binding(LoginStage::Refresh, &response, dpop.as_ref());
+                let response = match &binding {
+                    Ok(_) => response,
+                    // The refresh token may be a new one, and is kept. The access token is not used.
+                    Err(_) => TokenResponse {
+                        expires_in: Some(0),
+                        ..response
+                    },
+                };
+                let kept = async {
+                    // The new tokens are valid even if they, or the pin, could not be kept.
+                    let (tokens, _) = own.granted(response, self.mailbox.now()).await;
+                    let _ = self.accepted().await;
+                    tokens
+                };
+                let tokens = self.mailbox.keeping(kept).await;
+                binding.map(|_| Some(with(tokens)))
             }
             Err(error) if error.is("invalid_grant") => {
                 own.refused().await.map_err(of_store)?;
@@ -122,6 +145,7 @@ impl Flow {
                 self.forget_registration(&held.origin).await?;
                 Ok(None)
             }
+            Err(error) if error.is_refusal() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -149,6 +173,7 @@ impl Flow {
                 Some(metadata) => metadata.resource.clone(),
                 None => canonical(url),
             },
+            url: Some(canonical(url)),
             client,
             token_endpoint: discovered.server.token_endpoint()?.to_owned(),
             revocation_endpoint: discovered.server.revocation_endpoint.clone(),
@@ -177,10 +202,12 @@ impl Flow {
             asked: scopes,
             ..Credentials::new(tokens, origin)
         };
-        credentials
-            .keep(&*self.store, &occasion.url)
-            .await
-            .map_err(of_store)?;
+        let kept = async {
+            let kept = credentials.keep(&*self.store, &occasion.url).await;
+            kept.map_err(of_store)?;
+            self.accepted().await
+        };
+        self.mailbox.keeping(kept).await?;
         Ok(credentials)
     }
 

@@ -1,8 +1,5 @@
 //! How an access token is got: the grants.
 
-use std::time::Duration;
-
-use serde::Deserialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -14,7 +11,7 @@ use super::jose::{self, DpopKey};
 use super::metadata::{Discovered, ServerMetadata};
 use super::options::{Grant, IdentityProvider};
 use super::scopes::Scopes;
-use super::steps::{AssertionRequest, AuthorizationPage, DeviceCode};
+use super::steps::{AssertionRequest, AuthorizationPage};
 use super::token::{Endpoint, Form};
 use crate::encoding::with_parameters;
 use crate::jwk::sha256_base64url;
@@ -26,9 +23,6 @@ const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// How long a device code is waited for at most.
-const LONGEST_DEVICE_SECONDS: u64 = 1800;
-
 /// What the grants need to know.
 pub(super) struct Asked<'a> {
     pub discovered: &'a Discovered,
@@ -36,19 +30,6 @@ pub(super) struct Asked<'a> {
     pub redirect_uri: &'a str,
     pub scopes: &'a Scopes,
     pub key: Option<&'a DpopKey>,
-}
-
-/// The answer of a device authorization endpoint (RFC 8628, section 3.2).
-#[derive(Deserialize)]
-struct DeviceResponse {
-    device_code: String,
-    user_code: String,
-    verification_uri: String,
-    verification_uri_complete: Option<String>,
-    #[serde(default)]
-    expires_in: Option<u64>,
-    #[serde(default)]
-    interval: Option<u64>,
 }
 
 impl Flow {
@@ -74,7 +55,7 @@ impl Flow {
     }
 
     /// Asks the token endpoint, for the scopes and the server that the tokens are for (R-AUC-08).
-    async fn ask<'f>(
+    pub(super) async fn ask<'f>(
         &self,
         asked: &'f Asked<'_>,
         mut form: Form<'f>,
@@ -87,19 +68,28 @@ impl Flow {
             form.push(("scope", &scope));
         }
         form.push(("resource", &asked.origin.resource));
-        let endpoint = self.endpoint(asked.origin);
+        let endpoint = self.endpoint(asked.origin).await?;
         let url = &asked.origin.token_endpoint;
         endpoint
             .tokens(LoginStage::Token, url, &form, asked.key)
             .await
     }
 
-    pub(super) fn endpoint<'a>(&'a self, origin: &'a Origin) -> Endpoint<'a> {
+    /// The client at the authorization server of `origin`, which may have its secret.
+    pub(super) async fn endpoint<'a>(
+        &'a self,
+        origin: &'a Origin,
+    ) -> Result<Endpoint<'a>, LoginError> {
+        self.entrust(origin).await?;
+        Ok(self.client_at(&origin.client, &origin.issuer))
+    }
+
+    fn client_at<'a>(&'a self, client: &'a Registration, issuer: &'a str) -> Endpoint<'a> {
         Endpoint {
             mailbox: &self.mailbox,
             options: &self.options,
-            client: &origin.client,
-            issuer: &origin.issuer,
+            client,
+            issuer,
         }
     }
 
@@ -152,12 +142,8 @@ impl Flow {
         if !scope.is_empty() {
             form.push(("scope", &scope));
         }
-        let endpoint = Endpoint {
-            client: &client,
-            issuer: &provider.token_endpoint,
-            ..self.endpoint(asked.origin)
-        };
         let url = &provider.token_endpoint;
+        let endpoint = self.client_at(&client, url);
         let response = endpoint.answer(LoginStage::Token, url, &form, None).await?;
         let said: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         if said["issued_token_type"] != ID_JAG {
@@ -224,58 +210,6 @@ impl Flow {
             ("code_verifier", &verifier),
         ];
         self.ask(asked, form).await
-    }
-
-    /// By the user's consent on another device.
-    async fn by_device(&self, asked: &Asked<'_>) -> Result<TokenResponse, LoginError> {
-        const STAGE: LoginStage = LoginStage::Authorization;
-        let Some(url) = &asked.discovered.server.device_authorization_endpoint else {
-            let why =
-                "the authorization server has no login on another device; log in with a browser";
-            return Err(LoginError::new(STAGE, why));
-        };
-        let scope = asked.scopes.text().unwrap_or_default();
-        let mut form = vec![("resource", &*asked.origin.resource)];
-        if !scope.is_empty() {
-            form.push(("scope", &scope));
-        }
-        let endpoint = self.endpoint(asked.origin);
-        let response = endpoint.answer(STAGE, url, &form, None).await?;
-        let device: Result<DeviceResponse, _> = serde_json::from_slice(&response.body);
-        let device = device.map_err(|_| LoginError::new(STAGE, "the answer is no device code"))?;
-        let complete = device.verification_uri_complete.as_ref();
-        for page in complete.into_iter().chain([&device.verification_uri]) {
-            check_shown(page).map_err(|why| LoginError::new(STAGE, why))?;
-        }
-        let valid = device.expires_in.unwrap_or(LONGEST_DEVICE_SECONDS);
-        let valid = valid.min(LONGEST_DEVICE_SECONDS);
-        self.mailbox
-            .show(DeviceCode {
-                user_code: super::error::quoted(&device.user_code),
-                verification_uri: device.verification_uri,
-                verification_uri_complete: device.verification_uri_complete,
-                expires_in: Duration::from_secs(valid),
-            })
-            .await?;
-        let (mut interval, mut waited) = (device.interval.unwrap_or(5).clamp(1, 60), 0);
-        while waited < valid {
-            self.mailbox.wait(Duration::from_secs(interval)).await?;
-            waited += interval;
-            let form = vec![
-                ("grant_type", DEVICE_CODE),
-                ("device_code", &*device.device_code),
-            ];
-            match self.ask(asked, form).await {
-                Err(error) if error.is("authorization_pending") => {}
-                // Without an answer, the server may have too much to do (RFC 8628, section 3.5).
-                Err(error) if error.is("slow_down") || error.is_away() => {
-                    interval = (interval + 5).min(60);
-                }
-                outcome => return outcome,
-            }
-        }
-        let why = "the code was not entered in time; log in again";
-        Err(LoginError::new(STAGE, why))
     }
 }
 

@@ -8,11 +8,10 @@ use url::{Host, Url};
 use crate::local::is_local;
 
 /// How far inside an address is. A later one is further inside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Zone {
     /// The public internet.
-    #[default]
     Public,
     /// A private network.
     Private,
@@ -118,6 +117,10 @@ impl UrlGuard {
 /// # Errors
 /// Why it is not used.
 pub fn check_shown(text: &str) -> Result<Url, String> {
+    // Programs show the text, and parsers remove characters that terminals obey.
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("a URL has characters that no URL has".into());
+    }
     let url = Url::parse(text).map_err(|_| "a URL is not well formed".to_owned())?;
     match url.scheme() {
         "https" => {}

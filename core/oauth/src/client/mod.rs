@@ -18,6 +18,7 @@
 //! Every URL that a server names is checked by a [`UrlGuard`] before it is used.
 
 mod credentials;
+mod device;
 mod error;
 mod flow;
 mod grants;
@@ -26,6 +27,7 @@ mod jose;
 mod metadata;
 mod occasion;
 mod options;
+mod pin;
 mod registration;
 mod revocation;
 mod scopes;
@@ -36,7 +38,7 @@ mod token;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 pub use self::credentials::Credentials;
@@ -57,7 +59,7 @@ use crate::store::CredentialStore;
 /// One login, or one refresh. It waits for nothing but the store; time is an argument.
 ///
 /// Once a request is on its way, wait for its answer even if nobody wants the token any more: a refresh
-/// token may be used up.
+/// token may be used up. While [`is_keeping`](Self::is_keeping), call [`next`](Self::next) to its end.
 pub struct Login {
     flow: Pin<Box<dyn Future<Output = Result<Credentials, LoginError>> + Send>>,
     mailbox: Mailbox,
@@ -105,6 +107,7 @@ impl Login {
             options,
             store,
             guard,
+            first_use: Mutex::default(),
         };
         Self {
             flow: Box::pin(course(flow)),
@@ -118,7 +121,8 @@ impl Login {
     /// Why there is no access token. The login is over then.
     ///
     /// # Cancel safety
-    /// May be dropped and called again.
+    /// May be dropped and called again. If [`is_keeping`](Self::is_keeping) then, call it again before the
+    /// login is dropped.
     pub async fn next(&mut self) -> Result<Step, LoginError> {
         poll_fn(|cx| match self.flow.as_mut().poll(cx) {
             Poll::Ready(outcome) => Poll::Ready(outcome.map(|done| Step::Done(Box::new(done)))),
@@ -128,6 +132,11 @@ impl Login {
             },
         })
         .await
+    }
+
+    /// Whether a server has issued what the store does not have yet: a login that is dropped now loses it.
+    pub fn is_keeping(&self) -> bool {
+        self.mailbox.is_keeping()
     }
 
     /// Answers the last step at `now`.

@@ -19,8 +19,9 @@ pub struct LoginOptions {
     /// The secret of `client_id`.
     pub client_secret: Option<Secret>,
     /// The issuer of `client_id`. With any other authorization server, the login fails rather than send
-    /// the secret (R-AUC-13). Without it, the secret goes to the first authorization server that an MCP
-    /// server names, and then to no other as long as the store lasts: give the issuer if you know it.
+    /// the secret (R-AUC-13). Without it, the secret goes to the authorization servers that MCP servers
+    /// name until one accepts it, and then to no other as long as the store lasts: give the issuer if you
+    /// know it.
     pub issuer: Option<String>,
     /// The key that the client signs assertions with, in place of a secret (`private_key_jwt`).
     pub signing_key: Option<SigningKey>,

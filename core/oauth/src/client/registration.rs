@@ -1,6 +1,6 @@
 //! Which client this program is at an authorization server (R-AUC-10).
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::credentials::{Origin, Registration, document, method};
@@ -9,20 +9,13 @@ use super::flow::Flow;
 use super::grants::DEVICE_CODE;
 use super::guard::{Zone, check_shown};
 use super::metadata::ServerMetadata;
-use super::options::{Grant, LoginOptions};
+use super::options::Grant;
 use super::secret::Secret;
 use super::steps::OAuthRequest;
 use super::token::{authentication, refused};
 
 const STAGE: LoginStage = LoginStage::Registration;
 const AUTHORIZATION_CODE: &str = "authorization_code";
-
-/// The authorization server that the secret of a client id is for.
-#[derive(Serialize, Deserialize)]
-struct Pin {
-    version: u32,
-    issuer: String,
-}
 
 /// The answer of a registration endpoint (RFC 7591, section 3.2.1).
 #[derive(Deserialize)]
@@ -62,9 +55,8 @@ impl Flow {
             Some(client) => client,
             None => self.register(server, &redirect_uri).await?,
         };
-        if self.options.client_id.is_some() {
-            self.pin_secret(&server.issuer).await?;
-        }
+        // The user is not asked in vain.
+        self.is_pinned(&server.issuer).await?;
         let supported = server.token_endpoint_auth_methods_supported.as_deref();
         client.authentication = Some(authentication(&client, &self.options, supported).into());
         Ok((client, redirect_uri))
@@ -101,49 +93,9 @@ impl Flow {
         }
     }
 
-    /// Binds the client's secret to the authorization server that it is first used with, unless the
-    /// program has named that server: a secret must not go to whomever an MCP server names (R-AUC-13).
-    async fn pin_secret(&self, issuer: &str) -> Result<(), LoginError> {
-        let LoginOptions {
-            client_id: Some(client_id),
-            client_secret: Some(_),
-            issuer: None,
-            ..
-        } = &*self.options
-        else {
-            return Ok(());
-        };
-        let key = format!("client {client_id}");
-        let of_store = super::flow::of_store;
-        let _lock = self.store.lock(&key).await.map_err(of_store)?;
-        match document::<Pin>(&*self.store, &key)
-            .await
-            .map_err(of_store)?
-        {
-            None => {
-                let pin = Pin {
-                    version: Origin::version(),
-                    issuer: issuer.to_owned(),
-                };
-                self.save(&key, &pin).await
-            }
-            Some(pin) if pin.issuer == issuer => Ok(()),
-            Some(pin) => {
-                let (first, now) = (
-                    super::error::quoted(&pin.issuer),
-                    super::error::quoted(issuer),
-                );
-                let why = format!(
-                    "the secret of client_id was first used with {first}, and the server wants tokens of {now}, which does not get it; if the client is registered there, give that issuer"
-                );
-                Err(LoginError::new(STAGE, why))
-            }
-        }
-    }
-
     /// Where tokens came from, with the credentials that the program has for the client now: a secret may
     /// have been replaced since.
-    pub(super) async fn origin_of_now(&self, origin: &Origin) -> Result<Origin, LoginError> {
+    pub(super) fn origin_of_now(&self, origin: &Origin) -> Origin {
         let mut origin = origin.clone();
         let options = &self.options;
         let is_own = options.client_id.as_ref() == Some(&origin.client.client_id)
@@ -152,9 +104,8 @@ impl Flow {
                 .as_ref()
                 .is_none_or(|own| *own == origin.issuer);
         if !is_own {
-            return Ok(origin);
+            return origin;
         }
-        self.pin_secret(&origin.issuer).await?;
         let client = &mut origin.client;
         client.client_secret.clone_from(&options.client_secret);
         let before = client.authentication.take();
@@ -167,7 +118,7 @@ impl Flow {
             }
             _ => Some(authentication(client, options, None).into()),
         };
-        Ok(origin)
+        origin
     }
 
     /// The registration of an earlier login with this authorization server.
@@ -242,14 +193,10 @@ impl Flow {
         };
         let response = self.mailbox.send(STAGE, request).await?;
         if !matches!(response.status, 200 | 201) {
-            let error = refused(STAGE, &response, &[]);
-            return Err(match error.is("invalid_redirect_uri") {
-                true => error.and("give a redirect URI that this authorization server allows"),
-                false => error,
-            });
+            return Err(refused(STAGE, &response, &[]));
         }
         let registered: Registered = serde_json::from_slice(&response.body).map_err(|_| {
-            let why = "the registration endpoint's answer is no registration";
+            let why = "the registration endpoint's answer is no registration; register this program by hand, and give its client_id";
             LoginError::new(STAGE, why)
         })?;
         let ends = registered
@@ -267,8 +214,8 @@ impl Flow {
             grant: Some(grant.into()),
             ..Registration::new(registered.client_id)
         };
-        self.save(&Registration::key(&server.issuer), &client)
-            .await?;
+        let key = Registration::key(&server.issuer);
+        self.mailbox.keeping(self.save(&key, &client)).await?;
         Ok(client)
     }
 }

@@ -16,17 +16,18 @@ impl Flow {
         checked.map_err(|why| LoginError::new(stage, why))?;
         let refresh = held.tokens.refresh_token.as_deref();
         let access = Some(&*held.tokens.access_token);
-        let origin = self.origin_of_now(&held.origin).await?;
+        let origin = self.origin_of_now(&held.origin);
+        let endpoint = self.endpoint(&origin).await?;
         for (hint, token) in [("refresh_token", refresh), ("access_token", access)] {
             let Some(token) = token else { continue };
             let form = vec![("token", token), ("token_type_hint", hint)];
-            let endpoint = self.endpoint(&origin);
             match endpoint.answer(stage, url, &form, None).await {
                 // Signed tokens cannot be ended everywhere.
                 Err(error) if !error.is("unsupported_token_type") => return Err(error),
                 _ => {}
             }
         }
+        self.accepted().await?;
         Ok(held)
     }
 }

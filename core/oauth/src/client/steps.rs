@@ -1,6 +1,6 @@
 //! What a login asks of its program, and what the program answers.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -128,6 +128,7 @@ struct Slot {
     step: Option<Step>,
     answer: Option<Answer>,
     now: u64,
+    is_keeping: bool,
 }
 
 /// Where a login leaves its steps and finds the answers.
@@ -147,6 +148,20 @@ impl Mailbox {
         let mut slot = self.slot();
         slot.answer = answer;
         slot.now = now;
+    }
+
+    /// Keeps what a server has issued.
+    pub async fn keeping<T>(&self, work: impl Future<Output = T>) -> T {
+        self.slot().is_keeping = true;
+        let done = work.await;
+        self.slot().is_keeping = false;
+        done
+    }
+
+    /// Whether a server may have issued what is not kept yet.
+    pub fn is_keeping(&self) -> bool {
+        let slot = self.slot();
+        slot.is_keeping || matches!(slot.answer, Some(Answer::Response(_)))
     }
 
     /// The time as of the last answer, in seconds since 1970.

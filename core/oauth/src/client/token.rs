@@ -161,7 +161,8 @@ pub(super) fn refused(
     secrets: &[String],
 ) -> LoginError {
     let said: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-    match said["error"].as_str() {
+    let is_away = matches!(response.status, 408 | 429 | 500..);
+    let error = match said["error"].as_str() {
         Some(code) => {
             let description = said["error_description"].as_str().unwrap_or_default();
             // Before they are cut: a secret that is cut is not recognised.
@@ -169,16 +170,18 @@ pub(super) fn refused(
             LoginError::said(stage, "the authorization server", &code, &description)
         }
         None => {
-            let why = format!(
-                "the authorization server answered with status {}",
-                response.status
-            );
-            let error = LoginError::new(stage, why);
-            match response.status {
-                408 | 429 | 500.. => error.away(),
-                _ => error,
-            }
+            let todo = match is_away {
+                true => "try again later",
+                false => "ask its operator",
+            };
+            let status = response.status;
+            let why = format!("the authorization server answered with status {status}; {todo}");
+            LoginError::new(stage, why)
         }
+    };
+    match is_away {
+        true => error.away(),
+        false => error.refusal(),
     }
 }
 

@@ -8,8 +8,10 @@
     reason = "a test: panicking is the report"
 )]
 
+mod devices;
 mod flows;
 mod hostile;
+mod kept;
 mod lasting;
 mod proofs;
 mod world;

@@ -43,6 +43,10 @@ pub struct World {
     pub known: Option<String>,
     pub redirect_uri: String,
     pub now: u64,
+    /// The answer of the device authorization endpoint.
+    pub device: Value,
+    /// How long a request without an answer takes, in seconds.
+    pub silence: u64,
     /// What was asked: `GET url`, or `POST url form`.
     pub log: Vec<String>,
     pub pages: Vec<Url>,
@@ -69,6 +73,11 @@ impl World {
             known: None,
             redirect_uri: "http://127.0.0.1:4000/callback".into(),
             now: 1_000_000,
+            device: json!({
+                "device_code": "secret-device", "user_code": "ABCD-EFGH", "expires_in": 60, "interval": 10,
+                "verification_uri": "https://as.example/device",
+            }),
+            silence: 0,
             log: Vec::new(),
             pages: Vec::new(),
             requests: Vec::new(),
@@ -137,7 +146,7 @@ impl World {
         }
     }
 
-    fn answer(&mut self, request: OAuthRequest) -> Answer {
+    pub fn answer(&mut self, request: OAuthRequest) -> Answer {
         let OAuthRequest {
             method, url, body, ..
         } = &request;
@@ -154,12 +163,13 @@ impl World {
                 None => (404, Vec::new(), Value::Null),
             },
             _ if url.ends_with("/register") => (201, Vec::new(), self.registration.clone()),
-            _ if url.ends_with("/device") => (200, Vec::new(), device()),
+            _ if url.ends_with("/device") => (200, Vec::new(), self.device.clone()),
             _ if is_token => self.tokens.pop_front().unwrap_or_else(tokens),
             _ => (404, Vec::new(), Value::Null),
         };
         self.requests.push(request);
         if status == 0 {
+            self.now += self.silence;
             return Answer::Failed("unreachable".into());
         }
         let headers = headers
@@ -216,13 +226,6 @@ pub fn metadata(issuer: &str) -> Value {
         "device_authorization_endpoint": format!("{issuer}/device"),
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
-    })
-}
-
-fn device() -> Value {
-    json!({
-        "device_code": "secret-device", "user_code": "ABCD-EFGH", "expires_in": 60, "interval": 10,
-        "verification_uri": "https://as.example/device",
     })
 }
 

@@ -2,15 +2,15 @@
 #![cfg(feature = "oauth")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::error::{CarrierFault, RequestError};
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::login::{
     Authorization, AuthorizationPage, CredentialStore, Credentials, FileStore, Grant, Hooked,
-    KeyLock, LoggedOut, LoginHooks, LoginOptions, LoginStage, SigningKey, Stored,
+    KeyLock, LoggedOut, LoginHooks, LoginOptions, LoginStage, MemoryStore, SigningKey, Stored,
 };
 use serde_json::json;
 
@@ -252,6 +252,105 @@ fn a_store_that_never_answers_keeps_nobody_waiting() {
     assert!(error.contains("the store of credentials"), "{error}");
     let left = block_on(authorization.log_out(&server.url(), &HttpClientOptions::default()));
     assert_eq!(left.unwrap_err().stage, LoginStage::Store);
+}
+
+/// A store that neither saves nor removes while it is busy.
+#[derive(Clone, Default)]
+struct Busy {
+    kept: Arc<MemoryStore>,
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Busy {
+    async fn idle(&self) {
+        while self.is_busy.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn kept(&self, url: &str) -> Option<Credentials> {
+        block_on(Credentials::load(&*self.kept, url)).unwrap()
+    }
+}
+
+impl CredentialStore for Busy {
+    fn load<'a>(&'a self, key: &'a str) -> Stored<'a, Option<String>> {
+        self.kept.load(key)
+    }
+
+    fn save<'a>(&'a self, key: &'a str, document: &'a str) -> Stored<'a, ()> {
+        Box::pin(async move {
+            self.idle().await;
+            self.kept.save(key, document).await
+        })
+    }
+
+    fn remove<'a>(&'a self, key: &'a str) -> Stored<'a, ()> {
+        Box::pin(async move {
+            self.idle().await;
+            self.kept.remove(key).await
+        })
+    }
+
+    fn lock<'a>(&'a self, key: &'a str) -> Stored<'a, KeyLock> {
+        self.kept.lock(key)
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// R-AUC-17: the server replaces refresh tokens. Its answer is kept, and tokens are revoked, even if the store takes
+/// longer than anybody waits.
+#[test]
+fn a_slow_store_loses_no_tokens() {
+    let (site, store) = (Site::default(), Busy::default());
+    let server = site.serve();
+    let quick = Duration::from_secs(2);
+    let authorization = site.authorization().with_store(store.clone());
+    let authorization = authorization.with_timeout(quick);
+    let call = || calls(&server, options(&authorization), 1).remove(0);
+    call().unwrap();
+    store.is_busy.store(true, Ordering::SeqCst);
+    let client = Client::builder("test", "1");
+    let opened = block_on(client.http(&server.url(), options(&authorization)));
+    opened.unwrap_err();
+    let newest = format!("r{}", site.tokens.load(Ordering::SeqCst));
+    let refresh = || store.kept(&server.url())?.tokens().refresh_token.clone();
+    assert_ne!(refresh(), Some(newest.clone()));
+    store.is_busy.store(false, Ordering::SeqCst);
+    until("kept", || refresh() == Some(newest.clone()));
+    call().unwrap();
+    assert_eq!(site.pages.load(Ordering::SeqCst), 1);
+    store.is_busy.store(true, Ordering::SeqCst);
+    let left = block_on(authorization.log_out(&server.url(), &HttpClientOptions::default()));
+    assert_eq!(left.unwrap_err().stage, LoginStage::Store);
+    store.is_busy.store(false, Ordering::SeqCst);
+    until("revoked", || site.revoked.load(Ordering::SeqCst) == 2);
+    assert!(store.kept(&server.url()).is_none());
+}
+
+/// Clients that are open when their login ends do not go on with its tokens.
+#[test]
+fn a_logout_is_one_for_open_clients_too() {
+    let site = Site {
+        expires_in: 3600,
+        ..Site::default()
+    };
+    let server = site.serve();
+    let authorization = site.authorization();
+    let client = server.with(Client::builder("test", "1"), options(&authorization));
+    let call = || block_on(client.call_tool("t", &json!({})).into_future());
+    call().unwrap();
+    let left = block_on(authorization.log_out(&server.url(), &HttpClientOptions::default()));
+    assert_eq!(left.unwrap(), LoggedOut::Revoked);
+    call().unwrap();
+    assert_eq!(site.pages.load(Ordering::SeqCst), 2);
 }
 
 /// A client that signs its requests cannot have its tokens ended without its key: they stay until it is given.

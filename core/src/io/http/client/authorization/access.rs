@@ -61,6 +61,11 @@ impl ServerAccess {
         }
     }
 
+    /// Forgets the credentials, after a logout.
+    pub fn forget(&self) {
+        lock(&self.state).credentials = None;
+    }
+
     /// The credentials to send, if there are any. Those that have ended are refreshed first.
     pub async fn current(self: &Arc<Self>) -> Result<Option<Arc<Credentials>>, CarrierError> {
         let is_loaded = lock(&self.state).is_loaded;
@@ -217,7 +222,8 @@ impl ServerAccess {
         let outcome = running.wait_for(Option::is_some).await;
         let outcome = outcome.ok().and_then(|outcome| outcome.clone());
         outcome.unwrap_or_else(|| {
-            let why = "the login was ended with its runtime";
+            let why =
+                "the login broke off: a function of the program panicked, or the runtime has ended";
             Err(LoginError::new(LoginStage::Options, why))
         })
     }

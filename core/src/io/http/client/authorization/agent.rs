@@ -20,6 +20,7 @@ use super::hooks::LoginHooks;
 use super::resolver::GuardedResolver;
 use crate::io::http::client::failure::failure;
 use crate::io::http::client::response::read_body;
+use crate::io::runtime::awaited;
 use crate::sync::lock;
 
 /// How long one request of a login may take.
@@ -88,7 +89,7 @@ impl Agent {
 
     /// What the MCP server may name, which depends on where it is. `zone` is where its answer came from.
     fn guard(&self, zone: Zone) -> UrlGuard {
-        let named = Zone::of_host(&self.url).unwrap_or_default();
+        let named = Zone::of_host(&self.url).unwrap_or(Zone::Public);
         // A name alone does not make a server one of this machine.
         let zone = named.max(zone.min(Zone::Private));
         let guard = UrlGuard::new(zone, self.options.allows_private_addresses);
@@ -126,19 +127,29 @@ impl Agent {
         &self,
         work: impl Future<Output = Result<T, LoginError>>,
     ) -> Result<T, LoginError> {
-        timeout(self.timeout, work).await.unwrap_or_else(|_| {
-            let why = format!(
-                "the store of credentials, or another login that holds it, took more than {:?}",
-                self.timeout
-            );
-            Err(LoginError::new(LoginStage::Store, why))
-        })
+        let done = timeout(self.timeout, work).await;
+        done.unwrap_or_else(|_| Err(self.late()))
+    }
+
+    fn late(&self) -> LoginError {
+        let why = format!(
+            "the store of credentials, or another login that holds it, took more than {:?}; try again later",
+            self.timeout
+        );
+        LoginError::new(LoginStage::Store, why)
     }
 
     async fn drive(&self, mut login: Login, client: &Client) -> Result<Credentials, LoginError> {
         loop {
             // A login waits for nothing but the store.
-            let answer = match self.stored(login.next()).await? {
+            let Ok(step) = timeout(self.timeout, login.next()).await else {
+                // Nobody waits any longer, but what a server has issued is kept.
+                if login.is_keeping() {
+                    tokio::spawn(awaited(async move { drop(login.next().await) }));
+                }
+                return Err(self.late());
+            };
+            let answer = match step? {
                 Step::Done(credentials) => return Ok(*credentials),
                 Step::Send(request) => match send(client, request).await {
                     Ok(response) => Answer::Response(response),

@@ -2,13 +2,17 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 
 use mcpbolt_oauth::client::{Credentials, LoginError, LoginStage};
 use reqwest::{ClientBuilder, Url};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
-use super::Authorization;
 use super::agent::Agent;
-use crate::io::runtime::runtime;
+use super::{Authorization, ServerAccess};
+use crate::io::runtime::{awaited, runtime};
+use crate::sync::lock;
 
 /// What a logout found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +35,16 @@ impl Authorization {
         http: ClientBuilder,
         proxies: HashSet<String>,
     ) -> Result<LoggedOut, LoginError> {
-        let of_machine = failed(LoginStage::Revocation);
-        let agent = Agent::new(url, http, proxies, &self.0);
-        let runtime = runtime().map_err(of_machine)?;
-        let logged_out = runtime.spawn(async move { agent.log_out().await }).await;
-        logged_out.map_err(|error| of_machine(io::Error::other(error)))?
+        let running = lock(&self.0.servers).get(url.as_str()).cloned();
+        let agent = Arc::new(Agent::new(url, http, proxies, &self.0));
+        let runtime = runtime().map_err(failed(LoginStage::Revocation))?;
+        ended(runtime.spawn(agent.log_out(running))).await
     }
+}
+
+async fn ended<T>(task: JoinHandle<Result<T, LoginError>>) -> Result<T, LoginError> {
+    let of_task = |error| failed(LoginStage::Revocation)(io::Error::other(error));
+    task.await.map_err(of_task)?
 }
 
 fn failed(stage: LoginStage) -> impl Fn(io::Error) -> LoginError + Copy {
@@ -44,14 +52,36 @@ fn failed(stage: LoginStage) -> impl Fn(io::Error) -> LoginError + Copy {
 }
 
 impl Agent {
-    async fn log_out(&self) -> Result<LoggedOut, LoginError> {
-        let Some(held) = self.stored(self.taken()).await? else {
+    /// `running` is what the clients of this process use.
+    async fn log_out(
+        self: Arc<Self>,
+        running: Option<Arc<ServerAccess>>,
+    ) -> Result<LoggedOut, LoginError> {
+        let (told, taken) = oneshot::channel();
+        let agent = self.clone();
+        // If the store takes longer than the caller waits, this goes on: what has left the store is revoked.
+        let work = tokio::spawn(awaited(async move {
+            let held = agent.taken().await;
+            if let (Ok(_), Some(running)) = (&held, running) {
+                running.forget();
+            }
+            let _ = told.send(());
+            agent.end(held?).await
+        }));
+        self.stored(async { Ok(taken.await) }).await?.ok();
+        ended(work).await
+    }
+
+    async fn end(&self, held: Option<Credentials>) -> Result<LoggedOut, LoginError> {
+        let Some(held) = held else {
             return Ok(LoggedOut::NotLoggedIn);
         };
         if held.revocation_endpoint().is_none() {
             return Ok(LoggedOut::Forgotten);
         }
-        self.revoke(held).await?;
+        let revoked = self.revoke(held).await;
+        let still = "the login is forgotten here, but its tokens stay valid until they end";
+        revoked.map_err(|error| error.and(still))?;
         Ok(LoggedOut::Revoked)
     }
 
