@@ -4,6 +4,7 @@
 
 mod carrier;
 mod inspect;
+mod load;
 mod log;
 mod login;
 mod network;
@@ -63,6 +64,12 @@ enum Task {
         #[command(flatten)]
         start: Start,
     },
+    /// Load a server with calls of a tool, and measure it
+    ///
+    /// With --rate, calls are sent when they are due, however long the server takes, and latency counts from then; so a
+    /// server that stops for a while is seen as its clients see it. With --in-flight, each answer is followed by the
+    /// next call. A server on this machine is also asked for its processor time and memory (Linux).
+    Load(Box<load::Args>),
     /// Log in to a server on HTTP, for the commands that connect to it
     ///
     /// Opens the browser; --device and --paste are for machines without one. What the login gave is kept in
@@ -114,6 +121,7 @@ impl Args {
                 json,
                 start,
             } => inspect::call(&start, &tool, &arguments, json),
+            Task::Load(args) => load::load(&args),
             Task::Login(args) => login::login(&args),
             Task::Logout(args) => login::logout(&args),
             Task::Whoami(args) => login::whoami(&args),

@@ -1,5 +1,6 @@
 //! A client connected to a server that it starts as a child process, or to a running one.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use mcpbolt::connection::{
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::login::Authorization;
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, wait_for_clients};
-use mcpbolt::mcp::{ErrorKind, Side};
+use mcpbolt::mcp::{ErrorKind, Revision, Revisions, Side};
 
 use crate::login;
 use crate::network::Network;
@@ -97,6 +98,19 @@ impl Start {
         Ok((program, child))
     }
 
+    /// The port of a running server on this machine.
+    pub fn local_port(&self) -> Option<u16> {
+        match self.at.as_ref()? {
+            Address::Http(url) | Address::WebSocket(url) => {
+                let authority = url.authority();
+                let (host, port) = authority.rsplit_once(':')?;
+                is_here(host).then(|| port.parse().ok())?
+            }
+            Address::Tcp { host, port, .. } => is_here(host).then_some(*port),
+            _ => None,
+        }
+    }
+
     /// The server as the end of a chain.
     pub fn external(self) -> Result<External> {
         if let Some(address) = &self.at {
@@ -109,6 +123,11 @@ impl Start {
         let command = move || self.child().map_or_else(|_| missing(), |(_, child)| child);
         Ok(External::command(name, command))
     }
+}
+
+fn is_here(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// What clients are told about where a server is: without arguments, paths and queries, which may be secret.
@@ -141,15 +160,27 @@ pub struct Session {
 impl Session {
     /// Starts the server if there is a command, and connects in a revision that both sides support.
     pub fn open(start: &Start) -> Result<Self> {
+        Self::open_in(start, None)
+    }
+
+    /// The same in one revision, or in any.
+    pub fn open_in(start: &Start, revision: Option<Revision>) -> Result<Self> {
+        let revisions =
+            revision.map_or(Revisions::ALL, |revision| [revision].into_iter().collect());
         match &start.at {
-            Some(address) => Self::connect(address, start),
-            None => Self::spawn(start),
+            Some(address) => Self::connect(address, start, revisions),
+            None => Self::spawn(start, revisions),
         }
     }
 
-    fn connect(address: &Address, start: &Start) -> Result<Self> {
+    /// The process of a started server.
+    pub fn child(&self) -> Option<u32> {
+        self.running.as_ref().map(Running::id)
+    }
+
+    fn connect(address: &Address, start: &Start, revisions: Revisions) -> Result<Self> {
         let options = start.options()?;
-        let builder = Client::builder("mcpbolt", env!("CARGO_PKG_VERSION"));
+        let builder = Client::builder("mcpbolt", env!("CARGO_PKG_VERSION")).revisions(revisions);
         let client = block_on(builder.open(address, options));
         Ok(Self {
             client: client.with_context(|| format!("talking to {address}"))?,
@@ -157,12 +188,13 @@ impl Session {
         })
     }
 
-    fn spawn(start: &Start) -> Result<Self> {
+    fn spawn(start: &Start, revisions: Revisions) -> Result<Self> {
         let (program, child) = start.child()?;
         let child = child
             .spawn()
             .with_context(|| format!("starting {program}"))?;
-        let config = Config::new(Side::Client, "mcpbolt", env!("CARGO_PKG_VERSION"));
+        let mut config = Config::new(Side::Client, "mcpbolt", env!("CARGO_PKG_VERSION"));
+        config.revisions = revisions;
         let running = child.connect(Arc::new(config), |_| Onlooker)?;
         block_on(running.handle().opened()).with_context(|| format!("talking to {program}"))?;
         let client = Client::new(running.handle().clone());

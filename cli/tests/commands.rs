@@ -1,8 +1,12 @@
 //! Runs the commands as a user would, against a server in a process of its own.
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+mod serving;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
+
+use serving::Serving;
 
 fn mcpbolt(args: &[&str]) -> Output {
     let command = PathBuf::from(env!("CARGO_BIN_EXE_mcpbolt"));
@@ -51,48 +55,6 @@ fn a_call_that_fails_fails_the_command_and_says_why() {
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert!(!output.status.success(), "{args:?}: {said}");
         assert!(said.contains(why), "{args:?}: {said}");
-    }
-}
-
-/// A running `mcpbolt serve`; ends when dropped.
-struct Serving {
-    process: std::process::Child,
-    address: String,
-}
-
-impl Serving {
-    fn begin(address: &str) -> Self {
-        Self::with(&["serve", address, "--log", "info"])
-    }
-
-    fn with(args: &[&str]) -> Self {
-        use std::io::{BufRead, BufReader};
-        let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
-            .args(args)
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut address = String::new();
-        let mut output = BufReader::new(process.stdout.as_mut().unwrap());
-        output.read_line(&mut address).unwrap();
-        let address = address.trim().to_owned();
-        Self { process, address }
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"));
-        run.args(args)
-            .args(["--at", &self.address])
-            .output()
-            .unwrap()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

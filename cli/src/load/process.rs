@@ -1,0 +1,111 @@
+//! What the processes of a server on this machine use. Nothing is known on other systems than Linux.
+
+use std::fs;
+use std::time::Duration;
+
+/// The processes of a server.
+pub struct Server(Vec<u32>);
+
+/// What they have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Processor time.
+    pub cpu: Duration,
+    /// The most memory that they held, in bytes.
+    pub peak_bytes: u64,
+}
+
+impl Server {
+    /// The server of these processes and their descendants.
+    pub fn new(processes: Vec<u32>) -> Self {
+        Self(processes)
+    }
+
+    /// What the server has used so far; `None` if nothing is known.
+    pub fn usage(&self) -> Option<Usage> {
+        let mut all = self.0.clone();
+        let mut next = 0;
+        while next < all.len() {
+            for child in children(all[next]) {
+                if !all.contains(&child) {
+                    all.push(child);
+                }
+            }
+            next += 1;
+        }
+        let each = all.into_iter().filter_map(usage);
+        each.reduce(|one, other| Usage {
+            cpu: one.cpu + other.cpu,
+            peak_bytes: one.peak_bytes + other.peak_bytes,
+        })
+    }
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let of_list = |list: String| {
+        list.split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect::<Vec<_>>()
+    };
+    lists.flat_map(of_list).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn usage(process: u32) -> Option<Usage> {
+    use nix::time::{clock_getcpuclockid, clock_gettime};
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(process).ok()?);
+    // Of all threads, those that have ended, too.
+    let cpu = clock_gettime(clock_getcpuclockid(pid).ok()?).ok()?;
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    Some(Usage {
+        cpu: cpu.into(),
+        peak_bytes: kib.unwrap_or_default() * 1024,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn usage(_: u32) -> Option<Usage> {
+    None
+}
+
+/// The processes that listen on a port of this machine, as far as this user may see them.
+pub fn listeners(port: u16) -> Vec<u32> {
+    let mut sockets = Vec::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let table = fs::read_to_string(table).unwrap_or_default();
+        sockets.extend(
+            table
+                .lines()
+                .skip(1)
+                .filter_map(|line| listening(line, port)),
+        );
+    }
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let holds = |process: &u32| {
+        let open = fs::read_dir(format!("/proc/{process}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut links = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        links.any(|link| {
+            link.to_str()
+                .is_some_and(|link| sockets.iter().any(|socket| socket == link))
+        })
+    };
+    processes.filter(holds).collect()
+}
+
+/// The name of the socket of a line of `/proc/net/tcp`, if it listens on the port.
+fn listening(line: &str, port: u16) -> Option<String> {
+    let fields: Vec<_> = line.split_whitespace().collect();
+    let (_, own) = fields.get(1)?.rsplit_once(':')?;
+    let is_it = u16::from_str_radix(own, 16) == Ok(port) && fields.get(3) == Some(&"0A");
+    is_it.then(|| fields.get(9).map(|inode| format!("socket:[{inode}]")))?
+}
