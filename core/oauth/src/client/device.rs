@@ -76,7 +76,12 @@ impl Flow {
         })?;
         let complete = device.verification_uri_complete.as_ref();
         for page in complete.into_iter().chain([&device.verification_uri]) {
-            check_shown(page).map_err(|why| LoginError::new(STAGE, why))?;
+            check_shown(page).map_err(|why| {
+                let why = format!(
+                    "the page for the code: {why}; ask the operator of the authorization server"
+                );
+                LoginError::new(STAGE, why)
+            })?;
         }
         Ok(device)
     }

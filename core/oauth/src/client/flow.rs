@@ -224,7 +224,7 @@ impl Flow {
             ("dpop", Some(key)) => Some(key.document().to_owned()),
             _ => {
                 let why = format!(
-                    "the token endpoint answered with a token of the type {}, which this client cannot use",
+                    "the token endpoint answered with a token of the type {}, which this client cannot use; ask its operator",
                     super::error::quoted(&response.token_type)
                 );
                 return Err(LoginError::new(stage, why));

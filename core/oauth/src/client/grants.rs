@@ -120,7 +120,10 @@ impl Flow {
     ) -> Result<String, LoginError> {
         let wrong = |why: &str| LoginError::new(LoginStage::Token, why);
         check_shown(&provider.token_endpoint).map_err(|why| {
-            LoginError::new(LoginStage::Options, format!("the identity provider: {why}"))
+            LoginError::new(
+                LoginStage::Options,
+                format!("the identity provider: {why}; give another token_endpoint"),
+            )
         })?;
         let mut client = Registration {
             client_secret: provider.client_secret.clone(),
@@ -147,12 +150,14 @@ impl Flow {
         let response = endpoint.answer(LoginStage::Token, url, &form, None).await?;
         let said: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         if said["issued_token_type"] != ID_JAG {
-            return Err(wrong("the identity provider did not answer with an id-jag"));
+            return Err(wrong(
+                "the identity provider did not answer with an id-jag; ask its operator",
+            ));
         }
         let grant = said["access_token"].as_str();
-        grant
-            .map(str::to_owned)
-            .ok_or_else(|| wrong("the identity provider's answer has no access_token"))
+        grant.map(str::to_owned).ok_or_else(|| {
+            wrong("the identity provider's answer has no access_token; ask its operator")
+        })
     }
 
     /// By the user's consent in a browser, with PKCE (R-AUC-07).
@@ -169,7 +174,7 @@ impl Flow {
             return Err(LoginError::new(STAGE, why));
         }
         let Some(page) = &server.authorization_endpoint else {
-            let why = "the authorization server's metadata has no authorization_endpoint";
+            let why = "the authorization server's metadata has no authorization_endpoint; log in on another device, or ask its operator";
             return Err(LoginError::new(LoginStage::Discovery, why));
         };
         let (verifier, state) = (jose::random()?, jose::random()?);
@@ -225,7 +230,9 @@ fn code(server: &ServerMetadata, state: &str, callback: &str) -> Result<String, 
     let get = |name: &str| {
         let mut all = parameters.iter().filter(|(own, _)| own == name);
         match (all.next(), all.next()) {
-            (Some(_), Some(_)) => Err(wrong("the browser came back with a parameter twice")),
+            (Some(_), Some(_)) => Err(wrong(
+                "the browser came back with a parameter twice; log in again",
+            )),
             (one, _) => Ok(one.map(|(_, value)| &**value)),
         }
     };
@@ -241,11 +248,13 @@ fn code(server: &ServerMetadata, state: &str, callback: &str) -> Result<String, 
                 super::error::quoted(issuer),
                 super::error::quoted(&server.issuer),
             );
-            let why = format!("the answer is from {said}, and {asked} was asked (iss)");
+            let why = format!(
+                "the answer is from {said}, and {asked} was asked (iss); log in again, and consent to nothing else meanwhile"
+            );
             return Err(LoginError::new(STAGE, why));
         }
         None if server.authorization_response_iss_parameter_supported => {
-            let why = "the answer does not say who it is from (iss), which this authorization server promises to";
+            let why = "the answer does not say who it is from (iss), which this authorization server promises to; ask its operator";
             return Err(wrong(why));
         }
         _ => {}
@@ -257,5 +266,5 @@ fn code(server: &ServerMetadata, state: &str, callback: &str) -> Result<String, 
     }
     let code = get("code")?.filter(|code| !code.is_empty());
     code.map(str::to_owned)
-        .ok_or_else(|| wrong("the browser came back without a code"))
+        .ok_or_else(|| wrong("the browser came back without a code; log in again"))
 }

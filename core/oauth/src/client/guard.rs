@@ -103,10 +103,16 @@ impl UrlGuard {
     pub fn check(self, text: &str) -> Result<Url, String> {
         let url = check_shown(text)?;
         match Zone::of_host(&url) {
-            Some(zone) if zone > self.reach => Err(format!(
-                "{} is an address of an inner network, which this server may not choose",
-                shown(&url)
-            )),
+            Some(zone) if zone > self.reach => {
+                let why = format!(
+                    "{} is an address of an inner network, which this server may not choose",
+                    shown(&url)
+                );
+                Err(match zone {
+                    Zone::Private => why + "; set allows_private_addresses if it may",
+                    _ => why,
+                })
+            }
             _ => Ok(url),
         }
     }

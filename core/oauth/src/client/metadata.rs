@@ -51,7 +51,7 @@ pub(super) struct ServerMetadata {
 
 impl ServerMetadata {
     pub fn token_endpoint(&self) -> Result<&str, LoginError> {
-        let missing = "the authorization server's metadata has no token_endpoint";
+        let missing = "the authorization server's metadata has no token_endpoint; ask its operator";
         self.token_endpoint
             .as_deref()
             .ok_or_else(|| LoginError::new(LoginStage::Discovery, missing))
@@ -60,7 +60,7 @@ impl ServerMetadata {
     /// Refuses endpoints that must not be used.
     fn check(&self, guard: UrlGuard) -> Result<(), LoginError> {
         let wrong = |name: &str, why| {
-            let why = format!("the authorization server's {name}: {why}");
+            let why = format!("the authorization server's {name}: {why}; ask its operator");
             LoginError::new(LoginStage::Discovery, why)
         };
         for (name, endpoint) in [
@@ -144,7 +144,9 @@ impl Discovery<'_> {
             let resource = document.map_err(|why| {
                 LoginError::new(
                     STAGE,
-                    format!("the metadata that the challenge names: {why}"),
+                    format!(
+                        "the metadata that the challenge names: {why}; ask the server's operator"
+                    ),
                 )
             })?;
             return checked(url, resource).map(Some);
@@ -166,7 +168,10 @@ impl Discovery<'_> {
         const STAGE: LoginStage = LoginStage::Discovery;
         let url = self.guard.check(issuer);
         let url = url.map_err(|why| {
-            LoginError::new(STAGE, format!("the authorization server's issuer: {why}"))
+            LoginError::new(
+                STAGE,
+                format!("the authorization server's issuer: {why}; ask the MCP server's operator"),
+            )
         })?;
         let mut places = vec![
             well_known(&url, "oauth-authorization-server"),
@@ -186,14 +191,14 @@ impl Discovery<'_> {
                 Ok(server) => {
                     let (said, asked) = (quoted(&server.issuer), quoted(issuer));
                     let why = format!(
-                        "its metadata says that the issuer is {said}, where {asked} was asked; they must be equal, letter by letter"
+                        "its metadata says that the issuer is {said}, where {asked} was asked; they must be equal, letter by letter; ask its operator"
                     );
                     return Err(LoginError::new(STAGE, why));
                 }
                 Err(why) => last = why,
             }
         }
-        let why = format!("{} has no metadata: {last}", shown(&url));
+        let why = format!("{} has no metadata: {last}; ask its operator", shown(&url));
         Err(LoginError::new(STAGE, why))
     }
 
@@ -212,7 +217,9 @@ impl Discovery<'_> {
         });
         if server.issuer.trim_end_matches('/') != origin {
             let said = quoted(&server.issuer);
-            let why = format!("the metadata of {origin} says that the issuer is {said}");
+            let why = format!(
+                "the metadata of {origin} says that the issuer is {said}; ask its operator"
+            );
             return Err(LoginError::new(LoginStage::Discovery, why));
         }
         server.check(self.guard)?;
@@ -229,7 +236,8 @@ impl Discovery<'_> {
         let mut url = url.to_owned();
         for _ in 0..=MAX_REDIRECTS {
             let checked = self.guard.check(&url);
-            let checked = checked.map_err(|why| LoginError::new(stage, why))?;
+            let wrong = |why| LoginError::new(stage, format!("{why}; ask the server's operator"));
+            let checked = checked.map_err(wrong)?;
             let request = OAuthRequest {
                 method: "GET",
                 url: url.clone(),
@@ -280,7 +288,7 @@ fn checked(url: &Url, metadata: ResourceMetadata) -> Result<ResourceMetadata, Lo
         false => {
             let (said, asked) = (quoted(&metadata.resource), shown(url));
             let why = format!(
-                "the metadata is that of {said}, not of {asked}: a token for the one must not be sent to the other"
+                "the metadata is that of {said}, not of {asked}: a token for the one must not be sent to the other; connect to the URL that the metadata names"
             );
             Err(LoginError::new(LoginStage::Resource, why))
         }

@@ -45,7 +45,10 @@ impl Flow {
                 .and_then(|it| it.redirect_uris.first().cloned());
             redirect_uri = self.mailbox.redirect_uri(known).await?;
             check_shown(&redirect_uri).map_err(|why| {
-                LoginError::new(LoginStage::Options, format!("the redirect URI: {why}"))
+                LoginError::new(
+                    LoginStage::Options,
+                    format!("the redirect URI: {why}; give another"),
+                )
             })?;
         }
         let stored = stored.filter(|client| {

@@ -45,7 +45,7 @@ impl Endpoint<'_> {
         if tokens.access_token.is_empty() {
             return Err(LoginError::new(
                 stage,
-                "the token endpoint answered with an empty token",
+                "the token endpoint answered with an empty token; ask its operator",
             ));
         }
         Ok(tokens)
@@ -81,7 +81,7 @@ impl Endpoint<'_> {
             }
             return Err(error);
         }
-        let why = "the token endpoint asks for one nonce after another";
+        let why = "the token endpoint asks for one nonce after another; ask its operator";
         Err(LoginError::new(stage, why))
     }
 

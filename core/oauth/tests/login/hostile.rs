@@ -370,6 +370,17 @@ const TOKENS: &[Case] = &[
     ),
 ];
 
+/// How errors begin to say what to do.
+const TO_DO: [&str; 7] = [
+    "; ask ",
+    "; connect ",
+    "; give ",
+    "; register ",
+    "; set ",
+    "; try ",
+    "log in ",
+];
+
 /// R-AUC-06, R-AUC-07, R-AUC-09, R-AUC-14, R-AUC-18, R-AUC-19
 #[test]
 fn hostile_servers_get_nothing() {
@@ -389,6 +400,8 @@ fn hostile_servers_get_nothing() {
                 text.len() < 1500 && !text.contains(char::is_control),
                 "{name}: {text}"
             );
+            let says_what_to_do = TO_DO.iter().any(|what| text.contains(what));
+            assert!(says_what_to_do, "{name}: {text}");
             let leaked = SECRETS.iter().find(|secret| text.contains(*secret));
             assert_eq!(leaked, None, "{name}: {text}");
         }
