@@ -131,14 +131,14 @@ async fn run(load: &Load<'_>, window: Window, dues: UnboundedReceiver<Instant>) 
         select_biased! {
             (at, ended) = calls.select_next_some() => {
                 let now = Instant::now();
-                tally.ended(at, now, ended)?;
+                tally.ended(at, now, ended);
                 if matches!(load.pace, Pace::Closed(_)) && now < window.end {
                     calls.push(load.call(now, next()));
                 }
             }
             at = dues.select_next_some() => match calls.len() < MAX_IN_FLIGHT {
                 true => calls.push(load.call(at, next())),
-                false => tally.ended(at, Instant::now(), Err(format!("{MAX_IN_FLIGHT} calls were in flight")))?,
+                false => tally.ended(at, Instant::now(), Err(format!("{MAX_IN_FLIGHT} calls were in flight"))),
             },
             complete => break,
         }
@@ -230,13 +230,13 @@ impl Tally {
     }
 
     /// Notes the end of a call that was due at a time.
-    fn ended(&mut self, due: Instant, now: Instant, ended: Result<(), String>) -> Result<()> {
+    fn ended(&mut self, due: Instant, now: Instant, ended: Result<(), String>) {
         let Self {
             window, outcome, ..
         } = self;
         outcome.ended += u64::from(window.measured <= now && now < window.end);
         if due < window.measured || due >= window.end {
-            return Ok(());
+            return;
         }
         match ended {
             Ok(()) => {
@@ -253,7 +253,6 @@ impl Tally {
                 *outcome.failures.entry(why).or_default() += 1;
             }
         }
-        Ok(())
     }
 
     /// Shows how far it is, on a terminal.
