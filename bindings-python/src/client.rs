@@ -273,6 +273,11 @@ impl Link {
         self.client.handle().stray_count()
     }
 
+    /// Whether it has subscriptions, or listens.
+    fn has_subscriptions(&self) -> bool {
+        self.client.has_subscriptions()
+    }
+
     /// Why the connection ended, if it has.
     fn end(&self, py: Python<'_>) -> Option<PyErr> {
         let reason = self.client.handle().close_reason()?;

@@ -92,6 +92,7 @@ pub struct Errors {
     pub action_error: Py<PyAny>,
     pub hand_back: Py<PyAny>,
     pub not_found: Py<PyAny>,
+    pub peer_error: Py<PyAny>,
     pub protocol_error: Py<PyAny>,
 }
 
@@ -106,6 +107,7 @@ pub fn errors(py: Python<'_>) -> PyResult<&Errors> {
             action_error: class("ActionError")?,
             hand_back: class("HandBack")?,
             not_found: class("ResourceNotFound")?,
+            peer_error: class("PeerError")?,
             protocol_error: class("ProtocolError")?,
         })
     })

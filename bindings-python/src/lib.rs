@@ -20,6 +20,7 @@ mod call;
 mod callbacks;
 mod cancellation;
 mod catalog;
+mod chain;
 mod client;
 mod client_events;
 mod client_setup;
@@ -52,6 +53,7 @@ mod panics;
 mod pending;
 mod permissions;
 mod plain;
+mod pool;
 mod questions;
 mod read;
 mod relay;
@@ -87,6 +89,12 @@ mod _core {
     #[pymodule_export]
     use crate::catalog::Catalog;
     #[pymodule_export]
+    use crate::chain::desk::Desk;
+    #[pymodule_export]
+    use crate::chain::front::{External, Front, Prefix};
+    #[pymodule_export]
+    use crate::chain::served::ServedFront;
+    #[pymodule_export]
     use crate::client::Link;
     #[pymodule_export]
     use crate::client_skills::{get_skill, list_skills, read_directory, read_skill};
@@ -118,11 +126,13 @@ mod _core {
     #[pymodule_export]
     use crate::login::Login;
     #[pymodule_export]
-    use crate::opening::{Connecting, command_of, connect_to};
+    use crate::opening::{Connecting, command_of, connect_front, connect_to};
     #[pymodule_export]
     use crate::pending::Pending;
     #[pymodule_export]
     use crate::permissions::Permissions;
+    #[pymodule_export]
+    use crate::pool::Ledger;
     #[pymodule_export]
     use crate::relay::Relay;
     #[pymodule_export]

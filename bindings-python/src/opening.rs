@@ -6,16 +6,17 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use mcpbolt::client::{Client, block_on};
+use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::Address;
+use mcpbolt::io::{Address, Workers, WorkersConfig};
 use mcpbolt::settings::{ConnectSettings, Seconds};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::asked::Asked;
 use crate::callbacks::Callbacks;
+use crate::chain::front::Front;
 use crate::client::Link;
 use crate::client_events::ClientEvent;
 use crate::client_setup::{Described, Setup};
@@ -67,6 +68,26 @@ pub fn connect_to(
     let address: Address = address.parse().map_err(wrong)?;
     let mut options = read::<ConnectSettings<Seconds>>(options)?.connect()?;
     options.http.authorization = login.map(Login::authorization);
+    begin(setup, async move |builder| {
+        builder.open(&address, options).await
+    })
+}
+
+/// Starts to connect to a chain of this process.
+#[pyfunction]
+pub fn connect_front(setup: Setup, front: &Front) -> PyResult<Connecting> {
+    let hosting = front
+        .own
+        .hosting(Arc::new(Workers::new(WorkersConfig::default())));
+    begin(setup, async move |builder| {
+        builder.connect_hosted(&*hosting).await
+    })
+}
+
+fn begin<F>(setup: Setup, open: F) -> PyResult<Connecting>
+where
+    F: AsyncFnOnce(ClientBuilder) -> io::Result<Client> + Send + 'static,
+{
     let Described {
         builder,
         inbox,
@@ -86,7 +107,7 @@ pub fn connect_to(
     std::thread::Builder::new()
         .name("mcpbolt-open".into())
         .spawn(move || {
-            let mut opening = pin!(builder.open(&address, options));
+            let mut opening = pin!(open(builder));
             let mut given_up = given_up.cancelled();
             let outcome = caught(|| {
                 panics::point("open");

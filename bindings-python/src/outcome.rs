@@ -1,9 +1,11 @@
 //! Makes the answer to a call from the function's return value or exception.
 
+use mcpbolt::chain::refusal;
 use mcpbolt::connection::{Operation, ResultWriter};
+use mcpbolt::error::{PeerError, RequestError};
 use mcpbolt::handler::HandlerError;
 use mcpbolt::json::{reader, string};
-use mcpbolt::mcp::ErrorKind;
+use mcpbolt::mcp::{ErrorKind, Revision};
 use mcpbolt::message::Dialect;
 use mcpbolt::server::{IntoToolResult, ToolResult};
 use pyo3::prelude::*;
@@ -297,6 +299,44 @@ impl Failure {
             data: data.and_then(|data| write::json(&data).ok()),
         })
     }
+}
+
+/// The error of a chain that an exception stands for; `None` for an unexpected one.
+pub fn refused(py: Python<'_>, error: &PyErr, revision: Revision) -> Option<RequestError> {
+    let value = error.value(py);
+    let errors = errors(py).ok()?;
+    let text = || Some(value.str().ok()?.to_string_lossy().into_owned());
+    if let Some(failure) = Failure::protocol(py, error, "") {
+        let code = match failure.code {
+            Code::Of(kind) => kind.code(revision),
+            Code::Own(code) => code,
+        };
+        return Some(RequestError::Peer(PeerError {
+            code,
+            message: failure.text.into(),
+            data: failure.data.map(Into::into),
+        }));
+    }
+    if error.is_instance(py, errors.peer_error.bind(py)) {
+        let data = value.getattr("data").ok().filter(|data| !data.is_none());
+        return Some(RequestError::Peer(PeerError {
+            code: value.getattr("code").ok()?.extract().ok()?,
+            message: value
+                .getattr("message")
+                .ok()?
+                .extract::<String>()
+                .ok()?
+                .into(),
+            data: data.and_then(|data| Some(write::json(&data).ok()?.into())),
+        }));
+    }
+    let is_expected = error.is_instance(py, errors.tool_error.bind(py));
+    is_expected.then(|| {
+        refusal(
+            ErrorKind::Internal.code(revision),
+            text().unwrap_or_default(),
+        )
+    })
 }
 
 /// The text of an exception for the client, if it may see one. The exception is logged.

@@ -1,7 +1,7 @@
 //! A running server, as the Python package sees it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Connection, Framing};
@@ -153,6 +153,18 @@ impl Serving {
         Ok(made)
     }
 
+    /// Runs a server that is reached from within this process alone, as the end of a chain.
+    #[staticmethod]
+    fn within(py: Python<'_>, catalog: &Catalog, interpreter: Interpreter) -> PyResult<Self> {
+        let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
+        let ending = Mutex::new(Some(Ending(hub.clone())));
+        let stop = move || {
+            let mut ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(ending.take());
+        };
+        Ok(Self::new(hub, "within:".into(), stop))
+    }
+
     /// The address that the server listens on.
     #[getter]
     fn address(&self) -> &str {
@@ -238,6 +250,10 @@ impl Serving {
 }
 
 impl Serving {
+    pub fn hub(&self) -> Arc<Hub> {
+        self.hub.clone()
+    }
+
     /// Handles one event.
     fn take(&self, py: Python<'_>, event: Event) {
         panics::point("event");
@@ -285,6 +301,12 @@ impl Serving {
 /// The counters of an address. It does not keep the server alive.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Counter(Option<Arc<Metrics>>);
+
+impl Counter {
+    pub fn of(metrics: Arc<Metrics>) -> Self {
+        Self(Some(metrics))
+    }
+}
 
 #[pymethods]
 impl Counter {

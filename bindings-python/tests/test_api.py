@@ -18,7 +18,7 @@ from mcpbolt import Context, _ask
 
 REPORT = Path(__file__).resolve().parents[1] / "API.txt"
 FOLDER = Path(__file__).resolve().parents[1] / "python" / "mcpbolt"
-MODULES = ("mcpbolt", "mcpbolt.engine", "mcpbolt.mcp", "mcpbolt.testing")
+MODULES = ("mcpbolt", "mcpbolt.chain", "mcpbolt.engine", "mcpbolt.mcp", "mcpbolt.testing")
 
 
 def source(home: str) -> ast.Module:

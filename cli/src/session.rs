@@ -1,7 +1,7 @@
 //! A client connected to a server that it starts as a child process, or to a running one.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,10 +114,11 @@ impl Start {
     /// The server as the end of a chain.
     pub fn external(self) -> Result<External> {
         if let Some(address) = &self.at {
-            let (name, options) = (public_name(address), self.options()?);
+            let (name, options) = (address.public_name(), self.options()?);
             return Ok(External::at(name, address.clone(), options));
         }
-        let name = program_name(self.child()?.0);
+        let name = Address::Stdio(self.command.clone()).public_name();
+        self.child()?;
         // The command was just made, so making it again does not fail.
         let missing = || ChildCommand::new("");
         let command = move || self.child().map_or_else(|_| missing(), |(_, child)| child);
@@ -128,24 +129,6 @@ impl Start {
 fn is_here(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// What clients are told about where a server is: without arguments, paths and queries, which may be secret.
-fn public_name(address: &Address) -> String {
-    let whole = address.to_string();
-    match address {
-        Address::Stdio(words) => program_name(words.first().map_or("stdio", String::as_str)),
-        Address::Http(url) | Address::WebSocket(url) => {
-            let scheme = whole.split(':').next().unwrap_or_default();
-            format!("{scheme}://{}", url.authority())
-        }
-        _ => whole,
-    }
-}
-
-fn program_name(program: &str) -> String {
-    let name = Path::new(program).file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }
 
 /// How long closing a connection may take.

@@ -23,6 +23,7 @@ TYPE_CHECKING = False  # as of `typing`, which need not be imported for it
 if TYPE_CHECKING:
     from ._actions import ActionAnswer as ActionAnswer, BreakerPolicy as BreakerPolicy, RetryPolicy as RetryPolicy
     from ._client import Client as Client
+    from ._pool import Pool as Pool, PoolCounts as PoolCounts
     from ._icon import Icon as Icon
     from ._content import (
         ResourceContents as ResourceContents,
@@ -115,6 +116,7 @@ _NAMES = {
     "_steps": "Steps",
     "_install": "install",
     "_client": "Client",
+    "_pool": "Pool PoolCounts",
     "_actions": "ActionAnswer BreakerPolicy RetryPolicy",
     "_ask": "Asked",
     "_depends": "Depends",

@@ -12,8 +12,8 @@ from . import _core
 from ._errors import Misuse
 from ._event_loop import asyncio_loop
 from ._interpreter import Interpreter
-from ._loop import running, serve_options
-from ._serve_options import ServeOptions
+from ._loop import running
+from ._serve_options import ServeOptions, serve_options
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]

@@ -45,12 +45,12 @@ class Client(Actions):
     """A client of one server, connected while its `async with` block runs.
 
     The server is an address; a command line, started as a child process in its own process group;
-    or a `Server` of this program, connected in memory (for tests). Leaving the block closes the connection.
+    or a `Server` or a `chain.Front` of this program, connected in memory (for tests). Leaving the block closes the connection.
     A child process is shut down: its stdin is closed, then its process group gets SIGTERM, then SIGKILL.
 
     Args:
         server: An address (`https://example.com/mcp`, `ws://…`, `unix:/run/mcp.sock`, `tcp:localhost:7000`,
-            `stdio:python server.py`), the words of a command line, or a `Server`.
+            `stdio:python server.py`), the words of a command line, a `Server`, or a `Front` of `mcpbolt.chain`.
         headers: Further headers of each request, for HTTP and WebSocket.
         auth: Credentials for HTTP and WebSocket: `Bearer`, `Basic` or `ApiKey`; or, for HTTP, `OAuth`, which logs in.
         connect_timeout: Seconds within which an address must be connected; 30 by default.

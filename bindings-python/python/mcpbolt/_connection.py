@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from os import PathLike, fspath
@@ -25,6 +26,7 @@ from ._watched import waiting, watch
 
 if TYPE_CHECKING:
     from ._event_loop import Future, Loop
+    from .chain import Front
 
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound="Connection")
@@ -35,7 +37,7 @@ class Connection:
 
     def __init__(
         self,
-        server: Server | str | Sequence[str | PathLike[str]],
+        server: Server | Front | str | Sequence[str | PathLike[str]],
         *,
         headers: Mapping[str, str] = {},
         auth: Bearer | Basic | ApiKey | OAuth | None = None,
@@ -129,13 +131,19 @@ class Connection:
         return self
 
     async def _connect(self, stack: AsyncExitStack) -> _core.Link:
+        if "mcpbolt.chain" in sys.modules:
+            from .chain import Front, assembled
+
+            if isinstance(self._server, Front):
+                front = await stack.enter_async_context(assembled(self._server))
+                return await _opened(self._loop, _core.connect_front(self._setup, front))
         if isinstance(self._server, str):
             if self._oauth:
                 self._oauth.bind(self._loop)
             login = self._oauth.native if self._oauth else None
             return await _opened(self._loop, _core.connect_to(self._setup, self._server, self._connect_options, login))
         if not isinstance(self._server, Server):
-            command = [fspath(word) for word in self._server]
+            command = [fspath(word) for word in self._server]  # type: ignore[union-attr]
             return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)
         from ._loop import running
 

@@ -12,11 +12,11 @@ from . import _core
 from ._carrier import Carriers
 from ._event_loop import at_last, event_loop, pause, shield_of_task, shielded
 from ._interpreter import Interpreter
+from ._serve_options import ServeOptions, serve_options
 from ._wake import watch
 
 if TYPE_CHECKING:
     from ._event_loop import Future, Loop
-    from ._serve_options import ServeOptions
     from ._trio import Calls
 
 
@@ -174,11 +174,6 @@ async def serve(server: Any, grace: float, own: bool, failed: asyncio.Future[Non
                 await at_last(ended)
     if failed is not None and failed.done():
         failed.result()
-
-
-def serve_options(options: ServeOptions | None, grace: float) -> str:
-    """Options of a server on the network, as the engine reads them."""
-    return _core.to_json({**(options.wire() if options else {}), "grace": grace})
 
 
 @asynccontextmanager

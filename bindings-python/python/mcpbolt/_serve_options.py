@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 
+from . import _core
 from ._content import Wire
 from ._options import Options, options
 
@@ -95,3 +96,8 @@ class ServeOptions(Options):
             certificate, key = self.tls
             fields["tls"] = options(certificate=certificate, key=key, clients=clients)
         return options(**fields)
+
+
+def serve_options(options: ServeOptions | None, grace: float) -> str:
+    """Options of a server on the network, as the engine reads them."""
+    return _core.to_json({**(options.wire() if options else {}), "grace": grace})

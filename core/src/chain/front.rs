@@ -316,16 +316,18 @@ impl Executor for FrontExecutor {
                         known.is_none_or(|known| known.defined(far.revision, Side::Client));
                     let crosses_eras = lane.era() != far.revision.era();
                     let own = own(self.shared.parts.verifies, crosses_eras);
-                    let shown = ChainNotification {
-                        direction: RelayDirection::ToServer,
-                        method: method.clone().into_owned(),
-                        params: message.params().map(|params| without(params, own)),
-                    };
-                    if is_known_there
-                        && let Some(shown) = notify(&self.shared.parts.middleware, shown)
-                    {
-                        let _ = far.handle().notify(&shown.method, shown.params.as_deref());
+                    if !is_known_there {
+                        continue;
                     }
+                    let params = message.params().map(|params| without(params, own));
+                    let direction = RelayDirection::ToServer;
+                    let shown = ChainNotification::new(direction, &method, params.as_deref());
+                    let parts = self.shared.parts.clone();
+                    drive(Box::pin(async move {
+                        if let Some(shown) = notify(&parts.middleware, shown).await {
+                            let _ = far.handle().notify(&shown.method, shown.params.as_deref());
+                        }
+                    }));
                 }
                 true
             }

@@ -20,6 +20,7 @@ use crate::client::{Client, ClientBuilder};
 use crate::connection::{Config, Handle, Host, OpeningMode, ReplyTo};
 use crate::correlate::RequestKey;
 use crate::error::{CarrierError, CarrierFault, RequestError};
+use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Side};
 use crate::sync::lock;
 
@@ -288,14 +289,23 @@ impl Lane {
         first.map(|(_, _, route)| route.clone())
     }
 
-    /// Shows a notification for the client to all middleware; `None` if one of them drops it.
-    pub fn show(&self, method: &str, params: Option<&str>) -> Option<ChainNotification> {
-        let shown = ChainNotification {
-            direction: RelayDirection::ToClient,
-            method: method.to_owned(),
-            params: params.map(str::to_owned),
-        };
-        notify(&self.parts.middleware, shown)
+    /// Shows a notification for the client to all middleware. `last` gets it unless one of them drops it.
+    pub fn show(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&str>,
+        last: impl FnOnce(&Arc<Self>, ChainNotification) + Send + 'static,
+    ) {
+        let shown = ChainNotification::new(RelayDirection::ToClient, method, params);
+        if self.parts.middleware.is_empty() {
+            return last(self, shown);
+        }
+        let lane = self.clone();
+        drive(Box::pin(async move {
+            if let Some(shown) = notify(&lane.parts.middleware, shown).await {
+                last(&lane, shown);
+            }
+        }));
     }
 
     /// Lets rounds end together, when the guard is dropped.

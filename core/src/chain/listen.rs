@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use super::attempts::{LONGEST_WAIT, wait_after};
 use super::lane::{Far, Lane};
 use super::listeners::{Listener, Listening};
-use super::middleware::{ChainRequest, ChainResponse, refusal};
+use super::middleware::{
+    ChainNotification, ChainRequest, ChainResponse, RelayDirection, notify, refusal,
+};
 use super::params::{json_text, with_meta};
 use super::parts::no_such_method;
 use super::route::Route;
@@ -75,7 +77,8 @@ pub(super) async fn serve(
         meta::SUBSCRIPTION_ID
     );
     let name = Method::SubscriptionAcknowledged.name();
-    let shown = lane.show(name, Some(&acknowledged));
+    let shown = ChainNotification::new(RelayDirection::ToClient, name, Some(&acknowledged));
+    let shown = notify(&lane.parts.middleware, shown).await;
     let listeners = &lane.listeners;
     let number = {
         let mut begun = lock(&listeners.begun);
@@ -211,7 +214,12 @@ pub(super) fn changed(
 }
 
 /// A stream of this side has brought something: passes it to the session of the client.
-pub(super) fn heard(lane: &Lane, id: Option<u64>, method: Option<Method>, params: Option<&str>) {
+pub(super) fn heard(
+    lane: &Arc<Lane>,
+    id: Option<u64>,
+    method: Option<Method>,
+    params: Option<&str>,
+) {
     let (Some(near), Some(method)) = (&lane.near.handle, method) else {
         return;
     };
@@ -433,7 +441,7 @@ fn reopen(lane: Weak<Lane>) {
 }
 
 /// Tells a client of the handshake era that all lists may be others.
-fn tell_all(lane: &Lane, far: &Far) {
+fn tell_all(lane: &Arc<Lane>, far: &Far) {
     let Some(near) = &lane.near.handle else {
         return;
     };
@@ -445,11 +453,12 @@ fn tell_all(lane: &Lane, far: &Far) {
 }
 
 /// Tells a client of the handshake era of a change, as middleware shows it.
-fn tell_client(lane: &Lane, near: &Handle, method: Method, params: Option<&str>) {
-    if let Some(shown) = lane.show(method.name(), params) {
+fn tell_client(lane: &Arc<Lane>, near: &Handle, method: Method, params: Option<&str>) {
+    let near = near.clone();
+    lane.show(method.name(), params, move |_, shown| {
         // Fails only if the client is gone.
         let _ = near.notify(&shown.method, shown.params.as_deref());
-    }
+    });
 }
 
 /// Notes what a session has subscribed to, so that it can be restored.

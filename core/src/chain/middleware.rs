@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -32,6 +32,11 @@ pub struct ChainRequest {
 }
 
 impl ChainRequest {
+    /// The id that the sender gave the request, raw JSON. Requests of several senders may have the same one.
+    pub fn id(&self) -> &str {
+        self.message.as_ref().id().map_or("0", |id| id.raw())
+    }
+
     /// Which way the request goes.
     pub fn direction(&self) -> RelayDirection {
         self.direction
@@ -161,9 +166,22 @@ pub struct ChainNotification {
     pub params: Option<String>,
 }
 
+impl ChainNotification {
+    pub(super) fn new(direction: RelayDirection, method: &str, params: Option<&str>) -> Self {
+        Self {
+            direction,
+            method: method.to_owned(),
+            params: params.map(str::to_owned),
+        }
+    }
+}
+
 /// The future of an answer.
 pub type ChainAnswer<'a> =
     Pin<Box<dyn Future<Output = Result<ChainResponse, RequestError>> + Send + 'a>>;
+
+/// The future of a notification: what is passed on, or `None` if nothing is.
+pub type ChainNotice<'a> = Pin<Box<dyn Future<Output = Option<ChainNotification>> + Send + 'a>>;
 
 /// A part of a chain that sees its messages. Each method passes messages on unless it is implemented.
 ///
@@ -180,6 +198,26 @@ pub trait Middleware: Send + Sync + 'static {
     /// Handles a notification; `None` drops it. Runs on a driver's thread; must not block.
     fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
         Some(notification)
+    }
+
+    /// Handles a notification by something that has to be waited for. Messages that come meanwhile may overtake it. By
+    /// default it is handled by [`notification`](Self::notification).
+    fn notice(&self, notification: ChainNotification) -> ChainNotice<'_> {
+        Box::pin(ready(self.notification(notification)))
+    }
+}
+
+impl<M: Middleware + ?Sized> Middleware for Arc<M> {
+    fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
+        (**self).request(request, next)
+    }
+
+    fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
+        (**self).notification(notification)
+    }
+
+    fn notice(&self, notification: ChainNotification) -> ChainNotice<'_> {
+        (**self).notice(notification)
     }
 }
 
@@ -247,16 +285,17 @@ impl fmt::Debug for NextHop<'_> {
 }
 
 /// Shows a notification to all middleware; `None` if one of them drops it.
-pub(super) fn notify(
+pub(super) async fn notify(
     all: &[Arc<dyn Middleware>],
-    notification: ChainNotification,
+    mut notification: ChainNotification,
 ) -> Option<ChainNotification> {
-    let show = |one: &Arc<dyn Middleware>, it| one.notification(it);
-    match notification.direction {
-        RelayDirection::ToServer => all.iter().try_fold(notification, |it, one| show(one, it)),
-        RelayDirection::ToClient => all
-            .iter()
-            .rev()
-            .try_fold(notification, |it, one| show(one, it)),
+    let (count, direction) = (all.len(), notification.direction);
+    for passed in 0..count {
+        let at = match direction {
+            RelayDirection::ToServer => passed,
+            RelayDirection::ToClient => count - 1 - passed,
+        };
+        notification = all.get(at)?.notice(notification).await?;
     }
+    Some(notification)
 }

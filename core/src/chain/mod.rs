@@ -17,6 +17,7 @@
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `question`, `listen`, `listeners` | questions and subscriptions, between the eras |
+//! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
 //! | `prefix` | middleware that gives the names of a server a prefix |
 //! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
 
@@ -24,6 +25,7 @@ mod attempts;
 mod carry;
 mod external;
 mod front;
+mod handoff;
 mod lane;
 mod lanes;
 mod listen;
@@ -41,8 +43,9 @@ mod upstream;
 
 pub use external::{Connecting, External, Link};
 pub use front::Front;
+pub use handoff::{Handoff, HandoffEvent, HandoffInterests};
 pub use middleware::{
-    ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
+    ChainAnswer, ChainNotice, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
     RelayDirection, refusal,
 };
 pub use prefix::Prefix;

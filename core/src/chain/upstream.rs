@@ -293,38 +293,37 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         let Some((front, reply)) = route.reply() else {
             return;
         };
-        let Some(shown) = lane.show(method, params) else {
-            return;
-        };
-        let own = reply.id().raw();
-        let params = shown.params.as_deref().unwrap_or("{}");
-        let params = super::params::with_meta(params, crate::mcp::meta::SUBSCRIPTION_ID, Some(own));
-        return front.replies().notify(&reply, &shown.method, Some(&params));
+        return lane.show(method, params, move |_, shown| {
+            let own = reply.id().raw();
+            let params = shown.params.as_deref().unwrap_or("{}");
+            let params =
+                super::params::with_meta(params, crate::mcp::meta::SUBSCRIPTION_ID, Some(own));
+            front.replies().notify(&reply, &shown.method, Some(&params));
+        });
     }
-    let Some(shown) = lane.show(method, params) else {
-        return;
-    };
-    let params = shown.params.as_deref();
     if known == Some(Method::LogMessage) {
         // Any call may have caused it, and one that wants no logs must not give them to another.
         let is_certain = lane.is_of_one();
         let fits = |route: &Route| (is_certain && wants_logs(route)).then_some(0);
         let origin = lane.origin(within, fits);
-        return log(
-            lane,
-            origin.as_deref(),
-            &shown.method,
-            params.unwrap_or("{}"),
-        );
+        return lane.show(method, params, move |lane, shown| {
+            let params = shown.params.as_deref().unwrap_or("{}");
+            log(lane, origin.as_deref(), &shown.method, params);
+        });
     }
     match lane.era() {
-        Era::Stateless => super::listen::changed(lane, known, message.params(), params),
-        Era::Handshake => {
+        Era::Stateless => {
+            let told = params.map(str::to_owned);
+            lane.show(method, params, move |lane, shown| {
+                super::listen::changed(lane, known, told.as_deref(), shown.params.as_deref());
+            });
+        }
+        Era::Handshake => lane.show(method, params, |lane, shown| {
             if let Some(near) = &lane.near.handle {
                 // Fails only for params that are no object, which a message cannot have.
-                let _ = near.notify(&shown.method, params);
+                let _ = near.notify(&shown.method, shown.params.as_deref());
             }
-        }
+        }),
     }
 }
 

@@ -79,6 +79,25 @@ pub struct AddressError {
     why: &'static str,
 }
 
+impl Address {
+    /// What others may be told about it: without arguments, paths and queries, which may be secret.
+    pub fn public_name(&self) -> String {
+        let whole = self.to_string();
+        match self {
+            Self::Stdio(words) => {
+                let program = words.first().map_or("stdio", String::as_str);
+                let name = std::path::Path::new(program).file_name();
+                name.unwrap_or_default().to_string_lossy().into_owned()
+            }
+            Self::Http(url) | Self::WebSocket(url) => {
+                let scheme = whole.split(':').next().unwrap_or_default();
+                format!("{scheme}://{}", url.authority())
+            }
+            _ => whole,
+        }
+    }
+}
+
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, why } = self;

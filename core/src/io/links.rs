@@ -51,7 +51,11 @@ impl External {
 
     /// Another chain in this process.
     pub fn chain(name: impl Into<Arc<str>>, front: &Front) -> Self {
-        let hosting = front.hosting(workers());
+        Self::hosted(name, front.hosting(workers()))
+    }
+
+    /// A server in this process, whatever implements it.
+    pub fn hosted(name: impl Into<Arc<str>>, hosting: Arc<dyn Hosting>) -> Self {
         Self::new(name, move |client: ClientBuilder| {
             let hosting = hosting.clone();
             Box::pin(async move { client.connect_hosted(&*hosting).await }) as _
@@ -69,7 +73,11 @@ impl ClientBuilder {
         self.connect_hosted(&*front.hosting(workers())).await
     }
 
-    async fn connect_hosted(self, hosting: &dyn Hosting) -> io::Result<Client> {
+    /// Connects to a server in this process, whatever implements it: see [`connect_chain`](Self::connect_chain).
+    ///
+    /// # Errors
+    /// As [`connect_chain`](Self::connect_chain).
+    pub async fn connect_hosted(self, hosting: &dyn Hosting) -> io::Result<Client> {
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let now = Instant::now();
         let far = Connection::new(traced(hosting.config().clone())?, now);

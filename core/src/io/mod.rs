@@ -132,7 +132,9 @@ pub use pair::join;
 #[cfg(feature = "net")]
 pub use pool::PoolTarget;
 #[cfg(feature = "client")]
-pub use pool::{Pool, PoolCounts, PoolError, PoolOptions, Pooled};
+pub use pool::{
+    Pool, PoolAsked, PoolCounts, PoolError, PoolGrant, PoolLedger, PoolOptions, Pooled,
+};
 #[cfg(feature = "client")]
 pub use reconnect::{Backoff, Reconnecting};
 pub use running::Running;

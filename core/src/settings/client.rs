@@ -110,7 +110,9 @@ impl<T: Copy + Into<Duration>> ClientSettings<T> {
     }
 }
 
-fn opening<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OpeningMode>, D::Error> {
+pub(super) fn opening<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<OpeningMode>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     let Some(name) = name else { return Ok(None) };
     let opening = match name.as_str() {

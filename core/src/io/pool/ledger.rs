@@ -71,7 +71,7 @@ pub type Ticket = u64;
 
 /// The answer to a caller that need not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grant {
+pub enum PoolGrant {
     /// A connection that is open.
     Use(ConnectionId),
     /// The right to open a connection: followed by `opened` or `lost`.
@@ -80,8 +80,10 @@ pub enum Grant {
 
 /// The answer to a caller.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
-    Granted(Grant),
+pub enum PoolAsked {
+    /// It has a connection, or the right to open one.
+    Granted(PoolGrant),
+    /// It waits under this number.
     Waits(Ticket),
     /// Too many wait already.
     Refused,
@@ -107,20 +109,23 @@ struct Waiting<K> {
     until: Option<Instant>,
 }
 
-/// The ledger. `granted` and `closing` tell what to do after each change.
+/// What a [`Pool`](super::Pool) decides, without the connections themselves: for programs that open connections in their own
+/// way. Time is an argument. After each change, [`take_granted`](Self::take_granted), [`take_expired`](Self::take_expired) and
+/// [`take_closing`](Self::take_closing) tell what to do.
 #[derive(Debug)]
-pub struct Ledger<K> {
+pub struct PoolLedger<K> {
     options: PoolOptions,
     places: HashMap<ConnectionId, Place<K>>,
     waiting: VecDeque<Waiting<K>>,
     next: u64,
     counts: PoolCounts,
-    granted: Vec<(Ticket, Grant)>,
+    granted: Vec<(Ticket, PoolGrant)>,
     closing: Vec<ConnectionId>,
     expired: Vec<Ticket>,
 }
 
-impl<K: Clone + Eq + Hash> Ledger<K> {
+impl<K: Clone + Eq + Hash> PoolLedger<K> {
+    /// A ledger of no connections.
     pub fn new(options: PoolOptions) -> Self {
         Self {
             options,
@@ -135,13 +140,13 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
     }
 
     /// A caller needs a connection. Those that wait come first, in order (R-POL-03).
-    pub fn ask(&mut self, key: &K, now: Instant) -> Asked {
+    pub fn ask(&mut self, key: &K, now: Instant) -> PoolAsked {
         let is_first = self.waiting.iter().all(|other| other.key != *key);
         if let Some(grant) = is_first.then(|| self.find(key, now)).flatten() {
-            return Asked::Granted(grant);
+            return PoolAsked::Granted(grant);
         }
         if self.waiting.len() >= self.options.max_waiting {
-            return Asked::Refused;
+            return PoolAsked::Refused;
         }
         let ticket = self.id();
         self.waiting.push_back(Waiting {
@@ -149,7 +154,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
             key: key.clone(),
             until: now.checked_add(self.options.wait_timeout),
         });
-        Asked::Waits(ticket)
+        PoolAsked::Waits(ticket)
     }
 
     /// A caller waits no longer.
@@ -223,7 +228,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
         self.serve(now);
     }
 
-    /// When `advance` has something to do next.
+    /// When [`advance`](Self::advance) has something to do next.
     pub fn next_deadline(&self) -> Option<Instant> {
         let waiting = self.waiting.front().and_then(|first| first.until);
         let idle = self.places.values().filter(|place| is_idle(place));
@@ -244,7 +249,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
     }
 
     /// The callers that have got something.
-    pub fn take_granted(&mut self) -> Vec<(Ticket, Grant)> {
+    pub fn take_granted(&mut self) -> Vec<(Ticket, PoolGrant)> {
         std::mem::take(&mut self.granted)
     }
 
@@ -258,6 +263,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
         std::mem::take(&mut self.closing)
     }
 
+    /// Counters.
     pub fn counts(&self) -> PoolCounts {
         let count = |belongs: fn(&Place<K>) -> bool| {
             self.places.values().filter(|place| belongs(place)).count()
@@ -278,7 +284,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
 
     /// A connection for a caller, or a place for one. Of the idle ones the most recently used is taken, so that
     /// those that are not needed end.
-    fn find(&mut self, key: &K, now: Instant) -> Option<Grant> {
+    fn find(&mut self, key: &K, now: Instant) -> Option<PoolGrant> {
         let sharing = self.options.sharing.max(1);
         let own = |(_, place): &(&ConnectionId, &Place<K>)| place.key == *key;
         let free = |(_, place): &(&ConnectionId, &Place<K>)| {
@@ -291,7 +297,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
                 place.users += 1;
             }
             self.counts.reused += 1;
-            return Some(Grant::Use(id));
+            return Some(PoolGrant::Use(id));
         }
         if self.places.iter().filter(own).count() >= self.options.max_connections.max(1) {
             return None;
@@ -311,7 +317,7 @@ impl<K: Clone + Eq + Hash> Ledger<K> {
             is_fit: true,
         };
         self.places.insert(id, place);
-        Some(Grant::Open(id))
+        Some(PoolGrant::Open(id))
     }
 
     fn close_idle(&mut self, id: ConnectionId) {
@@ -347,23 +353,27 @@ fn is_idle<K>(place: &Place<K>) -> bool {
 mod tests {
     use super::*;
 
-    fn ledger(change: impl FnOnce(&mut PoolOptions)) -> (Ledger<&'static str>, Instant) {
+    fn ledger(change: impl FnOnce(&mut PoolOptions)) -> (PoolLedger<&'static str>, Instant) {
         let mut options = PoolOptions {
             max_connections: 2,
             ..PoolOptions::default()
         };
         change(&mut options);
-        (Ledger::new(options), Instant::now())
+        (PoolLedger::new(options), Instant::now())
     }
 
     /// Asks, opens if need be, and returns the connection.
-    fn open(ledger: &mut Ledger<&'static str>, key: &'static str, now: Instant) -> ConnectionId {
+    fn open(
+        ledger: &mut PoolLedger<&'static str>,
+        key: &'static str,
+        now: Instant,
+    ) -> ConnectionId {
         match ledger.ask(&key, now) {
-            Asked::Granted(Grant::Open(id)) => {
+            PoolAsked::Granted(PoolGrant::Open(id)) => {
                 ledger.opened(id, now);
                 id
             }
-            Asked::Granted(Grant::Use(id)) => id,
+            PoolAsked::Granted(PoolGrant::Use(id)) => id,
             other => panic!("{other:?}"),
         }
     }
@@ -377,7 +387,7 @@ mod tests {
         assert_ne!(open(&mut ledger, "b", now), first);
         assert_eq!(open(&mut ledger, "a", now), first);
         assert_ne!(open(&mut ledger, "a", now), first);
-        assert!(matches!(ledger.ask(&"a", now), Asked::Waits(_)));
+        assert!(matches!(ledger.ask(&"a", now), PoolAsked::Waits(_)));
         let counts = ledger.counts();
         assert_eq!(
             (counts.in_use, counts.waiting, counts.opened, counts.reused),
@@ -393,12 +403,12 @@ mod tests {
         let tickets =
             [0, 1, 2].map(
                 |seconds| match ledger.ask(&"a", now + Duration::from_secs(seconds)) {
-                    Asked::Waits(ticket) => ticket,
+                    PoolAsked::Waits(ticket) => ticket,
                     other => panic!("{other:?}"),
                 },
             );
         ledger.give_back(id, true, now);
-        assert_eq!(ledger.take_granted(), [(tickets[0], Grant::Use(id))]);
+        assert_eq!(ledger.take_granted(), [(tickets[0], PoolGrant::Use(id))]);
         // Later callers do not overtake those that wait.
         assert_eq!(ledger.next_deadline(), Some(now + Duration::from_secs(31)));
         ledger.advance(now + Duration::from_secs(31));
@@ -415,12 +425,14 @@ mod tests {
     fn a_broken_connection_leaves_and_makes_room() {
         let (mut ledger, now) = ledger(|options| options.max_connections = 1);
         let id = open(&mut ledger, "a", now);
-        let Asked::Waits(ticket) = ledger.ask(&"a", now) else {
+        let PoolAsked::Waits(ticket) = ledger.ask(&"a", now) else {
             panic!("there is room");
         };
         ledger.lost(id, now);
         let granted = ledger.take_granted();
-        assert!(matches!(granted[..], [(first, Grant::Open(new))] if first == ticket && new != id));
+        assert!(
+            matches!(granted[..], [(first, PoolGrant::Open(new))] if first == ticket && new != id)
+        );
         // Late reports about it change nothing.
         ledger.give_back(id, true, now);
         ledger.lost(id, now);
@@ -431,12 +443,14 @@ mod tests {
     fn idle_connections_end_and_give_way_to_other_keys() {
         let (mut ledger, now) = ledger(|options| options.max_total = 2);
         let (a, b) = (open(&mut ledger, "a", now), open(&mut ledger, "b", now));
-        let Asked::Waits(ticket) = ledger.ask(&"c", now) else {
+        let PoolAsked::Waits(ticket) = ledger.ask(&"c", now) else {
             panic!("there is room");
         };
         ledger.give_back(b, true, now);
         assert_eq!(ledger.take_closing(), [b]);
-        assert!(matches!(ledger.take_granted()[..], [(first, Grant::Open(_))] if first == ticket));
+        assert!(
+            matches!(ledger.take_granted()[..], [(first, PoolGrant::Open(_))] if first == ticket)
+        );
         ledger.give_back(a, true, now);
         ledger.advance(now + Duration::from_secs(59));
         assert!(ledger.take_closing().is_empty());
@@ -456,11 +470,11 @@ mod tests {
         assert_eq!(open(&mut ledger, "a", now), id);
         assert_eq!(open(&mut ledger, "a", now), id);
         ledger.give_back(id, false, now);
-        let Asked::Waits(ticket) = ledger.ask(&"a", now) else {
+        let PoolAsked::Waits(ticket) = ledger.ask(&"a", now) else {
             panic!("it is given to a further caller");
         };
         ledger.give_back(id, true, now);
-        assert_eq!(ledger.take_granted(), [(ticket, Grant::Use(id))]);
+        assert_eq!(ledger.take_granted(), [(ticket, PoolGrant::Use(id))]);
         ledger.give_back(id, false, now);
         assert!(ledger.take_closing().is_empty());
         ledger.give_back(id, false, now);
@@ -475,14 +489,14 @@ mod tests {
         let (mut ledger, now) =
             ledger(|options| (options.max_waiting, options.max_connections) = (2, 1));
         let (a, b) = (open(&mut ledger, "a", now), open(&mut ledger, "b", now));
-        let (Asked::Waits(_), Asked::Waits(ticket)) =
+        let (PoolAsked::Waits(_), PoolAsked::Waits(ticket)) =
             (ledger.ask(&"a", now), ledger.ask(&"b", now))
         else {
             panic!("there is room");
         };
-        assert_eq!(ledger.ask(&"a", now), Asked::Refused);
+        assert_eq!(ledger.ask(&"a", now), PoolAsked::Refused);
         ledger.give_back(b, true, now);
-        assert_eq!(ledger.take_granted(), [(ticket, Grant::Use(b))]);
+        assert_eq!(ledger.take_granted(), [(ticket, PoolGrant::Use(b))]);
         ledger.close_all(true);
         let mut closing = ledger.take_closing();
         closing.sort_unstable();

@@ -17,8 +17,8 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Instant;
 
-use self::ledger::{Asked, ConnectionId, Grant, Ledger, Ticket};
-pub use self::ledger::{PoolCounts, PoolOptions};
+use self::ledger::{ConnectionId, Ticket};
+pub use self::ledger::{PoolAsked, PoolCounts, PoolGrant, PoolLedger, PoolOptions};
 #[cfg(feature = "net")]
 pub use self::target::PoolTarget;
 use crate::client::Client;
@@ -70,7 +70,7 @@ struct Shared<K> {
 }
 
 struct State<K> {
-    ledger: Ledger<K>,
+    ledger: PoolLedger<K>,
     clients: HashMap<ConnectionId, Client>,
     callers: HashMap<Ticket, Caller>,
     /// Whether a thread looks at the time.
@@ -81,7 +81,7 @@ struct State<K> {
 /// The state of a caller that waits.
 enum Caller {
     Waits(Option<Waker>),
-    Has(Grant),
+    Has(PoolGrant),
     Expired,
 }
 
@@ -140,7 +140,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Pool<K> {
     {
         let wait = options.wait_timeout;
         let state = State {
-            ledger: Ledger::new(options),
+            ledger: PoolLedger::new(options),
             clients: HashMap::new(),
             callers: HashMap::new(),
             is_watched: false,
@@ -166,8 +166,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Pool<K> {
     pub async fn get(&self, key: &K) -> Result<Pooled<K>, PoolError> {
         loop {
             let id = match self.granted(key).await? {
-                Grant::Open(id) => return self.open(key, self.lease(id)).await,
-                Grant::Use(id) => id,
+                PoolGrant::Open(id) => return self.open(key, self.lease(id)).await,
+                PoolGrant::Use(id) => id,
             };
             let mut state = self.shared.lock();
             let client = state.clients.get(&id).cloned();
@@ -220,22 +220,22 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Pool<K> {
         }
     }
 
-    async fn granted(&self, key: &K) -> Result<Grant, PoolError> {
+    async fn granted(&self, key: &K) -> Result<PoolGrant, PoolError> {
         let ticket = {
             let mut state = self.shared.lock();
             if state.is_over {
                 return Err(PoolError::Closed);
             }
             let asked = state.ledger.ask(key, Instant::now());
-            if let Asked::Waits(ticket) = asked {
+            if let PoolAsked::Waits(ticket) = asked {
                 state.callers.insert(ticket, Caller::Waits(None));
             }
             self.shared.settle(state);
             self.shared.be_watched();
             match asked {
-                Asked::Granted(grant) => return Ok(grant),
-                Asked::Refused => return Err(PoolError::TooManyWait),
-                Asked::Waits(ticket) => ticket,
+                PoolAsked::Granted(grant) => return Ok(grant),
+                PoolAsked::Refused => return Err(PoolError::TooManyWait),
+                PoolAsked::Waits(ticket) => ticket,
             }
         };
         let _turn = Turn {
@@ -376,8 +376,8 @@ impl<K: Clone + Eq + Hash> Drop for Turn<'_, K> {
         let now = Instant::now();
         match state.callers.remove(&self.ticket) {
             Some(Caller::Waits(_)) => state.ledger.withdraw(self.ticket),
-            Some(Caller::Has(Grant::Use(id))) => state.ledger.decline(id, now),
-            Some(Caller::Has(Grant::Open(id))) => state.lose(id),
+            Some(Caller::Has(PoolGrant::Use(id))) => state.ledger.decline(id, now),
+            Some(Caller::Has(PoolGrant::Open(id))) => state.lose(id),
             Some(Caller::Expired) | None => return,
         }
         self.shared.settle(state);

@@ -1,0 +1,171 @@
+//! The parts of a chain, as the Python package describes them.
+
+use std::sync::Arc;
+
+use mcpbolt::chain::{self, HandoffInterests};
+use mcpbolt::io::{Address, ChildCommand};
+use mcpbolt::settings::{ConnectSettings, ExternalSettings, Seconds, ServerSettings};
+use pyo3::prelude::*;
+
+use super::desk::Desk;
+use crate::audit;
+use crate::hosted::Hosted;
+use crate::login::Login;
+use crate::serving::Serving;
+use crate::settings::{read, unusable, wrong};
+
+/// The server at the end of a chain.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct External(chain::External);
+
+/// Middleware of the engine that gives the names of a server a prefix: `find` becomes `library_find`, and `book://list`
+/// becomes `book://library/list`.
+#[pyclass(frozen, module = "mcpbolt.chain")]
+pub struct Prefix(Arc<chain::Prefix>);
+
+#[pymethods]
+impl Prefix {
+    /// A prefix of ASCII letters, digits, `-` and `_`.
+    #[new]
+    fn new(prefix: String) -> PyResult<Self> {
+        let own = chain::Prefix::new(prefix).map_err(wrong)?;
+        Ok(Self(Arc::new(own)))
+    }
+}
+
+/// A part of a chain that sees its messages.
+#[derive(FromPyObject)]
+pub enum Seat<'py> {
+    /// The engine's own.
+    Prefix(Bound<'py, Prefix>),
+    /// The program's: whether it sees requests, and notifications.
+    Program(bool, bool),
+}
+
+impl External {
+    fn with(external: chain::External, settings: &str) -> PyResult<Self> {
+        let settings = read::<ExternalSettings<Seconds>>(settings)?;
+        Ok(Self(settings.apply(external)))
+    }
+}
+
+#[pymethods]
+impl External {
+    /// A server that is started as a child process.
+    #[staticmethod]
+    fn command(
+        name: Option<String>,
+        command: Vec<String>,
+        cwd: Option<String>,
+        env: Vec<(String, String)>,
+        inherit: Vec<String>,
+        settings: &str,
+    ) -> PyResult<Self> {
+        let (program, words) = command
+            .split_first()
+            .ok_or_else(|| wrong("the command is empty"))?;
+        let (program, words) = (program.clone(), words.to_vec());
+        let name = name.unwrap_or_else(|| Address::Stdio(command).public_name());
+        let made = move || {
+            let mut child = ChildCommand::new(&program).args(&words);
+            if let Some(directory) = &cwd {
+                child = child.cwd(directory);
+            }
+            child = inherit.iter().fold(child, ChildCommand::inherit_env);
+            env.iter()
+                .fold(child, |child, (name, value)| child.env(name, value))
+        };
+        Self::with(chain::External::command(name, made), settings)
+    }
+
+    /// A server at an address. `options` is JSON; `login` is for servers on HTTP.
+    #[staticmethod]
+    fn at(
+        name: Option<String>,
+        address: &str,
+        options: &str,
+        login: Option<&Login>,
+        settings: &str,
+    ) -> PyResult<Self> {
+        let address: Address = address.parse().map_err(wrong)?;
+        let mut options = read::<ConnectSettings<Seconds>>(options)?.connect()?;
+        options.http.authorization = login.map(Login::authorization);
+        let name = name.unwrap_or_else(|| address.public_name());
+        Self::with(chain::External::at(name, address, options), settings)
+    }
+
+    /// A server of this process, which is running.
+    #[staticmethod]
+    fn server(name: String, serving: &Serving, settings: &str) -> PyResult<Self> {
+        let hosting = Arc::new(Hosted(serving.hub()));
+        Self::with(chain::External::hosted(name, hosting), settings)
+    }
+
+    /// Another chain of this process.
+    #[staticmethod]
+    fn chain(name: String, front: &Front, settings: &str) -> PyResult<Self> {
+        Self::with(chain::External::chain(name, &front.own), settings)
+    }
+
+    /// The name, which stands in errors.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+/// The side of a chain that clients talk to.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct Front {
+    pub own: chain::Front,
+    seats: Vec<usize>,
+}
+
+#[pymethods]
+impl Front {
+    /// `settings` is JSON, of which the policy is used. The messages that the program sees go to `desk`.
+    #[new]
+    fn new(
+        external: &External,
+        seats: Vec<Seat<'_>>,
+        desk: &Desk,
+        settings: &str,
+        audit: Option<Py<PyAny>>,
+        failed: Py<PyAny>,
+        max_hops: u64,
+    ) -> PyResult<Self> {
+        let settings: ServerSettings<Seconds> = read(settings)?;
+        let mut own = chain::Front::new(external.0.clone()).max_hops(max_hops);
+        if let Some(policy) = settings.policy().map_err(unusable)? {
+            own = own.policy(match audit {
+                None => policy,
+                Some(report) => audit::reported(policy, report, failed)?,
+            });
+        }
+        let mut numbers = Vec::new();
+        for seat in seats {
+            own = match seat {
+                Seat::Prefix(prefix) => own.with(prefix.get().0.clone()),
+                Seat::Program(requests, notifications) => {
+                    let interests = HandoffInterests {
+                        requests,
+                        notifications,
+                    };
+                    let (number, handoff) = desk.seat(interests);
+                    numbers.push(number);
+                    own.with(handoff)
+                }
+            };
+        }
+        Ok(Self {
+            own,
+            seats: numbers,
+        })
+    }
+
+    /// The numbers of the program's seats at the desk.
+    #[getter]
+    fn seats(&self) -> Vec<usize> {
+        self.seats.clone()
+    }
+}
