@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, FormRequest, FormResult, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, Policy, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, Verifier, audio, image, json, link, oauth, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, ChainDirection, ChainMessage, ChainMiddleware, ChainNext, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, External, ExternalOptions, FormRequest, FormResult, Front, FrontOptions, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, Policy, Pool, PoolClientOptions, PoolCounts, PoolOptions, PoolTarget, Prefix, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, Verifier, audio, image, json, link, oauth, prompt, resource, text
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -117,7 +117,7 @@ export declare class Client extends Actions {
     private constructor();
     static spawn(command: string, args?: readonly string[], options?: SpawnOptions): Promise<Client>;
     static connect(address: string | URL, options?: ConnectOptions): Promise<Client>;
-    static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
+    static connect(server: Server<any> | Front, options?: ClientOptions): Promise<Client>;
     listTools(options?: ListOptions): Promise<Tool[]>;
     toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void>;
     callTool(name: string, args?: object | Json, options?: RequestOptions): Promise<CallToolResult>;
@@ -208,6 +208,19 @@ export declare class Endpoint {
     readonly fetch: (request: Request) => Promise<Response>;
     close(): void;
 }
+export declare class External {
+    #private;
+    readonly name: string;
+    constructor(server: string | URL | readonly string[] | Server<any> | Front, options?: ExternalOptions);
+}
+export declare class Front {
+    #private;
+    constructor(external: External, options?: FrontOptions);
+    get name(): string;
+    run(address?: string | URL, options?: ServeOptions): Promise<RunReport>;
+    serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
+    close(): void;
+}
 export declare class Json {
     readonly text: string;
 }
@@ -262,6 +275,23 @@ export declare class PermissionManager {
     constructor(config: NonNullable<Policy['permissions']>);
     canAccessResource(uri: string): boolean;
     canExecuteTool(tool: string): boolean;
+}
+export declare class Pool implements AsyncDisposable {
+    #private;
+    constructor(options?: PoolOptions);
+    get counts(): PoolCounts;
+    use<Result>(target: PoolTarget, act: (client: Client) => Result | Promise<Result>): Promise<Result>;
+    use<Result>(target: PoolTarget, options: PoolClientOptions, act: (client: Client) => Result | Promise<Result>): Promise<Result>;
+    acquire(target: PoolTarget, options?: PoolClientOptions): Promise<Client>;
+    release(client: Client, { discard }?: {
+        discard?: boolean;
+    }): void;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+export declare class Prefix {
+    #private;
+    constructor(prefix: string);
 }
 export declare class ProtocolError extends Error {
     readonly name = "ProtocolError";
@@ -514,6 +544,31 @@ export interface CallToolResult {
     isError?: boolean;
     [more: string]: unknown;
 }
+export interface ChainMessage {
+    jsonrpc?: '2.0';
+    id?: string | number;
+    method?: string;
+    params?: any;
+    result?: any;
+    error?: {
+        code: number;
+        message: string;
+        data?: unknown;
+    };
+}
+export interface ChainMiddleware {
+    request?(message: ChainMessage, next: ChainNext): ChainMessage | Promise<ChainMessage>;
+    response?(message: ChainMessage, next: ChainNext): unknown;
+    notification?(message: ChainMessage, next: ChainNext): unknown;
+}
+export interface ChainNext {
+    (message: ChainMessage): Promise<ChainMessage>;
+    readonly direction: ChainDirection;
+    readonly revision?: string;
+    readonly principal?: string;
+    readonly request?: ChainMessage;
+    readonly signal: AbortSignal;
+}
 export interface ClientEvents {
     toolsChanged: [
     ];
@@ -660,10 +715,25 @@ export interface Exit {
     code: number | null;
     signal: number | null;
 }
+export interface ExternalOptions extends Pick<ConnectOptionsOf<any>, 'headers' | 'auth' | 'protocols' | 'connectTimeout' | 'redirectOrigins' | 'heartbeat' | 'ca' | 'cert' | 'key'>, Pick<SpawnOptionsOf<any>, 'cwd' | 'env' | 'closeTimeout'> {
+    name?: string;
+    stderr?: 'inherit' | 'ignore';
+    opening?: 'probe' | 'handshake' | 'stateless';
+    revision?: Revision;
+    timeout?: number;
+    maxTimeout?: number;
+}
 export interface FormRequest {
     mode?: 'form';
     message: string;
     requestedSchema: JsonSchema;
+}
+export interface FrontOptions {
+    middleware?: readonly (ChainMiddleware | Prefix)[];
+    policy?: Omit<Policy, 'verifier'>;
+    maxHops?: number;
+    onError?: (error: unknown, what: string) => unknown;
+    logger?: Logger;
 }
 export interface GetPromptResult {
     description?: string;
@@ -832,6 +902,26 @@ export interface Policy {
     auditArguments?: boolean;
     audit?: (event: AuditEvent) => void;
     auditQueue?: AuditQueue;
+}
+export interface PoolCounts {
+    idle: number;
+    inUse: number;
+    opening: number;
+    waiting: number;
+    opened: number;
+    reused: number;
+    failed: number;
+    closedIdle: number;
+    dropped: number;
+    timedOut: number;
+}
+export interface PoolOptions {
+    maxConnections?: number;
+    maxTotal?: number;
+    sharing?: number;
+    waitTimeout?: number;
+    maxWaiting?: number;
+    idleTimeout?: number;
 }
 export interface Principal {
     name: string;
@@ -1230,6 +1320,7 @@ export type Call<State = any> = {
     [Method in keyof Replies]: CallOf<Method, State>;
 }[keyof Replies];
 export type CarrierFault = 'unreachable' | 'tls' | 'timed_out' | 'refused' | 'redirected' | 'no_answer' | 'too_long' | 'broken' | 'session_lost';
+export type ChainDirection = 'to_server' | 'to_client';
 export type Change = {
     type: 'toolsChanged';
 } | {
@@ -1360,6 +1451,8 @@ export type Noted = {
         ...ClientEvents[Name]
     ];
 }[Exclude<keyof ClientEvents, 'log' | 'closed'>];
+export type PoolClientOptions = ConnectOptions & SpawnOptions;
+export type PoolTarget = string | URL | readonly string[];
 export type Profile = 'official' | 'reference' | 'chain' | 'extended' | 'patterns';
 export type PromptOutput = string | readonly PromptMessage[] | GetPromptResult;
 export type ResourceOutput = string | Uint8Array | ResourceContents | readonly ResourceContents[];

@@ -2,6 +2,7 @@ import { Actions } from './actions';
 import { connectSettings, type ConnectOptionsOf } from './address';
 import { rootsOf, type AnswersOf, type AskedOf } from './answering';
 import { Calls, type StartOptions } from './calls';
+import { Front } from './chain';
 import type { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Listening } from './listening';
@@ -72,12 +73,13 @@ export class Client extends Actions {
 
     /**
      * Connects to a server by its address, such as `https://example.com/mcp`: `http:`, `https:`, `ws:`, `wss:`,
-     * `tcp:host:port`, `unix:/path` or `stdio:COMMAND ARGS`. For tests, connects to a `Server` in this process, without
-     * a transport.
+     * `tcp:host:port`, `unix:/path` or `stdio:COMMAND ARGS`. For tests, connects to a `Server` or a `Front` in this process,
+     * without a transport.
      */
     static connect(address: string | URL, options?: ConnectOptions): Promise<Client>;
-    static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
-    static connect(to: string | URL | Server<any>, options: ConnectOptions = {}): Promise<Client> {
+    static connect(server: Server<any> | Front, options?: ClientOptions): Promise<Client>;
+    static connect(to: string | URL | Server<any> | Front, options: ConnectOptions = {}): Promise<Client> {
+        if (to instanceof Front) return Client.#through(to, options);
         return typeof to === 'string' || to instanceof URL ? Client.#at(String(to), options) : Client.#near(to, options);
     }
 
@@ -89,6 +91,22 @@ export class Client extends Actions {
         const login = options.auth instanceof OAuth ? options.auth.native : undefined;
         const connect = (wake: () => void) => guarded(() => native.openAddress(settings, trace, address, transport, login, wake));
         return Client.#open(async () => new Client(options, connect));
+    }
+
+    static #through(front: Front, options: ClientOptions): Promise<Client> {
+        return Client.#open(async () => {
+            const { front: made, end } = await front.assembled();
+            const settings = clientSettings(options);
+            const connect = (wake: () => void) => guarded(() => native.connectFront(settings, options.trace !== undefined, made, wake));
+            try {
+                const client = new Client(options, connect);
+                void client.ending.then(end);
+                return client;
+            } catch (error) {
+                await end();
+                throw error;
+            }
+        });
     }
 
     static #near(server: Server<any>, options: ClientOptions): Promise<Client> {

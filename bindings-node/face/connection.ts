@@ -76,6 +76,11 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         return this.#opening.promise;
     }
 
+    /** @internal Resolves once the engine has dropped the connection. */
+    get ending(): Promise<Exit> {
+        return this.#ended.promise;
+    }
+
     /** @internal What was negotiated when the connection opened. */
     get opened(): Opened {
         return this.#opened!;

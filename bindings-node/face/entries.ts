@@ -331,7 +331,7 @@ export abstract class Entries<State> {
     }
 
     /** @internal */
-    protected get title(): string {
+    get title(): string {
         return this.#name;
     }
 

@@ -4,13 +4,18 @@ import type * as binding from './binding';
 /** @internal The classes and options of the native module. */
 export type {
     Decoder as NativeDecoder,
+    Desk as NativeDesk,
     Encoded as NativeEncoded,
     EngineConnection as NativeEngineConnection,
     Entries as NativeEntries,
+    External as NativeExternal,
+    Front as NativeFront,
+    Ledger as NativeLedger,
     Link as NativeLink,
     Login as NativeLogin,
     LoginReplies as NativeLoginReplies,
     Mount as NativeMount,
+    Passing as NativePassing,
     Permissions as NativePermissions,
     ResultCache as NativeResultCache,
     SkillFile as NativeSkillFile

@@ -176,6 +176,18 @@ export class Server<State = undefined> extends Entries<State> {
         return { link, opened, ended, stop };
     }
 
+    /** @internal Runs it within this process, as the end of a chain. */
+    async within(connect: (entries: NativeEntries, wake: () => void) => NativeLink): Promise<Begun> {
+        const begun = await this.#begin({ signals: false }, wake => connect(this.entries, wake));
+        // What it is the end of keeps the process alive.
+        begun.link.keepAlive(false);
+        const stop = () => {
+            begun.link.keepAlive(true);
+            begun.stop();
+        };
+        return { ...begun, stop };
+    }
+
     /** Closes every connection gracefully: calls in flight may still be answered. */
     close(): void {
         for (const link of this.#links) link.native.stop();

@@ -24,8 +24,8 @@ use crate::threads::spawn;
 /// How to start a server program.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ChildSettings {
-    command: String,
+pub struct ChildSettings {
+    pub command: String,
     args: Vec<String>,
     cwd: Option<PathBuf>,
     /// Environment variables in addition to the inherited ones.
@@ -47,34 +47,39 @@ enum Output {
     Lines,
 }
 
+impl ChildSettings {
+    /// The command. Lines of its stderr go to an inbox, if there is one.
+    pub fn command(&self, inbox: Option<&Arc<Inbox>>) -> ChildCommand {
+        let mut command = ChildCommand::new(&self.command).args(&self.args);
+        if let Some(directory) = &self.cwd {
+            command = command.cwd(directory);
+        }
+        if self.is_bare {
+            command = command.clear_env();
+        }
+        for (name, value) in &self.env {
+            command = command.env(name, value);
+        }
+        if let Some(Milliseconds(wait)) = self.close_timeout {
+            command = command.waits(Waits {
+                after_close: wait,
+                after_terminate: wait,
+            });
+        }
+        command.stderr(match (&self.stderr, inbox.cloned()) {
+            (Output::Lines, Some(inbox)) => Stderr::Lines(Box::new(move |line| {
+                inbox.push(Event::text(Inbound::Line, line.to_owned()));
+            })),
+            (Output::Ignore, _) => Stderr::Discard,
+            _ => Stderr::Inherit,
+        })
+    }
+}
+
 /// Starts the program that the settings describe, as JSON.
 pub fn start(settings: &str, inbox: &Arc<Inbox>) -> Result<Child> {
     let settings: ChildSettings = read(settings)?;
-    let mut command = ChildCommand::new(&settings.command).args(settings.args);
-    if let Some(directory) = settings.cwd {
-        command = command.cwd(directory);
-    }
-    if settings.is_bare {
-        command = command.clear_env();
-    }
-    for (name, value) in settings.env {
-        command = command.env(name, value);
-    }
-    if let Some(Milliseconds(wait)) = settings.close_timeout {
-        command = command.waits(Waits {
-            after_close: wait,
-            after_terminate: wait,
-        });
-    }
-    let inbox = inbox.clone();
-    command = command.stderr(match settings.stderr {
-        Output::Inherit => Stderr::Inherit,
-        Output::Ignore => Stderr::Discard,
-        Output::Lines => Stderr::Lines(Box::new(move |line| {
-            inbox.push(Event::text(Inbound::Line, line.to_owned()));
-        })),
-    });
-    command.spawn().map_err(|why| {
+    settings.command(Some(inbox)).spawn().map_err(|why| {
         let why = format!("{} cannot be started: {why}", settings.command);
         error("ERR_MCP_SPAWN", why)
     })

@@ -31,7 +31,7 @@ use crate::verifier::Verifier;
 
 /// Passes each audit event to JavaScript, as JSON, through the policy's queue; does not keep the process
 /// alive.
-fn audited(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Policy> {
+pub fn audited(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Policy> {
     let javascript = std::thread::current().id();
     // JavaScript's own thread must not wait: it is the one that makes room.
     let queue = policy.audit_queue().wait_by(move |wait| {

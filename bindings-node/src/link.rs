@@ -71,6 +71,8 @@ pub enum Side {
     Wire(WireHandle),
     /// A wire over HTTP.
     Relay(Arc<Relay>),
+    /// A chain, whose messages take another way.
+    Front,
 }
 
 /// How stdin and stdout are ended at once.
@@ -140,6 +142,7 @@ impl Link {
                 None => "the connection is not open yet",
             },
             Side::Server(_) => "a server asks its clients in its handlers, through their context",
+            Side::Front => "a front passes on what its clients ask, and asks nothing itself",
             Side::Wire(_) | Side::Relay(_) => "a wire carries messages unchanged and sends none",
         };
         Err(error::request(RequestError::Misuse(misuse)))
@@ -321,6 +324,12 @@ impl Link {
             self.outbox.flush();
         }
         Ok(())
+    }
+
+    /// Whether a client has subscriptions, or listens.
+    #[napi(catch_unwind)]
+    pub fn has_subscriptions(&self) -> bool {
+        self.client().is_ok_and(Client::has_subscriptions)
     }
 
     /// The counters of a server at an address, as JSON.

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mcpbolt::client::{Client, block_on};
+use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::Address;
 use mcpbolt::settings::{ConnectSettings, Milliseconds};
@@ -51,13 +51,23 @@ pub fn open_address(
         }
         options.http.authorization = Some(login.authorization());
     }
-    let inbox = Arc::new(Inbox::new(&wake)?);
+    opening(&settings, trace, &wake, async move |builder| {
+        builder.open(&address, options).await
+    })
+}
+
+/// Starts to open a connection by `open`.
+pub fn opening<F>(settings: &str, trace: bool, wake: &Function<'_, (), ()>, open: F) -> Result<Link>
+where
+    F: AsyncFnOnce(ClientBuilder) -> io::Result<Client> + Send + 'static,
+{
+    let inbox = Arc::new(Inbox::new(wake)?);
     // The failure of a client that never opened is reported below.
     let report = |opened: &Arc<OnceLock<Client>>| {
         let opened = opened.clone();
         Some(EndReport::when(&inbox, move || opened.get().is_some()))
     };
-    let described = Described::new(&settings, trace, &inbox, report)?;
+    let described = Described::new(settings, trace, &inbox, report)?;
     let state = Arc::new(Mutex::new(Opening::Pending));
     let closing = state.clone();
     let link = Link::new(inbox.clone(), Side::Client(described.asker), move || {
@@ -69,7 +79,7 @@ pub fn open_address(
     spawn("mcpbolt-open", move || {
         let opened = caught(|| {
             panics::point("open");
-            block_on(described.builder.open(&address, options))
+            block_on(open(described.builder))
         });
         match opened.unwrap_or_else(|panic| Err(panic.into())) {
             Ok(client) => {

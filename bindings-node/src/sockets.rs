@@ -1,10 +1,11 @@
 //! A server at an address: sockets, HTTP and WebSocket, on threads of the engine.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcpbolt::io::{Address, Counts, Serving, serve};
+use mcpbolt::io::{Address, Counts, ServeOptions, Serving, serve};
 use mcpbolt::settings::{Milliseconds, ServeSettings};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
@@ -57,6 +58,8 @@ impl Running {
 
     fn report(&self) -> String {
         match self.signal.load(Ordering::SeqCst) {
+            // Only stdin ends by itself.
+            0 if !self.stopped.load(Ordering::SeqCst) => json!({ "reason": "end of input" }),
             0 => json!({ "reason": "stopped" }),
             number => json!({ "reason": "signal", "signal": number }),
         }
@@ -86,18 +89,48 @@ pub fn serve_address(
     trace: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
-    let address: Address = address.parse().map_err(misuse)?;
-    let options: ServeSettings<Milliseconds> = read(&options)?;
-    let options = options.serve().map_err(misuse)?;
-    let grace = options.http.grace;
+    let place = Place::read(&address, &options)?;
     let served = entries.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
+    let side = Side::Server(served.live.clone());
+    let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
+    let own = (signals, owns_process);
+    serving(inbox, side, place, own, move |address, options| {
+        serve(hosting, address, options)
+    })
+}
+
+/// Where to serve.
+pub struct Place {
+    address: Address,
+    pub options: ServeOptions,
+}
+
+impl Place {
+    /// `options` is JSON.
+    pub fn read(address: &str, options: &str) -> Result<Self> {
+        let options: ServeSettings<Milliseconds> = read(options)?;
+        Ok(Self {
+            address: address.parse().map_err(misuse)?,
+            options: options.serve().map_err(misuse)?,
+        })
+    }
+}
+
+/// Begins to serve by `start`, on a thread of the engine.
+pub fn serving(
+    inbox: Arc<Inbox>,
+    side: Side,
+    place: Place,
+    (signals, owns_process): (bool, bool),
+    start: impl FnOnce(&Address, ServeOptions) -> io::Result<Serving> + Send + 'static,
+) -> Result<Link> {
+    let Place { address, options } = place;
+    let grace = options.http.grace;
     let running = Arc::new(Running::default());
     let (stopping, counting) = (running.clone(), running.clone());
-    let side = Side::Server(served.live.clone());
     let link = Link::new(inbox.clone(), side, move || stopping.stop());
     let link = link.counting(move || counting.counts());
-    let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
     let hearing = match signals {
         true => Some(hear(running.clone(), inbox.clone(), owns_process)?),
         false => None,
@@ -105,7 +138,7 @@ pub fn serve_address(
     spawn("mcpbolt-serve", move || {
         let served = caught(|| {
             panics::point("serve");
-            serve(hosting, &address, options).map(|serving| running.run(serving, &inbox))
+            start(&address, options).map(|serving| running.run(serving, &inbox))
         });
         match served.unwrap_or_else(|panic| Err(panic.into())) {
             Ok(()) => running.end(&inbox, grace.max(NOTICE), owns_process),

@@ -1,12 +1,15 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
 import { createServer } from 'node:http';
 import { createServer as createServer2 } from 'node:http2';
-import { ActionError, Client, McpError, ProtocolError, Results, Server, ToolError, image, oauth, prompt, resource, text } from 'mcpbolt';
+import { ActionError, Client, External, Front, McpError, Pool, Prefix, ProtocolError, Results, Server, ToolError, image, oauth, prompt, resource, text } from 'mcpbolt';
 import type {
     ActionAnswer,
     Call,
     CallToolResult,
     CarrierFault,
+    ChainDirection,
+    ChainMessage,
+    ChainMiddleware,
     Change,
     ClientInfo,
     Completions,
@@ -329,6 +332,27 @@ async function use() {
     new Client({});
     // @ts-expect-error: arguments are an object
     await client.callTool('typed', 7);
+    const loud: ChainMiddleware = {
+        async request(message, next) {
+            holds<Equal<typeof next.direction, ChainDirection>>();
+            const response = await next(message);
+            holds<Equal<typeof response, ChainMessage>>();
+            return response;
+        },
+        notification: (message, next) => next(message)
+    };
+    const front = new Front(new External(['npx', 'server'], { cwd: '/', timeout: 1000 }), { middleware: [loud, new Prefix('a')], policy: { keys: {} } });
+    holds<Equal<Awaited<ReturnType<typeof front.serve>>, Serving>>();
+    await (await Client.connect(new Front(new External(front, { name: 'b' })))).close();
+    // @ts-expect-error: a response is a message
+    new Front(new External(server), { middleware: [{ request: async () => 1 }] });
+    // @ts-expect-error: a front has no verifier of the program
+    new Front(new External(server), { policy: { verifier: () => null } });
+    const pool = new Pool({ maxConnections: 2 });
+    holds<Equal<Awaited<ReturnType<typeof pool.acquire>>, Client>>();
+    const count = await pool.use('https://example.com/mcp', { revision: '2025-06-18' }, async client => (await client.listTools()).length);
+    holds<Equal<typeof count, number>>();
+    holds<Equal<typeof pool.counts.idle, number>>();
     try {
         await client.ping();
     } catch (error) {

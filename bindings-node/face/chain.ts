@@ -1,0 +1,228 @@
+import { connectSettings, type ConnectOptionsOf } from './address';
+import type { Policy, RunReport } from './definitions';
+import { Desk, type ChainMiddleware } from './desk';
+import { endpointOf, type ServeOptions } from './endpoint';
+import { guarded, McpError } from './errors';
+import { Failures } from './failures';
+import { Link } from './link';
+import type { Logger } from './logger';
+import { OAuth } from './login';
+import { native, type NativeExternal, type NativeFront, type NativeLink } from './native';
+import { settingsJson } from './numbers';
+import { childSettings, type SpawnOptionsOf } from './options';
+import type { Revision } from './protocol';
+import { Server } from './server';
+import { areUnheard, holdSignals, Serving, stopOn } from './serving';
+
+/** Options of the server at the end of a chain. Those that do not apply to it are ignored. */
+export interface ExternalOptions
+    extends Pick<ConnectOptionsOf<any>, 'headers' | 'auth' | 'protocols' | 'connectTimeout' | 'redirectOrigins' | 'heartbeat' | 'ca' | 'cert' | 'key'>,
+        Pick<SpawnOptionsOf<any>, 'cwd' | 'env' | 'closeTimeout'> {
+    /** The name that stands in errors. By default that of the server, without arguments, paths and queries. */
+    name?: string;
+    /** The stderr of children. */
+    stderr?: 'inherit' | 'ignore';
+    /** How connections open; by default in the era of the client, so that nothing needs to be translated, and else in the other one. */
+    opening?: 'probe' | 'handshake' | 'stateless';
+    /** The only revision to speak with the server; any by default. */
+    revision?: Revision;
+    /** How long a request waits for its answer, in ms, which reports of progress restart; 60 s by default. */
+    timeout?: number;
+    /** How long a request waits in all, in ms. */
+    maxTimeout?: number;
+}
+
+/**
+ * The server that a chain ends at: an address, the words of a command line, a `Server` of this program, which runs while the
+ * front is served, or another `Front`. A front connects to it when clients need it, and again when a connection was lost.
+ */
+export class External {
+    /** The name that stands in errors. */
+    readonly name: string;
+    readonly #within: Server<any> | Front | undefined;
+    readonly #native: NativeExternal | undefined;
+    readonly #settings: string;
+
+    constructor(server: string | URL | readonly string[] | Server<any> | Front, options: ExternalOptions = {}) {
+        const { name, opening, revision, timeout, maxTimeout, auth } = options;
+        const settings = (this.#settings = settingsJson({ opening, revision, timeout, maxTimeout }));
+        if (server instanceof Server || server instanceof Front) {
+            this.#within = server;
+            this.name = name ?? (server instanceof Front ? server.name : server.title);
+            return;
+        }
+        const words = typeof server === 'string' || server instanceof URL ? guarded(() => native.commandOf(String(server))) : server;
+        this.#native = guarded(() => {
+            if (!words) return native.externalAt(name, String(server), connectSettings(options), auth instanceof OAuth ? auth.native : undefined, settings);
+            if (words.length === 0) throw new McpError('ERR_MCP_MISUSE', 'the command is empty');
+            return native.externalCommand(name, childSettings(words[0]!, words.slice(1), options), settings);
+        });
+        this.name = this.#native.title();
+    }
+
+    /** @internal The engine's part; `ends` gets what ends servers of this program. */
+    async made(desk: Desk, ends: (() => Promise<unknown>)[]): Promise<NativeExternal> {
+        const within = this.#within;
+        if (within === undefined) return this.#native!;
+        if (within instanceof Front) {
+            const front = await within.made(desk, ends);
+            return guarded(() => native.externalFront(this.name, front, this.#settings));
+        }
+        let external!: NativeExternal;
+        const { stop, ended } = await within.within((entries, wake) => {
+            const made = guarded(() => native.externalServer(this.name, entries, this.#settings, wake));
+            external = made.external()!;
+            return made.link()!;
+        });
+        ends.push(() => (stop(), ended));
+        return external;
+    }
+}
+
+/**
+ * Middleware of the engine that gives the names and URIs of a server a prefix: `find` becomes `library_find`, and `book://list`
+ * becomes `book://library/list`.
+ */
+export class Prefix {
+    readonly #prefix: string;
+
+    /** A prefix of ASCII letters, digits, `-` and `_`. */
+    constructor(prefix: string) {
+        guarded(() => native.checkPrefix(prefix));
+        this.#prefix = prefix;
+    }
+
+    /** @internal */
+    get prefix(): string {
+        return this.#prefix;
+    }
+}
+
+/** Options of a front. */
+export interface FrontOptions {
+    /** What sees the messages, from the clients to the server. */
+    middleware?: readonly (ChainMiddleware | Prefix)[];
+    /** What clients may do, and how they are verified: without a `verifier`. */
+    policy?: Omit<Policy, 'verifier'>;
+    /** How many fronts a request may pass before it is refused as one that goes in a circle; 16 by default. */
+    maxHops?: number;
+    /** Called with each unexpected exception of middleware, and what failed. Without it and a logger, they are printed to stderr. */
+    onError?: (error: unknown, what: string) => unknown;
+    /** Gets the exceptions, too. */
+    logger?: Logger;
+}
+
+/**
+ * A server towards its clients that passes their requests on to an `External`, through middleware. Each side speaks its own
+ * revision. Messages that no middleware of the program sees are passed on by the engine as the bytes that came, without
+ * JavaScript.
+ */
+export class Front {
+    readonly #external: External;
+    readonly #middleware: readonly (ChainMiddleware | Prefix)[];
+    readonly #options: FrontOptions;
+    readonly #failures: Failures;
+    readonly #links = new Set<Link>();
+
+    constructor(external: External, options: FrontOptions = {}) {
+        if ((options.policy as Policy | undefined)?.verifier)
+            throw new McpError('ERR_MCP_MISUSE', 'a front has no policy.verifier of the program; use jwt, keys or resource');
+        this.#external = external;
+        this.#options = options;
+        this.#middleware = [...(options.middleware ?? [])];
+        this.#failures = new Failures(options.onError, options.logger);
+    }
+
+    /** The name of the server. */
+    get name(): string {
+        return this.#external.name;
+    }
+
+    /**
+     * Serves on stdin and stdout by default, or at an address, as `Server.run` does: until `close` is called, a signal arrives
+     * or, on stdio, the client disconnects.
+     */
+    async run(address: string | URL = 'stdio:', options: ServeOptions = {}): Promise<RunReport> {
+        return (await this.#serveAt(address, options, true)).ended;
+    }
+
+    /** Starts to serve at an address, as `Server.serve` does. */
+    serve(address: string | URL, options: ServeOptions = {}): Promise<Serving> {
+        return this.#serveAt(address, options, false);
+    }
+
+    /** Closes every address gracefully: calls in flight may still be answered. */
+    close(): void {
+        for (const link of this.#links) link.native.stop();
+    }
+
+    async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
+        const { signals = areUnheard(), signal, trace, ...rest } = options;
+        const endpoint = endpointOf(rest);
+        const { front, end } = await this.assembled();
+        const unhear = signals ? holdSignals() : () => {};
+        let link!: Link;
+        let over!: (report: string) => void;
+        const report = new Promise<string>(resolve => (over = resolve));
+        const told = new Promise<{ opened?: string; report?: string }>((tell, fail) => {
+            const connect = (wake: () => void): NativeLink =>
+                guarded(() => native.serveFront(front, String(address), endpoint, signals, ownsProcess, wake));
+            try {
+                link = new Link({ opened: text => tell({ opened: JSON.parse(text) }), ended: text => (over(text), tell({ report: text })) }, connect, `front of ${this.name}`);
+                this.#links.add(link);
+            } catch (error) {
+                fail(error);
+            }
+        });
+        const forget = stopOn(signal, () => link?.native.stop());
+        const ended = report
+            .finally(() => (unhear(), forget(), this.#links.delete(link)))
+            .then(async text => {
+                await end();
+                const { error, ...said } = JSON.parse(text || '{}') as RunReport & { error?: string };
+                if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
+                return { ...said, unanswered: 0 };
+            });
+        try {
+            const { opened } = await told;
+            if (opened === undefined) await ended;
+            return new Serving(opened ?? '', ended, link);
+        } catch (error) {
+            if (!link) (unhear(), forget(), await end());
+            throw error;
+        }
+    }
+
+    /** @internal The engine's front, with what ends the servers and the middleware of this program. */
+    async assembled(): Promise<{ front: NativeFront; end: () => Promise<void> }> {
+        const [desk, ends] = [new Desk(), [] as (() => Promise<unknown>)[]];
+        const end = async () => {
+            desk.close();
+            for (const end of ends.reverse()) await end();
+        };
+        try {
+            return { front: await this.made(desk, ends), end };
+        } catch (error) {
+            await end();
+            throw error;
+        }
+    }
+
+    /** @internal */
+    async made(desk: Desk, ends: (() => Promise<unknown>)[]): Promise<NativeFront> {
+        const external = await this.#external.made(desk, ends);
+        const { policy, maxHops = 16 } = this.#options;
+        const audit = policy?.audit;
+        const settings = settingsJson({ name: this.name, version: '0', policy });
+        const seats = this.#middleware.map(one => ({
+            ...(one instanceof Prefix && { prefix: one.prefix }),
+            seesRequests: !(one instanceof Prefix) && (one.request ?? one.response) !== undefined,
+            seesNotifications: !(one instanceof Prefix) && one.notification !== undefined
+        }));
+        const told = audit && ((event: string) => this.#failures.heed('policy.audit', () => audit(JSON.parse(event))));
+        const front = guarded(() => new native.Front(external, seats, desk.native, settings, told, maxHops));
+        const own = this.#middleware.filter((one): one is ChainMiddleware => !(one instanceof Prefix));
+        desk.sit(front.seats(), own, this.#failures);
+        return front;
+    }
+}
