@@ -16,6 +16,9 @@ use tokio::sync::oneshot;
 
 use crate::settings::read;
 
+/// Asks for the lock of a key. The number of the question identifies the lock until its release.
+const LOCK: &str = "lock";
+
 type Reply = Result<Option<String>, String>;
 
 /// Logins, which several clients may share.
@@ -59,7 +62,7 @@ impl Login {
         if has("store") {
             authorization = authorization.with_store(ProgramStore {
                 program: program.clone(),
-                turns: (!has("lock")).then(MemoryStore::default),
+                turns: (!has(LOCK)).then(MemoryStore::default),
             });
         }
         let hooks = ProgramHooks {
@@ -73,12 +76,12 @@ impl Login {
         })
     }
 
-    /// Answers a question: with a text or nothing, or with the reason why there is no answer.
+    /// Answers a question: with a text or nothing, or with the reason why there is no answer. Returns whether anybody
+    /// waited for the answer.
     #[pyo3(signature = (number, answer, refusal=None))]
-    fn answer(&self, number: u64, answer: Option<String>, refusal: Option<String>) {
-        if let Some(sender) = self.program.open().senders.remove(&number) {
-            let _ = sender.send(refusal.map_or(Ok(answer), Err));
-        }
+    fn answer(&self, number: u64, answer: Option<String>, refusal: Option<String>) -> bool {
+        let sender = self.program.open().senders.remove(&number);
+        sender.is_some_and(|sender| sender.send(refusal.map_or(Ok(answer), Err)).is_ok())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -120,26 +123,53 @@ impl Program {
         });
     }
 
-    /// Asks, and waits for the answer. Returns the question's number, too.
+    /// Asks, and waits for the answer. Returns the question's number, too. Dropping the future withdraws the question.
     async fn ask(
-        &self,
+        self: &Arc<Self>,
         kind: &'static str,
         params: Value,
     ) -> Result<(u64, Option<String>), String> {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut open = self.open();
-            // Removes questions that nobody waits for any more.
-            open.senders.retain(|_, sender| !sender.is_closed());
             open.last += 1;
             let number = open.last;
             open.senders.insert(number, sender);
             number
         };
+        let mut question = Question {
+            number,
+            kind,
+            answer,
+            program: self.clone(),
+        };
         self.tell(number, kind, &params);
-        let answer = answer.await;
+        let answer = (&mut question.answer).await;
         let answer = answer.unwrap_or_else(|_| Err("the program gave no answer".into()));
         answer.map(|answer| (number, answer))
+    }
+}
+
+/// A question that is withdrawn when it is dropped.
+struct Question {
+    number: u64,
+    kind: &'static str,
+    answer: oneshot::Receiver<Reply>,
+    program: Arc<Program>,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let withdrawn = { self.program.open().senders.remove(&self.number) };
+        if withdrawn.is_some() {
+            // What a store has begun, it ends.
+            if !matches!(self.kind, "load" | "save" | "remove") {
+                self.program.tell(self.number, "withdrawn", &Value::Null);
+            }
+        } else if self.kind == LOCK && matches!(self.answer.try_recv(), Ok(Ok(_))) {
+            // The lock came, and nobody has taken it.
+            self.program.tell(self.number, "release", &Value::Null);
+        }
     }
 }
 
@@ -227,7 +257,7 @@ impl CredentialStore for ProgramStore {
             return turns.lock(key);
         }
         Box::pin(async move {
-            let locked = self.program.ask("lock", json!({ "key": key })).await;
+            let locked = self.program.ask(LOCK, json!({ "key": key })).await;
             let (number, _) = locked.map_err(io::Error::other)?;
             Ok(KeyLock::new(Release(self.program.clone(), number)))
         })

@@ -104,8 +104,63 @@ async def test_clients_share_one_login_and_its_store() -> None:
             assert await client.list_tools() == []
     assert len(pages) == 1
     assert {key.split()[0] for key in store.kept} == {"registration", "server", "tokens"}
-    assert store.locked[:3] == ["lock login", "lock tokens", "release"]
+    # The last lock is released on the loop, once the engine has let go of it.
+    for _ in range(6000):
+        if len(store.locked) >= 4:
+            break
+        await asyncio.sleep(0.01)
+    assert store.locked == ["lock login", "lock tokens", "release", "release"]
     assert "secret" not in repr(OAuth("Test", client_id="x", client_secret="secret"))
+
+
+@coroutine
+async def test_a_lock_that_comes_too_late_is_released() -> None:
+    class Shared(Store):
+        def __init__(self) -> None:
+            super().__init__()
+            self.turn = asyncio.Lock()
+
+        @asynccontextmanager
+        async def lock(self, key: str) -> AsyncIterator[None]:
+            if key.startswith("login "):
+                async with self.turn, super().lock(key):
+                    yield
+            else:
+                yield
+
+    def consent(page: AuthorizationPage) -> str:
+        return f"code=c&state={page.state}"
+
+    store = Shared()
+    with site() as url:
+        # Another process logs in meanwhile, for longer than this one waits.
+        late = OAuth("Test", store=store, timeout=0.5, on_authorize=consent, redirect_uri=REDIRECT)
+        async with store.turn:
+            with pytest.raises((McpError, ConnectionClosed)):
+                async with Client(url, auth=late):
+                    pass
+        login = OAuth("Test", store=store, timeout=60, on_authorize=consent, redirect_uri=REDIRECT)
+        async with Client(url, auth=login) as client:
+            assert await client.list_tools() == []
+
+
+@coroutine
+async def test_a_function_that_takes_too_long_is_cancelled() -> None:
+    cancelled = asyncio.Event()
+
+    async def forever(page: AuthorizationPage) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return ""
+
+    with site() as url:
+        login = OAuth("Test", timeout=0.5, on_authorize=forever, redirect_uri=REDIRECT)
+        with pytest.raises((McpError, ConnectionClosed), match="nobody answered within"):
+            async with Client(url, auth=login):
+                pass
+        await asyncio.wait_for(cancelled.wait(), 60)
 
 
 @coroutine

@@ -70,7 +70,8 @@ class OAuth:
         client_id: The client id, if the program was registered by hand.
         client_secret: The secret of `client_id`.
         issuer: The issuer of `client_id`: with any other authorization server the login fails. Without it, the secret goes to
-            the first authorization server that an MCP server names, and then to no other as long as the store lasts.
+            the authorization servers that MCP servers name until one accepts it, and then to no other as long as the store
+            lasts.
         signing_key: The private key (PKCS #8 in PEM) that assertions of the client are signed with, instead of a secret.
         signing_algorithm: The algorithm of that key.
         key_id: The `kid` of that key.
@@ -81,7 +82,8 @@ class OAuth:
         identity_provider: For "enterprise": a dict of `token_endpoint`, `client_id` and perhaps `client_secret`.
         store: Where credentials are kept: "memory", until the process ends; "user", in files that this user's programs
             share; a folder, as a `Path`; or a `CredentialStore`.
-        timeout: Seconds that the user, or a function of this object, may take; 300 by default.
+        timeout: Seconds that the user, or a function of this object, may take; 300 by default. A coroutine is cancelled once its
+            result is no longer needed.
         on_authorize: Opens an `AuthorizationPage`; by default the user's browser does. May return the address that the browser
             came back with.
         redirect_uri: The address that the browser comes back to; `on_authorize` then returns the whole address.
@@ -154,7 +156,7 @@ class OAuth:
             timeout=timeout,
         )
         self._loop: Loop | None = None
-        self._tasks: set[Cancellable] = set()
+        self._tasks: dict[int, Cancellable] = {}
         self._locks: dict[int, Future[None]] = {}
         self.native = _core.Login(to_json(settings), redirect_uri, names, self._asked)
 
@@ -180,16 +182,18 @@ class OAuth:
             if (held := self._locks.pop(number, None)) and not held.done():
                 held.set_result(None)
             return
-        task: list[Cancellable] = []
+        if kind == "withdrawn":
+            if task := self._tasks.get(number):
+                task.cancel()
+            return
 
         async def answer() -> None:
             try:
                 await self._answer(number, kind, loads(params))
             finally:
-                self._tasks.difference_update(task)
+                self._tasks.pop(number, None)
 
-        task.append(loop.create_task(answer()))
-        self._tasks.update(task)
+        self._tasks[number] = loop.create_task(answer())
 
     async def _answer(self, number: int, kind: str, params: dict[str, Any]) -> None:
         try:
@@ -197,7 +201,8 @@ class OAuth:
                 return await self._hold(number, self._functions["lock"](params["key"]))
             function = self._functions.get(kind)
             if function is None:
-                return self.native.answer(number, None, f"this login has no function for that: {kind}")
+                self.native.answer(number, None, f"this login has no function for that: {kind}")
+                return
             answer = function(**params)
             if isawaitable(answer):
                 answer = await answer
@@ -217,5 +222,8 @@ class OAuth:
         assert loop is not None
         async with lock:
             held = self._locks[number] = loop.create_future()
-            self.native.answer(number, None)
+            # The login may have stopped waiting for the lock.
+            if not self.native.answer(number, None):
+                self._locks.pop(number, None)
+                return
             await held
