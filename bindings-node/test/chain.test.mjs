@@ -1,10 +1,13 @@
 // Chains: fronts, middleware and external servers.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Client as TheirClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client, External, Front, McpError, Prefix, ProtocolError, Server, ToolError } from 'mcpbolt';
 
 const REVISIONS = ['2025-06-18', '2026-07-28'];
@@ -293,6 +296,56 @@ test('the chain of the document runs, and ends with its client', async t => {
     assert.ok((await client.listTools()).length > 0);
     assert.deepEqual(await client.close(), { code: 0, signal: null });
     assert.ok(lines.includes('→ tools/list') && lines.includes('← result'));
+});
+
+const SDK = `
+    import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+    import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+    const server = new McpServer({ name: 'theirs', version: '1' });
+    server.registerTool('add', {}, () => ({ content: [{ type: 'text', text: 'added' }] }));
+    await server.connect(new StdioServerTransport());`;
+const module = ['--input-type=module', '-e'];
+const cwd = fileURLToPath(new URL('..', import.meta.url));
+
+test('a server and a client of the official SDK are joined', async t => {
+    const external = new External([process.execPath, ...module, SDK], { cwd });
+    const client = await Client.connect(new Front(external, { middleware: [new Watching(), new Prefix('their')] }));
+    t.after(() => client.close());
+    assert.deepEqual((await client.listTools()).map(({ name }) => name), ['their_add']);
+    assert.equal(texts(await client.callTool('their_add')), 'added');
+
+    const front = `
+        import { External, Front } from 'mcpbolt';
+        const middleware = [{ request: (message, next) => next(message) }];
+        await new Front(new External([process.execPath, ...${JSON.stringify([...module, SDK])}]), { middleware }).run();`;
+    const theirs = new TheirClient({ name: 'theirs', version: '1' });
+    await theirs.connect(new StdioClientTransport({ command: process.execPath, args: [...module, front], cwd }));
+    t.after(() => theirs.close());
+    assert.deepEqual((await theirs.listTools()).tools.map(({ name }) => name), ['add']);
+    assert.equal(texts(await theirs.callTool({ name: 'add', arguments: {} })), 'added');
+});
+
+test('what no middleware sees passes while the event loop is blocked', async t => {
+    const serving = await new Front(new External(DIAGNOSTIC), { middleware: [{}] }).serve('http://127.0.0.1:0/mcp');
+    t.after(() => serving.close());
+    const program = `
+        import { Client } from 'mcpbolt';
+        const client = await Client.connect(${JSON.stringify(serving.address)});
+        console.log((await client.listTools()).length > 0);
+        await client.close();`;
+    // Blocks this thread until the client has its answers.
+    assert.equal(execFileSync(process.execPath, [...module, program], { cwd, encoding: 'utf8', timeout: 30_000 }), 'true\n');
+});
+
+test('a signal ends a front that is served', async () => {
+    const program = `
+        import { External, Front } from 'mcpbolt';
+        const front = new Front(new External(${JSON.stringify(DIAGNOSTIC)}), { middleware: [{ request: (message, next) => next(message) }] });
+        const { ended } = await front.serve('http://127.0.0.1:0/mcp');
+        process.kill(process.pid, 'SIGTERM');
+        console.log(JSON.stringify(await ended));`;
+    const said = execFileSync(process.execPath, [...module, program], { cwd, encoding: 'utf8', timeout: 30_000 });
+    assert.deepEqual(JSON.parse(said), { reason: 'signal', signal: 15, unanswered: 0 });
 });
 
 test('messages of a front that has ended are refused', async t => {

@@ -7,6 +7,8 @@ import gc
 import json
 import logging
 import os
+import signal
+import subprocess
 import sys
 import weakref
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 
 from mcpbolt import Client, ConnectionClosed, Context, McpError, Misuse, PeerError, Policy, ProtocolError, RequestTimeout, Server
 from mcpbolt.chain import External, Front, Middleware, Next, Prefix
-from support import DIAGNOSTIC, ROOT, coroutine
+from support import DIAGNOSTIC, ROOT, SECONDS, coroutine
 
 REVISIONS = ["2025-06-18", "2026-07-28"]
 EXAMPLE = [sys.executable, str(ROOT / "bindings-python" / "examples" / "chain.py")]
@@ -462,6 +464,101 @@ async def test_messages_of_a_front_that_has_ended_are_refused_and_nothing_is_kep
             break
         await asyncio.sleep(0.05)
     assert kept() is None
+
+
+SDK = """
+from mcp.server import MCPServer
+server = MCPServer("theirs")
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+server.run()
+"""
+
+
+@coroutine
+async def test_a_server_and_a_client_of_the_official_sdk_are_joined() -> None:
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    watching = Watching()
+    async with Client(Front(External([sys.executable, "-c", SDK]), middleware=[watching, Prefix("their")])) as client:
+        assert [tool.name for tool in await client.list_tools()] == ["their_add"]
+        assert (await client.call_tool("their_add", {"a": 1, "b": 2})).structured == {"result": 3}
+    assert watching.seen.count("< result") >= 2
+    program = (
+        "import sys\n"
+        "from mcpbolt.chain import External, Front, Middleware\n"
+        "class Loud(Middleware):\n"
+        "    async def request(self, message, next):\n"
+        "        return await next(message)\n"
+        f"Front(External([sys.executable, '-c', {SDK!r}]), middleware=[Loud()]).run()\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name in ("PYTHONPATH", "PATH")}
+    front = StdioServerParameters(command=sys.executable, args=["-c", program], env=environment)
+    async with stdio_client(front) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        assert [tool.name for tool in (await session.list_tools()).tools] == ["add"]
+        assert (await session.call_tool("add", {"a": 1, "b": 2})).structured_content == {"result": 3}
+
+
+@coroutine
+async def test_what_no_middleware_sees_passes_while_the_event_loop_is_blocked() -> None:
+    from urllib.request import Request, urlopen
+
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": meta}}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/list",
+    }
+    front = Front(External(DIAGNOSTIC, inherit_env=["PYTHONPATH"]), middleware=[Middleware()])
+    async with front.listening("http://127.0.0.1:0/mcp") as at:
+        # Blocks the thread of the event loop until the answer is there.
+        with urlopen(Request(at, json.dumps(body).encode(), headers), timeout=SECONDS) as answer:
+            said = answer.read().decode()
+    assert '"id":7' in said and '"tools":[' in said
+
+
+def test_a_chain_works_under_trio() -> None:
+    import trio
+
+    watching = Watching()
+
+    async def run() -> None:
+        with trio.fail_after(SECONDS):
+            front = Front(External(inner()), middleware=[watching])
+            async with front.listening("http://127.0.0.1:0/mcp") as at, Client(at) as client:
+                assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
+                with trio.move_on_after(0.05):
+                    await client.call_tool("ask")
+
+    trio.run(run)
+    assert "> tools/call to_server" in watching.seen
+
+
+def test_a_signal_ends_a_front_that_runs() -> None:
+    for middleware in ["", "Middleware()"]:
+        program = (
+            "from mcpbolt import Server\n"
+            "from mcpbolt.chain import External, Front, Middleware\n"
+            f"Front(External({DIAGNOSTIC!r}), middleware=[{middleware}]).run('http://127.0.0.1:0/mcp')\n"
+            "print('over')\n"
+        )
+        running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert running.stderr is not None
+        assert "is reached at http://127.0.0.1:" in running.stderr.readline()
+        running.send_signal(signal.SIGTERM)
+        out, _ = running.communicate(timeout=SECONDS)
+        assert (running.returncode, out) == (0, "over\n")
 
 
 def test_wrong_arguments_are_named() -> None:

@@ -33,6 +33,7 @@ from mcpbolt import (
     Jwt,
     McpError,
     Policy,
+    Pool,
     ProtocolError,
     References,
     RequestTimeout,
@@ -53,6 +54,7 @@ from mcpbolt import (
     ToolResult,
 )
 from mcpbolt import engine
+from mcpbolt.chain import Direction, External, Front, Middleware, Next, Prefix
 
 
 def by_hand(data: bytes) -> bytes:
@@ -247,6 +249,25 @@ async def main() -> None:
             assert_type(client.server_info.name, str)
         await server.serve(address, options=options)
     await server.serve()
+
+
+async def chained() -> None:
+    class Loud(Middleware):
+        async def request(self, message: dict[str, Any], next: Next) -> dict[str, Any]:
+            assert_type(next.direction, Direction)
+            return await next(message)
+
+    front = Front(External(["npx", "server"], cwd="/", timeout=5), middleware=[Loud(), Prefix("a")], policy=Policy())
+    assert_type(front.name, str)
+    async with front.listening("http://127.0.0.1:0/mcp") as address:
+        assert_type(address, ServedAddress)
+    async with Client(Front(External(front, name="b"))) as client:
+        assert_type(client, Client)
+    async with Pool(max_connections=2, headers={"X-Own": "1"}) as pool:
+        async with pool.client("https://example.com/mcp", revision="2025-06-18") as client:
+            assert_type(client, Client)
+        pool.release(await pool.acquire(["npx", "server"]), discard=True)
+        assert_type(pool.counts.idle, int)
 
 
 def closed(error: ConnectionClosed) -> None:

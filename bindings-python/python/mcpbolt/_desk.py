@@ -41,7 +41,7 @@ class Next:
         request: Wire | None = None,
     ) -> None:
         self._pass = pass_on
-        self.direction = direction
+        self.direction: Direction = direction
         self.revision = revision
         self.principal = principal
         self.request = request

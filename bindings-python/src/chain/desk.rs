@@ -109,8 +109,9 @@ impl Desk {
             };
             let text = error.to_string();
             failures::of_client(py, error);
-            if let (Some(number), Ok(handoff)) = (number, self.handoff(seat)) {
-                handoff.settle(number, Err(refusal(INTERNAL_ERROR, text)));
+            if let Some(number) = number {
+                // Fails only for a seat that does not exist.
+                let _ = self.finish(seat, number, Err(refusal(INTERNAL_ERROR, text)));
             }
         }
     }

@@ -26,7 +26,7 @@ pub enum HandoffEvent {
     Response(u64, Result<ChainResponse, RequestError>),
     /// The request is not waited for any more; what is said about it from now on is ignored.
     GivenUp(u64),
-    /// A notification has come: [`let_go`](Handoff::let_go) of it.
+    /// A notification has come: [`let_go`](Handoff::let_go) of it. While 8,192 wait, further ones are dropped.
     Notification(u64, ChainNotification),
     /// An answer has come after notifications that are not let go of yet. It goes on when this is
     /// [`reached`](Handoff::reached), so that it does not overtake them.
@@ -41,6 +41,9 @@ pub struct HandoffInterests {
     /// Notifications.
     pub notifications: bool,
 }
+
+/// The most notifications that wait for a decision at a time. Further ones are dropped: whoever decides does not keep up.
+const MAX_HELD: usize = 8192;
 
 type Report = Box<dyn Fn(HandoffEvent) + Send + Sync>;
 
@@ -292,7 +295,13 @@ impl Middleware for Handoff {
             return Box::pin(std::future::ready(Some(notification)));
         }
         // From now on, not from the first poll: an answer may come before it.
-        lock(&self.state).held += 1;
+        {
+            let mut state = lock(&self.state);
+            if state.held >= MAX_HELD {
+                return Box::pin(std::future::ready(None));
+            }
+            state.held += 1;
+        }
         let counted = Counted(self);
         Box::pin(async move {
             let counted = counted;
@@ -455,6 +464,13 @@ mod tests {
         assert!(matches!(poll(&mut notice), Poll::Ready(Some(_))));
         handoff.reached(two);
         assert!(matches!(poll(&mut asked), Poll::Ready(Ok(_))));
+        // They are bounded in number.
+        let told =
+            || ChainNotification::new(RelayDirection::ToClient, "notifications/message", None);
+        let mut all: Vec<_> = (0..MAX_HELD).map(|_| handoff.notice(told())).collect();
+        let mut beyond = handoff.notice(told());
+        assert!(matches!(poll(&mut beyond), Poll::Ready(None)));
+        all.clear();
         // With none under way, answers are not held up.
         let mut asked = handoff.request(request(), next("{}"));
         assert!(matches!(poll(&mut asked), Poll::Ready(Ok(_))));
