@@ -1,46 +1,37 @@
-//! Carries one call of a client to the external server and its answer back: in the same era byte for byte (R-CHN-10), and
-//! between the eras translated (R-CHN-12, R-CHN-13).
+//! Carries one call of a client from its arrival to its answer, through the middleware.
 
 use std::future::{Future as _, poll_fn};
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use std::time::Duration;
 
-use super::lane::{Far, Lane};
-use super::lanes::{Exclusive, LaneKey, may_be_asked};
 use super::middleware::{
     ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
 };
-use super::params::{self, Edit};
-use super::parts::no_such_method;
-use super::question::{self, PATIENCE, is_own, state_of};
+use super::passage::{Passage, Way};
+use super::question::{self, is_own, state_of};
 use super::route::{Route, Unanswered};
 use super::shared::Shared;
-use super::unless::unless;
-use super::upstream::answers;
-use super::{listen, translate};
-use crate::connection::{self, Call, Handle, RequestOptions};
+use super::{merged, streams};
+use crate::connection::{Call, Handle};
 use crate::correlate::CancelToken;
-use crate::error::{PeerError, RequestError};
+use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::code::{INVALID_PARAMS, INVALID_REQUEST};
-use crate::mcp::{Era, LogLevel, Method, Side, meta};
+use crate::mcp::code::INVALID_PARAMS;
+use crate::mcp::{Era, Method};
 
-/// Rounds of one call after which its server is taken to ask for ever (R-MRT-12).
-const MAX_ROUNDS: usize = 10;
-
-/// The connection that a call takes.
-pub(super) enum Way {
-    /// That of its client.
-    Own(Arc<Lane>),
-    /// One that it may share with others.
-    Shared(LaneKey),
+/// The connection of a client.
+pub(super) struct Near {
+    pub handle: Handle,
+    /// Cancelled when streams that would stay open for ever are to end.
+    pub ends: CancelToken,
+    /// A connection whose clock runs as long as the client's calls.
+    pub timers: Handle,
 }
 
 /// Carries a call. Never answers it twice, and answers it unless its client has cancelled it.
-pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: (Handle, CancelToken)) {
-    let (front, ends) = near;
+pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near) {
+    let front = near.handle;
     if let Some(state) = resumed(&shared, &call) {
         let resumed = reader::as_str(state).ok_or("requestState is a string");
         let resumed =
@@ -55,7 +46,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: (Hand
         (shared.parts.clone(), shared.parking.clone()),
         front,
         &call,
-        ends,
+        near.ends,
     );
     let answered = Unanswered(route.clone());
     let principal = call.reply.principal().cloned();
@@ -65,14 +56,18 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: (Hand
         revision: call.reply.revision(),
         principal,
     };
-    let mut exclusive = None;
+    let passage = Passage {
+        shared,
+        way,
+        route,
+        timers: near.timers,
+        exclusive: Mutex::default(),
+    };
+    let (shared, route) = (&passage.shared, &passage.route);
     let outcome = {
-        let (shared, route, exclusive) = (&shared, &route, &mut exclusive);
+        let passage = &passage;
         let send = move |request: ChainRequest| -> ChainAnswer<'_> {
-            Box::pin(async move {
-                let lane = lane_for(shared, way, &request, exclusive).await?;
-                exchange(&lane, route, request).await
-            })
+            Box::pin(dispatch(passage, request))
         };
         let work = match &shared.parts.middleware[..] {
             [] => send(request),
@@ -89,385 +84,44 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: (Hand
         })
         .await
     };
+    if let (Some(Method::ListTools), Ok(page)) = (route.method, &outcome) {
+        let tools = reader::find(page.result(), "tools").unwrap_or("[]");
+        shared.parts.mirrored.learn(tools);
+    }
     question::ask_elsewhere(route.close());
+    let exclusive = std::mem::take(&mut *crate::sync::lock(&passage.exclusive));
     drop(exclusive);
     route.finish(outcome);
     drop(answered);
 }
 
+/// Passes a request on to the server that it is for, or to all.
+async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainResponse, RequestError> {
+    if let [only] = &passage.shared.members[..] {
+        return passage.to(only, request).await;
+    }
+    let method = request.known_method();
+    if let Some(list) = merged::list_of(method) {
+        return merged::list(passage, list, &request).await;
+    }
+    match method {
+        Some(Method::SetLevel) => merged::set_level(passage, &request).await,
+        Some(Method::Listen) => streams::listen(passage, &request).await,
+        _ => passage.to(passage.member(&request)?, request).await,
+    }
+}
+
 /// The state of a call that comes back for its answer.
 fn resumed<'a>(shared: &Shared, call: &'a Call) -> Option<&'a str> {
-    let is_newer = call.reply.revision().era() == Era::Stateless;
-    if !is_newer || shared.parts.era() == Some(Era::Stateless) {
+    let (is_newer, era) = (call.reply.revision().era() == Era::Stateless, shared.era());
+    if !is_newer || era == Some(Era::Stateless) {
         return None;
     }
     let state = state_of(call)?;
-    let is_own = reader::as_str(state).is_some_and(|state| is_own(&state));
+    // One of several servers may be a front, too, and give out such states.
+    let is_one = shared.members.len() == 1;
+    let is_own = reader::as_str(state)
+        .is_some_and(|state| is_own(&state) && (is_one || shared.parking.has(&state)));
     // A server of the handshake era gives out no states, so there no other state can be right.
-    (is_own || shared.parts.era() == Some(Era::Handshake)).then_some(state)
-}
-
-async fn lane_for(
-    shared: &Arc<Shared>,
-    way: Way,
-    request: &ChainRequest,
-    exclusive: &mut Option<Exclusive>,
-) -> Result<Arc<Lane>, RequestError> {
-    let key = match way {
-        Way::Own(lane) => return Ok(lane),
-        Way::Shared(key) => key,
-    };
-    let may_ask = request.known_method().is_some_and(Method::may_ask)
-        && may_be_asked(&key.capabilities)
-        && key.principal.is_none();
-    if may_ask && shared.parts.era().is_none() {
-        // Finds out the era of the server.
-        shared
-            .lanes
-            .shared(&shared.parts, key.clone())?
-            .far()
-            .await?;
-    }
-    if !may_ask || shared.parts.era() == Some(Era::Stateless) {
-        return shared.lanes.shared(&shared.parts, key);
-    }
-    let one = exclusive.insert(shared.lanes.exclusive(&shared.parts, key)?);
-    one.lane().cloned().ok_or(RequestError::Overloaded)
-}
-
-/// Sends a request to the server and waits for the answer.
-async fn exchange(
-    lane: &Arc<Lane>,
-    route: &Arc<Route>,
-    request: ChainRequest,
-) -> Result<ChainResponse, RequestError> {
-    let hops = params::hops(&request.view()) + 1;
-    if hops > lane.parts.max_hops {
-        return Err(RequestError::Peer(PeerError {
-            code: INVALID_REQUEST,
-            message: "the request has passed too many hops: the chain may lead back to itself"
-                .into(),
-            data: Some("{\"reason\":\"too_many_hops\"}".into()),
-        }));
-    }
-    let far = match lane.ready() {
-        Some(far) => far,
-        None => lane.far().await?,
-    };
-    let method = request.known_method();
-    let trip = Trip {
-        lane,
-        far: &far,
-        route,
-        request: &request,
-        method,
-        hops,
-    };
-    let answer = match (request.revision.era(), far.revision.era()) {
-        (Era::Handshake, Era::Stateless) => trip.to_newer().await,
-        (Era::Stateless, Era::Handshake) => trip.to_older().await,
-        _ => trip.to_same().await,
-    };
-    if let (Some(Method::ListTools), Ok(page)) = (method, &answer) {
-        let tools = reader::find(page.result(), "tools").unwrap_or("[]");
-        lane.parts.mirrored.learn(tools);
-        far.client.note_tools(tools);
-    }
-    answer
-}
-
-/// A request on its way to the server.
-struct Trip<'a> {
-    lane: &'a Arc<Lane>,
-    far: &'a Far,
-    route: &'a Arc<Route>,
-    request: &'a ChainRequest,
-    method: Option<Method>,
-    hops: u64,
-}
-
-impl Trip<'_> {
-    /// Within an era.
-    async fn to_same(&self) -> Result<ChainResponse, RequestError> {
-        self.require()?;
-        let edit = Edit {
-            drop: self.own(false),
-            ..Edit::default()
-        };
-        let sent = self.send(edit, self.patience());
-        let sent = match self.method {
-            Some(Method::Listen) => unless(sent, self.route.ends.cancelled()).await,
-            _ => Some(sent.await),
-        };
-        // The stream ends in good order, with this side.
-        let complete = || Ok((ChainResponse::new("{\"resultType\":\"complete\"}"), Some(0)));
-        let (response, id) = sent.unwrap_or_else(complete)?;
-        listen::note(self.lane, self.request, self.method);
-        let own = self
-            .route
-            .reply()
-            .filter(|_| self.method == Some(Method::Listen));
-        match own {
-            // R-SUB-04: the id is that of the client's request.
-            Some((_, reply)) if id.is_some() => {
-                let id = reply.id().raw();
-                let result = params::with_meta(response.result(), meta::SUBSCRIPTION_ID, Some(id));
-                Ok(ChainResponse::new(result))
-            }
-            _ => Ok(response),
-        }
-    }
-
-    /// From a client of the stateless era to a server of the handshake era.
-    async fn to_older(&self) -> Result<ChainResponse, RequestError> {
-        match self.method {
-            Some(Method::Listen) => {
-                return listen::serve(self.lane, self.far, self.route, self.request).await;
-            }
-            Some(Method::Discover) => return Ok(ChainResponse::new("{}")),
-            _ => self.require()?,
-        }
-        let level = self
-            .route
-            .reply()
-            .and_then(|(_, reply)| reply.log_level().flatten());
-        if let Some(level) = level {
-            self.agree(level);
-        }
-        let edit = Edit {
-            drop: self.own(true),
-            drop_params: &["requestState", "inputResponses"],
-            ..Edit::default()
-        };
-        // A call whose client is asked something stays open as long as the client may take.
-        let may_ask =
-            self.method.is_some_and(Method::may_ask) && may_be_asked(&self.lane.near.capabilities);
-        let patience = match may_ask {
-            true => Some(PATIENCE),
-            false => self.patience(),
-        };
-        let (response, _) = self.send(edit, patience).await?;
-        let server = self.far.implementation();
-        let result = translate::newer_result(response.result(), self.method, server);
-        Ok(ChainResponse::new(result))
-    }
-
-    /// From a client of the handshake era to a server of the stateless era.
-    async fn to_newer(&self) -> Result<ChainResponse, RequestError> {
-        match self.method {
-            Some(Method::Subscribe) => {
-                return listen::subscribe(self.lane, self.far, self.request).await;
-            }
-            Some(Method::Unsubscribe) => {
-                return listen::unsubscribe(self.lane, self.far, self.request).await;
-            }
-            Some(Method::SetLevel) => return self.set_level(),
-            _ => self.require()?,
-        }
-        let mut members = self.far.handle().envelope().to_owned();
-        if let Some(level) = *crate::sync::lock(&self.lane.level) {
-            members = format!(
-                "{members},\"{}\":{}",
-                meta::LOG_LEVEL,
-                params::json_text(level.name())
-            );
-        }
-        let mut answers = String::new();
-        for _ in 0..MAX_ROUNDS {
-            let edit = Edit {
-                drop: self.own(true),
-                add: &members,
-                drop_params: &["requestState", "inputResponses"],
-                add_params: &answers,
-                ..Edit::default()
-            };
-            let (response, _) = self.send(edit, self.patience()).await?;
-            let kind = reader::find(response.result(), "resultType").and_then(reader::as_str);
-            if kind.as_deref() != Some("input_required") {
-                return Ok(ChainResponse::new(translate::older_result(
-                    response.result(),
-                )));
-            }
-            answers = self.gather(response.result()).await?;
-        }
-        Err(RequestError::BadAnswer(
-            "the server asks for more in every round",
-        ))
-    }
-
-    /// Asks the client what the server wants to know; the params to add to the next round.
-    async fn gather(&self, result: &str) -> Result<String, RequestError> {
-        let mut out = Vec::new();
-        let requests = reader::find(result, "inputRequests").unwrap_or("{}");
-        for (key, request) in reader::members(requests) {
-            let method = reader::find(request, "method").and_then(reader::as_str);
-            let method = method.ok_or(RequestError::BadAnswer("a question without a method"))?;
-            if !answers(&self.lane.near.capabilities, Method::parse(&method)) {
-                let why = "a question that the client has not declared to answer";
-                return Err(RequestError::BadAnswer(why));
-            }
-            let params = reader::find(request, "params").unwrap_or("{}");
-            let question = ChainRequest::question(&method, params, self.far.revision)?;
-            let answer = self.ask(question).await?;
-            out.extend_from_slice(if out.is_empty() {
-                b"\"inputResponses\":{\""
-            } else {
-                b",\""
-            });
-            out.extend_from_slice(key.raw().as_bytes());
-            out.extend_from_slice(b"\":");
-            out.extend_from_slice(answer.result().as_bytes());
-        }
-        if !out.is_empty() {
-            out.push(b'}');
-        }
-        if let Some(state) = reader::find(result, "requestState") {
-            if !out.is_empty() {
-                out.push(b',');
-            }
-            out.extend_from_slice(b"\"requestState\":");
-            // R-MRT-06: byte for byte.
-            out.extend_from_slice(state.as_bytes());
-        }
-        match out.is_empty() {
-            true => Err(RequestError::BadAnswer("a question that asks nothing")),
-            false => Ok(String::from_utf8(out).unwrap_or_default()),
-        }
-    }
-
-    /// Asks the client a question of the server, through the middleware.
-    async fn ask(&self, question: ChainRequest) -> Result<ChainResponse, RequestError> {
-        let Some((front, reply)) = self.route.reply() else {
-            return Err(RequestError::Cancelled(None));
-        };
-        let send = move |question: ChainRequest| -> ChainAnswer<'_> {
-            Box::pin(async move {
-                let options = RequestOptions {
-                    timeout: Some(front.config().limits.max_request_timeout),
-                    within: Some(reply.key()),
-                    ..RequestOptions::default()
-                };
-                let method = question.known_method();
-                let params = question.params().to_owned();
-                let params = translate::question(method, params, Era::Handshake);
-                let asked = front.forward(&question.method(), options, |out, _| {
-                    out.extend_from_slice(b",\"params\":");
-                    crate::json::writer::append_compact(out, &params);
-                });
-                Ok(asked?.await?.into())
-            })
-        };
-        let middleware = &self.lane.parts.middleware;
-        NextHop::new(middleware, RelayDirection::ToClient, send)
-            .run(question)
-            .await
-    }
-
-    /// Sends the request, with its own id and token, and waits. Also returns the request's id.
-    async fn send(
-        &self,
-        edit: Edit<'_>,
-        patience: Option<Duration>,
-    ) -> Result<(ChainResponse, Option<u64>), RequestError> {
-        let (view, mut registered, mut id) = (self.request.view(), None, None);
-        let options = RequestOptions {
-            timeout: patience,
-            max_timeout: patience,
-            ..RequestOptions::default()
-        };
-        let write = |out: &mut Vec<u8>, key: crate::correlate::RequestKey| {
-            id = Some(key.get());
-            registered = Some(self.lane.register(key, self.route));
-            let edit = Edit {
-                token: id,
-                hops: Some(self.hops),
-                ..edit
-            };
-            edit.append(out, &view);
-        };
-        let method = view.method().unwrap_or_default();
-        let response = self.far.handle().forward(&method, options, write)?;
-        let answer = self.or_cancelled(response).await;
-        drop(registered);
-        match answer {
-            Ok(message) => Ok((message.into(), id)),
-            Err(RequestError::Peer(error)) => Err(RequestError::Peer(PeerError {
-                code: translate::code(&error, self.far.revision, self.route.revision),
-                ..error
-            })),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The answer, unless the client cancels the call first: then the peer is told, with the client's reason.
-    async fn or_cancelled(
-        &self,
-        response: connection::Response,
-    ) -> Result<crate::message::Message, RequestError> {
-        let mut response = Some(response);
-        poll_fn(|cx| {
-            if let Some(waiting) = &mut response
-                && let Poll::Ready(answer) = Pin::new(waiting).poll(cx)
-            {
-                return Poll::Ready(answer);
-            }
-            let reason = std::task::ready!(self.route.poll_cancelled(cx));
-            if let Some(waiting) = response.take() {
-                waiting.cancel(reason.as_deref());
-            }
-            Poll::Ready(Err(RequestError::Cancelled(reason)))
-        })
-        .await
-    }
-
-    /// How long to wait for the answer; `None` for the limit of the connection.
-    fn patience(&self) -> Option<Duration> {
-        let is_long = matches!(self.method, Some(Method::Listen | Method::TaskResult));
-        is_long.then_some(Duration::MAX)
-    }
-
-    /// The members of `_meta` that stay on this side.
-    fn own(&self, crosses_eras: bool) -> &'static [&'static str] {
-        params::own(self.lane.parts.verifies, crosses_eras)
-    }
-
-    /// Checks that the server's revision has the method.
-    fn require(&self) -> Result<(), RequestError> {
-        match self.method {
-            Some(method) if !method.defined(self.far.revision, Side::Client) => {
-                Err(no_such_method(method.name()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// R-LOG-07: the session has the least severe level of all its requests. Each request gets what it asked for.
-    fn agree(&self, level: LogLevel) {
-        let has_logging = reader::find(self.far.capabilities(), "logging").is_some();
-        let is_lower = {
-            let mut agreed = crate::sync::lock(&self.lane.level);
-            let is_lower = agreed.is_none_or(|agreed| level < agreed);
-            if is_lower {
-                *agreed = Some(level);
-            }
-            is_lower
-        };
-        if has_logging && is_lower {
-            let params = format!("{{\"level\":{}}}", params::json_text(level.name()));
-            let options = RequestOptions::default();
-            let name = Method::SetLevel.name();
-            if let Ok(asked) = self.far.handle().request(name, Some(&params), options) {
-                crate::handler::driven::drive(Box::pin(async move { drop(asked.await) }));
-            }
-        }
-    }
-
-    /// R-LOG-07: the level of the session becomes that of each request.
-    fn set_level(&self) -> Result<ChainResponse, RequestError> {
-        let level = reader::find(self.request.params(), "level").and_then(reader::as_str);
-        let level = level.and_then(|level| LogLevel::parse(&level));
-        let level = level.ok_or_else(|| refusal(INVALID_PARAMS, "unknown log level"))?;
-        *crate::sync::lock(&self.lane.level) = Some(level);
-        Ok(ChainResponse::new("{}"))
-    }
+    (is_own || era == Some(Era::Handshake)).then_some(state)
 }

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::prefix::Prefix;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::OpeningMode;
 use crate::limits::Limits;
@@ -36,6 +37,7 @@ pub struct External {
     pub(super) opening: Option<OpeningMode>,
     pub(super) revisions: Revisions,
     pub(super) limits: Limits,
+    pub(super) prefix: Option<Prefix>,
 }
 
 impl External {
@@ -47,12 +49,19 @@ impl External {
             opening: None,
             revisions: Revisions::ALL,
             limits: Limits::STDIO,
+            prefix: None,
         }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Sets what clients see before the names and URIs of the server ([`Prefix`]).
+    pub fn prefix(mut self, prefix: Prefix) -> Self {
+        self.prefix = Some(prefix);
+        self
     }
 
     /// Sets how connections open. By default in the era of the client, so that nothing needs to be translated if the server

@@ -4,25 +4,28 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
+use std::time::Duration;
 
 use super::attempts::Attempts;
-use super::carry::{Way, carry};
+use super::carry::{Near, carry};
 use super::external::External;
-use super::lane::{Far, Lane, Near};
-use super::lanes::{LaneKey, Lanes};
+use super::introduce::meet;
+use super::lane::{self, Lane};
+use super::lanes::LaneKey;
 use super::listen;
-use super::middleware::{ChainNotification, ChainResponse, Middleware, RelayDirection, notify};
-use super::params::{json_text, own, push, without};
+use super::middleware::{ChainNotification, Middleware, RelayDirection, notify};
+use super::params::{own, without};
 use super::parts::Parts;
+use super::passage::Way;
 use super::question::Parking;
 use super::route::principal_of;
-use super::shared::Shared;
-use super::translate;
-use super::upstream::{host, pass_progress};
+use super::shared::{Member, Shared};
+use super::upstream::{host, pass_progress, reopen};
 use crate::connection::{
     Answer, Batch, Call, Config, Disposition, Handle, IncomingRequest, Operation,
 };
 use crate::correlate::CancelToken;
+use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::handler::{Executor, Job, Spawner};
 use crate::json::number;
@@ -35,6 +38,9 @@ use crate::server::{Hosting, Registry, ServerHost};
 
 /// Requests that have passed more hops are refused, unless [`Front::max_hops`] says otherwise.
 const MAX_HOPS: u64 = 16;
+
+/// How long each of several servers has, unless [`Front::patience`] says otherwise.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The most sets of capabilities that one client of the stateless era may use at a time.
 const MAX_SETS: usize = 16;
@@ -60,11 +66,12 @@ const MAX_SETS: usize = 16;
 /// ```
 #[must_use = "a front does nothing until it is served"]
 pub struct Front {
-    external: External,
+    externals: Vec<External>,
     middleware: Vec<Arc<dyn Middleware>>,
     config: Config,
     policy: Option<Arc<Policy>>,
     max_hops: u64,
+    patience: Duration,
 }
 
 impl Front {
@@ -72,12 +79,61 @@ impl Front {
     pub fn new(external: External) -> Self {
         let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         Self {
-            external,
+            externals: vec![external],
             middleware: Vec::new(),
             config: Config::new(Side::Server, name, version),
             policy: None,
             max_hops: MAX_HOPS,
+            patience: PATIENCE,
         }
+    }
+
+    /// Adds another server. Clients see the tools, prompts and resources of all: lists are merged, and each call goes to the server
+    /// whose [prefix](External::prefix) its name has, or else to the one without a prefix. A server that fails, or that is late,
+    /// is left out of lists and named in their `_meta`, as `dev.mcpbolt/partial`.
+    ///
+    /// ```
+    /// use mcpbolt::chain::{External, Front, Prefix};
+    /// use mcpbolt::server::Server;
+    ///
+    /// let git = Server::builder("git", "1.0.0").build()?;
+    /// let files = Server::builder("files", "1.0.0").build()?;
+    /// let front = Front::new(External::server("git", &git).prefix(Prefix::new("git")?))
+    ///     .join(External::server("files", &files).prefix(Prefix::new("files")?))?;
+    /// # let _ = front;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RequestError::Misuse`] if two servers have the same name, no prefix, or prefixes that could make the same names: one
+    /// is the other, or is the other and `_` and more.
+    pub fn join(mut self, external: External) -> Result<Self, RequestError> {
+        for other in &self.externals {
+            if other.name == external.name {
+                return Err(RequestError::Misuse(
+                    "two servers of a front have the same name",
+                ));
+            }
+            let is_apart = match (&other.prefix, &external.prefix) {
+                (None, None) => false,
+                (Some(one), Some(other)) => one.is_apart_from(other),
+                _ => true,
+            };
+            if !is_apart {
+                return Err(RequestError::Misuse(
+                    "two servers of a front could have the same names: give each a prefix of its own, which does not begin with \
+                     that of another one and _",
+                ));
+            }
+        }
+        self.externals.push(external);
+        Ok(self)
+    }
+
+    /// Sets how long each of several servers has to add its part to a list, and to what the front offers. Default: 5 s.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Adds middleware behind what was added before.
@@ -123,22 +179,37 @@ impl Front {
             .policy
             .as_ref()
             .is_some_and(|policy| policy.has_verifier());
-        let parts = Parts {
-            external: self.external.clone(),
-            middleware: self.middleware.clone(),
-            config: Arc::new(self.config.clone()),
-            registry: Arc::new(registry),
-            spawner,
-            verifies,
-            max_hops: self.max_hops,
-            attempts: Attempts::default(),
-            mirrored,
-            era: AtomicU8::new(0),
+        let (config, registry) = (Arc::new(self.config.clone()), Arc::new(registry));
+        let parts = |external: &External| {
+            Arc::new(Parts {
+                external: external.clone(),
+                prefix: external.prefix.clone(),
+                is_of_many: self.externals.len() > 1,
+                middleware: self.middleware.clone(),
+                config: config.clone(),
+                registry: registry.clone(),
+                spawner: spawner.clone(),
+                verifies,
+                max_hops: self.max_hops,
+                attempts: Attempts::default(),
+                mirrored: mirrored.clone(),
+                era: AtomicU8::new(0),
+            })
         };
+        let members = self.externals.iter().enumerate();
+        let members: Vec<_> = members
+            .map(|(index, external)| Member {
+                index,
+                parts: parts(external),
+                lanes: Arc::default(),
+            })
+            .collect();
+        let first = members.first().map(|member| member.parts.clone());
         Arc::new(Hosted(Arc::new(Shared {
-            parts: Arc::new(parts),
+            parts: first.unwrap_or_else(|| parts(&self.externals[0])),
+            members,
             parking: Arc::new(Parking::default()),
-            lanes: Arc::new(Lanes::default()),
+            patience: self.patience,
         })))
     }
 }
@@ -146,7 +217,7 @@ impl Front {
 impl fmt::Debug for Front {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Front")
-            .field("external", &self.external)
+            .field("externals", &self.externals)
             .field("middleware", &self.middleware.len())
             .finish_non_exhaustive()
     }
@@ -157,7 +228,10 @@ struct Hosted(Arc<Shared>);
 impl Drop for Hosted {
     fn drop(&mut self) {
         self.0.parking.clear();
-        self.0.lanes.clear();
+        self.0
+            .members
+            .iter()
+            .for_each(|member| member.lanes.clear());
     }
 }
 
@@ -170,9 +244,10 @@ impl Hosting for Hosted {
         self.0.parts.registry.policy().cloned()
     }
 
-    fn host(&self, handle: Handle, _timers: Option<&Handle>) -> ServerHost {
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
         let executor = FrontExecutor {
             shared: self.0.clone(),
+            timers: timers.unwrap_or(&handle).clone(),
             handle: handle.clone(),
             is_exchange: false,
             session: None,
@@ -183,22 +258,27 @@ impl Hosting for Hosted {
     }
 }
 
+/// The connections to the servers for one client alone, one for each server.
+type Own = Arc<[Arc<Lane>]>;
+
 /// Takes the requests of one connection.
 struct FrontExecutor {
     shared: Arc<Shared>,
     handle: Handle,
+    /// A connection whose clock runs as long as calls of this one.
+    timers: Handle,
     /// Whether the connection carries one request, as over HTTP in the stateless era.
     is_exchange: bool,
-    /// The connection to the server, of a client of the handshake era.
-    session: Option<Arc<Lane>>,
-    /// The connections to the server, of a client of the stateless era, by the capabilities that it declares.
-    lanes: HashMap<Box<str>, Arc<Lane>>,
+    /// The connections to the servers, of a client of the handshake era.
+    session: Option<Own>,
+    /// The connections to the servers, of a client of the stateless era, by the capabilities that it declares.
+    lanes: HashMap<Box<str>, Own>,
     /// Cancelled when streams that would stay open for ever are to end.
     ends: CancelToken,
 }
 
 impl FrontExecutor {
-    /// The connection to the server that a request takes.
+    /// The connections to the servers that a request may take.
     fn way(&mut self, call: &Call) -> Option<Way> {
         if call.reply.revision().era() == Era::Handshake {
             return self.session.clone().map(Way::Own);
@@ -211,71 +291,107 @@ impl FrontExecutor {
                 capabilities: capabilities.into(),
             }));
         }
-        let known = match self.shared.parts.era() {
+        let known = match self.shared.era() {
             Some(Era::Stateless) => self.lanes.values().next(),
             _ => self.lanes.get(capabilities),
         };
-        if let Some(lane) = known {
-            return Some(Way::Own(lane.clone()));
+        if let Some(lanes) = known {
+            return Some(Way::Own(lanes.clone()));
         }
-        let lane = self.lane(
+        let own = self.own(
             call.reply.revision(),
-            capabilities.into(),
-            view.raw(Field::ClientInfo).map(Box::from),
+            capabilities,
+            view.raw(Field::ClientInfo),
         );
         if self.lanes.len() >= MAX_SETS {
             self.lanes.clear();
         }
-        self.lanes.insert(capabilities.into(), lane.clone());
-        Some(Way::Own(lane))
+        self.lanes.insert(capabilities.into(), own.clone());
+        Some(Way::Own(own))
     }
 
-    /// A connection to the server for the client of this connection alone.
+    /// Connections to the servers for the client of this connection alone. A server of the stateless era is told the
+    /// capabilities with each request, so it has one for all sets of them.
+    fn own(&self, revision: Revision, capabilities: &str, implementation: Option<&str>) -> Own {
+        let members = self.shared.members.iter();
+        let lanes = members.map(|member| {
+            let mut known = self.lanes.values();
+            let known = known.next().and_then(|own| own.get(member.index));
+            match known.filter(|_| member.parts.era() == Some(Era::Stateless)) {
+                Some(lane) => lane.clone(),
+                None => self.lane(
+                    member,
+                    revision,
+                    capabilities.into(),
+                    implementation.map(Box::from),
+                ),
+            }
+        });
+        lanes.collect()
+    }
+
+    /// A connection to a server for the client of this connection alone.
     fn lane(
         &self,
+        member: &Member,
         revision: Revision,
         capabilities: Box<str>,
         implementation: Option<Box<str>>,
     ) -> Arc<Lane> {
-        let near = Near {
+        let near = lane::Near {
             handle: Some(self.handle.clone()),
             revision,
             capabilities,
             implementation,
         };
-        Lane::new(self.shared.parts.clone(), near, host)
+        Lane::new(member.parts.clone(), near, host)
     }
 
     fn initialize(&mut self, call: Call) {
         let peer = self.handle.peer().cloned().unwrap_or_default();
-        let implementation = Some(peer.implementation).filter(|it| !it.is_empty());
+        let implementation = Some(&*peer.implementation).filter(|it| !it.is_empty());
         // The call itself is served in the newest revision that both could have agreed on.
         let revision = self.handle.revision().unwrap_or(call.reply.revision());
-        let lane = self.lane(revision, peer.capabilities, implementation);
-        self.session = Some(lane.clone());
+        let own = self.own(revision, &peer.capabilities, implementation);
+        self.session = Some(own.clone());
         let (shared, front) = (self.shared.clone(), self.handle.clone());
+        let timers = self.timers.clone();
         drive(Box::pin(async move {
-            let far = lane.far().await;
-            let result = far.map(|far| ChainResponse::new(initialized(&far, revision, &shared)));
-            shared.parts.answer(&front, &call.reply, result);
+            match meet(&shared, &own, &timers).await {
+                Ok(met) => {
+                    let result = met.initialized(revision, &shared);
+                    shared.parts.answer(&front, &call.reply, Ok(result));
+                }
+                Err((parts, error)) => parts.answer(&front, &call.reply, Err(error)),
+            }
         }));
     }
 
     fn discover(&mut self, call: Call) {
         let Some(way) = self.way(&call) else { return };
         let (shared, front) = (self.shared.clone(), self.handle.clone());
+        let timers = self.timers.clone();
         drive(Box::pin(async move {
-            let lane = match way {
-                Way::Own(lane) => Ok(lane),
-                Way::Shared(key) => shared.lanes.shared(&shared.parts, key),
+            let met = match way {
+                Way::Own(own) => meet(&shared, &own, &timers).await,
+                Way::Shared(key) => {
+                    let members = shared.members.iter();
+                    let own: Result<Vec<_>, _> = members
+                        .map(|member| member.lanes.shared(&member.parts, key.clone()))
+                        .collect();
+                    match own {
+                        Ok(own) => meet(&shared, &own, &timers).await,
+                        Err(error) => Err((shared.parts.clone(), error)),
+                    }
+                }
             };
-            let far = match lane {
-                Ok(lane) => lane.far().await,
-                Err(error) => Err(error),
-            };
-            let result =
-                far.map(|far| ChainResponse::new(discovered(&far, call.reply.revision(), &shared)));
-            shared.parts.answer(&front, &call.reply, result);
+            match met {
+                Ok(met) => {
+                    let result = met.discovered(call.reply.revision(), &shared);
+                    shared.parts.answer(&front, &call.reply, Ok(result));
+                }
+                Err((parts, error)) => parts.answer(&front, &call.reply, Err(error)),
+            }
         }));
     }
 }
@@ -302,7 +418,8 @@ impl Executor for FrontExecutor {
         match known {
             Some(Method::Progress) => {
                 let key = message.raw(Field::Progress).and_then(number::as_u64);
-                let asked = key.and_then(|key| self.session.as_ref()?.question(key));
+                let mut own = self.session.iter().flat_map(|own| own.iter());
+                let asked = key.and_then(|key| own.find_map(|lane| lane.question(key)));
                 if let Some((far, reply)) = asked {
                     pass_progress(&far, &reply, &message);
                 }
@@ -310,7 +427,11 @@ impl Executor for FrontExecutor {
             }
             Some(Method::Cancelled | Method::Initialized | Method::InitializedBare) => false,
             _ => {
-                let lanes = self.session.iter().chain(self.lanes.values());
+                let sets = self.session.iter().chain(self.lanes.values());
+                let mut lanes: Vec<_> = sets.flat_map(|own| own.iter()).collect();
+                lanes.sort_by_key(|lane| Arc::as_ptr(lane));
+                lanes.dedup_by(|one, other| Arc::ptr_eq(one, other));
+                let lanes = lanes.into_iter();
                 for (lane, far) in lanes.filter_map(|lane| Some((lane, lane.ready()?))) {
                     let is_known_there =
                         known.is_none_or(|known| known.defined(far.revision, Side::Client));
@@ -342,12 +463,12 @@ impl Executor for FrontExecutor {
                 _ => {
                     let Some(way) = self.way(&call) else { continue };
                     let (shared, front) = (self.shared.clone(), self.handle.clone());
-                    drive(Box::pin(carry(
-                        shared,
-                        way,
-                        call,
-                        (front, self.ends.clone()),
-                    )));
+                    let near = Near {
+                        handle: front,
+                        ends: self.ends.clone(),
+                        timers: self.timers.clone(),
+                    };
+                    drive(Box::pin(carry(shared, way, call, near)));
                 }
             }
         }
@@ -358,12 +479,19 @@ impl Executor for FrontExecutor {
     }
 
     fn initialized(&mut self) {
-        let lane = self.session.as_ref();
-        if let Some((lane, far)) = lane.and_then(|lane| Some((lane, lane.ready()?)))
-            && far.revision.era() == Era::Stateless
-        {
-            // Fails only if the connection is lost, and then it is opened again.
-            let _ = listen::follow(lane, &far);
+        for lane in self.session.iter().flat_map(|own| own.iter()) {
+            match lane.ready() {
+                Some(far) if far.revision.era() == Era::Stateless => {
+                    // Fails only if the connection is lost, and then it is opened again.
+                    let _ = listen::follow(lane, &far);
+                }
+                // The client hears of what the server has when it is found.
+                None if lane.parts.is_of_many => {
+                    let found = reopen(Arc::downgrade(lane), self.handle.clone());
+                    drive(Box::pin(found));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -379,46 +507,5 @@ impl Executor for FrontExecutor {
 
     fn renew(&mut self) -> bool {
         self.session.is_none() && self.lanes.is_empty() && !self.ends.is_cancelled()
-    }
-}
-
-/// The result of `initialize`.
-fn initialized(far: &Far, revision: Revision, shared: &Shared) -> String {
-    let mut out = vec![b'{'];
-    push(&mut out, "protocolVersion", &json_text(revision.name()));
-    introduce(&mut out, far, revision);
-    let own = match far.implementation() {
-        "" => &*shared.parts.config.implementation,
-        own => own,
-    };
-    push(&mut out, "serverInfo", own);
-    out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// The result of `server/discover`.
-fn discovered(far: &Far, revision: Revision, shared: &Shared) -> String {
-    let mut out = vec![b'{'];
-    push(
-        &mut out,
-        "supportedVersions",
-        &shared.parts.config.revisions.to_json(),
-    );
-    introduce(&mut out, far, revision);
-    out.push(b'}');
-    let result = String::from_utf8(out).unwrap_or_default();
-    translate::newer_result(&result, Some(Method::Discover), far.implementation())
-}
-
-fn introduce(out: &mut Vec<u8>, far: &Far, revision: Revision) {
-    let offered =
-        translate::server_capabilities(far.capabilities(), far.revision.era(), revision.era());
-    push(out, "capabilities", &offered);
-    let instructions = far
-        .handle()
-        .peer()
-        .and_then(|peer| peer.instructions.as_deref());
-    if let Some(instructions) = instructions {
-        push(out, "instructions", &json_text(instructions));
     }
 }

@@ -289,14 +289,17 @@ impl Lane {
         first.map(|(_, _, route)| route.clone())
     }
 
-    /// Shows a notification for the client to all middleware. `last` gets it unless one of them drops it.
+    /// Shows a notification for the client to all middleware, by the names of clients. `last` gets it unless one of them drops it.
     pub fn show(
         self: &Arc<Self>,
         method: &str,
         params: Option<&str>,
         last: impl FnOnce(&Arc<Self>, ChainNotification) + Send + 'static,
     ) {
-        let shown = ChainNotification::new(RelayDirection::ToClient, method, params);
+        let mut shown = ChainNotification::new(RelayDirection::ToClient, method, params);
+        if let Some(prefix) = &self.parts.prefix {
+            prefix.tell(&mut shown);
+        }
         if self.parts.middleware.is_empty() {
             return last(self, shown);
         }

@@ -2,7 +2,7 @@
 //! era (R-CHN-12, R-CHN-13).
 
 use std::collections::BTreeSet;
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
@@ -15,16 +15,16 @@ use super::middleware::{
     ChainNotification, ChainRequest, ChainResponse, RelayDirection, notify, refusal,
 };
 use super::params::{json_text, with_meta};
-use super::parts::no_such_method;
+use super::parts::{Parts, no_such_method};
 use super::route::Route;
 use super::unless::unless;
-use crate::connection::{self, Handle, RequestOptions};
+use crate::connection::{self, Handle, ReplyTo, RequestOptions};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::driven::drive;
-use crate::json::reader;
+use crate::json::{JsonStr, reader};
 use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
-use crate::mcp::{Era, Method, meta};
+use crate::mcp::{Era, LogLevel, Method, meta};
 use crate::sync::lock;
 
 /// The kinds of list, each with the name of its capability, of its filter and of its notification.
@@ -39,7 +39,7 @@ const LISTS: [(&str, &str, Method); 3] = [
 ];
 
 /// The most resources that one client may subscribe to through a front.
-const MAX_SUBSCRIPTIONS: usize = 1000;
+pub(super) const MAX_SUBSCRIPTIONS: usize = 1000;
 
 fn declares(capabilities: &str, kind: &str, what: &str) -> bool {
     reader::find_path(capabilities, &[kind, what]) == Some("true")
@@ -55,8 +55,7 @@ pub(super) async fn serve(
     let Some((front, reply)) = route.reply() else {
         return Err(RequestError::Cancelled(None));
     };
-    let filter = reader::find(request.params(), "notifications").filter(|it| it.starts_with('{'));
-    let filter = filter.ok_or_else(|| refusal(INVALID_PARAMS, "notifications is an object"))?;
+    let filter = filter(request)?;
     let wants = |name| reader::find(filter, name) == Some("true");
     let kinds: Vec<_> = LISTS
         .iter()
@@ -69,16 +68,20 @@ pub(super) async fn serve(
         .flat_map(reader::elements)
         .filter_map(reader::as_str);
     let uris: BTreeSet<Box<str>> = uris.map(Box::from).take(MAX_SUBSCRIPTIONS).collect();
-    let id = reply.id().raw();
     let granted = granted(&kinds, &uris);
-    // R-SUB-02: before the stream is among those that hear of changes.
-    let acknowledged = format!(
-        "{{\"notifications\":{granted},\"_meta\":{{\"{}\":{id}}}}}",
-        meta::SUBSCRIPTION_ID
-    );
+    // R-SUB-02: before the stream is among those that hear of changes. The front of several servers has acknowledged it.
     let name = Method::SubscriptionAcknowledged.name();
-    let shown = ChainNotification::new(RelayDirection::ToClient, name, Some(&acknowledged));
-    let shown = notify(&lane.parts.middleware, shown).await;
+    let shown = match lane.parts.is_of_many {
+        true => None,
+        false => {
+            let told = acknowledgement(&granted, &reply);
+            let mut told = ChainNotification::new(RelayDirection::ToClient, name, Some(&told));
+            if let Some(prefix) = &lane.parts.prefix {
+                prefix.tell(&mut told);
+            }
+            notify(&lane.parts.middleware, told).await
+        }
+    };
     let listeners = &lane.listeners;
     let number = {
         let mut begun = lock(&listeners.begun);
@@ -111,29 +114,89 @@ pub(super) async fn serve(
             tell(far.handle(), Method::Subscribe, uri);
         }
     }
-    let mut ended = lock(&listeners.ends).cancelled();
+    if lane.parts.is_of_many {
+        arrived(lane, route, &granted);
+    }
+    let ended = lock(&listeners.ends).cancelled();
+    unless(over(route), ended).await.unwrap_or(Ok(()))?;
+    ended_well(route)
+}
+
+/// The filter of a request that listens.
+pub(super) fn filter(request: &ChainRequest) -> Result<&str, RequestError> {
+    let filter = reader::find(request.params(), "notifications").filter(|it| it.starts_with('{'));
+    filter.ok_or_else(|| refusal(INVALID_PARAMS, "notifications is an object"))
+}
+
+/// Whether the member of a filter asks for changes of a list.
+pub(super) fn is_list(name: JsonStr<'_>) -> bool {
+    LISTS.iter().any(|(_, filter, _)| name == *filter)
+}
+
+fn acknowledgement(granted: &str, reply: &ReplyTo) -> String {
+    let id = reply.id().raw();
+    format!(
+        "{{\"notifications\":{granted},\"_meta\":{{\"{}\":{id}}}}}",
+        meta::SUBSCRIPTION_ID
+    )
+}
+
+/// Acknowledges a stream of several servers (R-SUB-02).
+pub(super) async fn acknowledge(
+    parts: &Parts,
+    route: &Route,
+    granted: &str,
+) -> Result<(), RequestError> {
+    let Some((front, reply)) = route.reply() else {
+        return Err(RequestError::Cancelled(None));
+    };
+    let name = Method::SubscriptionAcknowledged.name();
+    let told = acknowledgement(granted, &reply);
+    let told = ChainNotification::new(RelayDirection::ToClient, name, Some(&told));
+    if let Some(shown) = notify(&parts.middleware, told).await {
+        let mut replies = front.replies();
+        replies.notify(&reply, &shown.method, shown.params.as_deref());
+    }
+    Ok(())
+}
+
+/// The stream of one of several servers is open: tells the client that lists may be others, if it may have missed changes.
+pub(super) fn arrived(lane: &Arc<Lane>, route: &Route, filter: &str) {
+    let Some((front, reply)) = route.reply().filter(|_| route.comes_late(&lane.parts)) else {
+        return;
+    };
+    for (_, name, method) in LISTS {
+        if reader::find(filter, name) == Some("true") {
+            let (front, reply) = (front.clone(), reply.clone());
+            lane.show(method.name(), None, move |_, shown| {
+                let (own, id) = (shown.params.as_deref().unwrap_or("{}"), reply.id().raw());
+                let own = with_meta(own, meta::SUBSCRIPTION_ID, Some(id));
+                front.replies().notify(&reply, &shown.method, Some(&own));
+            });
+        }
+    }
+}
+
+/// Completes when the front ends the stream in good order, or with an error when its client has cancelled it.
+pub(super) async fn over(route: &Route) -> Result<(), RequestError> {
     let mut drained = route.ends.cancelled();
     poll_fn(|cx| {
         if route.poll_cancelled(cx).is_ready() {
             return Poll::Ready(Err(RequestError::Cancelled(None)));
         }
-        let ends = [&mut ended, &mut drained];
-        let is_over = ends
-            .into_iter()
-            .any(|end| Pin::new(end).poll(cx).is_ready());
-        if is_over {
-            Poll::Ready(Ok(()))
-        } else {
-            Poll::Pending
-        }
+        Pin::new(&mut drained).poll(cx).map(Ok)
     })
-    .await?;
-    // R-SUB-09
-    let result = format!(
+    .await
+}
+
+/// The answer to a request that listens (R-SUB-09).
+pub(super) fn ended_well(route: &Route) -> Result<ChainResponse, RequestError> {
+    let (_, reply) = route.reply().ok_or(RequestError::Cancelled(None))?;
+    let id = reply.id().raw();
+    Ok(ChainResponse::new(format!(
         "{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}",
         meta::SUBSCRIPTION_ID
-    );
-    Ok(ChainResponse::new(result))
+    )))
 }
 
 fn granted(kinds: &[&(&str, &str, Method)], uris: &BTreeSet<Box<str>>) -> String {
@@ -176,9 +239,12 @@ impl Drop for Gone {
 
 /// Sends a request about a resource whose answer changes nothing.
 fn tell(far: &Handle, method: Method, uri: &str) {
-    let params = format!("{{\"uri\":{}}}", json_text(uri));
+    tell_server(far, method, &format!("{{\"uri\":{}}}", json_text(uri)));
+}
+
+fn tell_server(far: &Handle, method: Method, params: &str) {
     let options = RequestOptions::default();
-    if let Ok(asked) = far.request(method.name(), Some(&params), options) {
+    if let Ok(asked) = far.request(method.name(), Some(params), options) {
         drive(Box::pin(async move { drop(asked.await) }));
     }
 }
@@ -406,7 +472,7 @@ async fn keep(
 }
 
 /// Whether a server that answers so to a request would answer so again.
-fn is_final(error: &RequestError) -> bool {
+pub(super) fn is_final(error: &RequestError) -> bool {
     matches!(error, RequestError::Peer(error) if matches!(error.code, INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS))
 }
 
@@ -446,7 +512,12 @@ fn tell_all(lane: &Arc<Lane>, far: &Far) {
         return;
     };
     for (kind, _, method) in LISTS {
-        if declares(far.capabilities(), kind, "listChanged") {
+        let offers = match lane.parts.is_of_many {
+            // The lists of several servers change when one of them is found.
+            true => reader::find(far.capabilities(), kind).is_some(),
+            false => declares(far.capabilities(), kind, "listChanged"),
+        };
+        if offers {
             tell_client(lane, near, method, None);
         }
     }
@@ -478,12 +549,26 @@ pub(super) fn note(lane: &Lane, request: &ChainRequest, method: Option<Method>) 
     }
 }
 
+/// Notes the log level that a session asks for, so that it can be restored.
+pub(super) fn note_level(lane: &Lane, request: &ChainRequest) {
+    let level = reader::find(request.params(), "level").and_then(reader::as_str);
+    if let Some(level) = level.and_then(|level| LogLevel::parse(&level)) {
+        *lock(&lane.level) = Some(level);
+    }
+}
+
 /// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others
 /// (R-CHN-14).
 pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
     let uris = lock(&lane.subscribed).clone();
     match far.revision.era() {
         Era::Handshake => {
+            if let Some(level) = *lock(&lane.level)
+                && reader::find(far.capabilities(), "logging").is_some()
+            {
+                let params = format!("{{\"level\":{}}}", json_text(level.name()));
+                tell_server(far.handle(), Method::SetLevel, &params);
+            }
             for uri in &uris {
                 tell(far.handle(), Method::Subscribe, uri);
             }

@@ -13,12 +13,14 @@
 //! |---|---|
 //! | `front` | connections of clients: which connection to the server a request takes |
 //! | `carry`, `route` | one call from its arrival to its answer |
+//! | `passage`, `trip` | which server a request is for; one request to it |
+//! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
 //! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `question`, `listen`, `listeners` | questions and subscriptions, between the eras |
 //! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
-//! | `prefix` | middleware that gives the names of a server a prefix |
+//! | `prefix` | a prefix for the names of a server |
 //! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
 
 mod attempts;
@@ -26,18 +28,23 @@ mod carry;
 mod external;
 mod front;
 mod handoff;
+mod introduce;
 mod lane;
 mod lanes;
 mod listen;
 mod listeners;
+mod merged;
 mod middleware;
 mod params;
 mod parts;
+mod passage;
 mod prefix;
 mod question;
 mod route;
 mod shared;
+mod streams;
 mod translate;
+mod trip;
 mod unless;
 mod upstream;
 

@@ -251,6 +251,13 @@ fn append_member(out: &mut Vec<u8>, name: &str, value: u64) {
     number::append(out, value);
 }
 
+/// Text as a name that [`push`] takes.
+pub(super) fn escaped(text: &str) -> String {
+    let quoted = json_text(text);
+    let inner = quoted.get(1..quoted.len() - 1);
+    inner.unwrap_or_default().to_owned()
+}
+
 /// Text as JSON.
 pub(super) fn json_text(text: &str) -> String {
     let mut out = Vec::new();

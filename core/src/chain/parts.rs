@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::attempts::Attempts;
 use super::external::External;
 use super::middleware::{ChainResponse, Middleware};
+use super::prefix::Prefix;
 use crate::connection::{Config, Handle, ReplyTo};
 use crate::error::RequestError;
 use crate::handler::Spawner;
@@ -15,9 +16,13 @@ use crate::mcp::header_arguments::HeaderArguments;
 use crate::mcp::{Era, ErrorKind};
 use crate::server::Registry;
 
-/// The parts of a front.
+/// The parts of a front, as one of its servers has them.
 pub(super) struct Parts {
     pub external: External,
+    /// What clients see before the names of the server.
+    pub prefix: Option<Prefix>,
+    /// Whether the front has other servers.
+    pub is_of_many: bool,
     pub middleware: Vec<Arc<dyn Middleware>>,
     pub config: Arc<Config>,
     pub registry: Arc<Registry>,
@@ -75,7 +80,7 @@ impl Parts {
     }
 
     /// The code, the message and the data for a failure of the hop to the server (R-CHN-14).
-    fn worded(&self, error: &RequestError, era: Era) -> (i64, String, String) {
+    pub fn worded(&self, error: &RequestError, era: Era) -> (i64, String, String) {
         let name = self.external.name();
         let (code, reason) = match error {
             RequestError::Closed(_) | RequestError::Carrier(_) => {

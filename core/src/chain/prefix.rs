@@ -9,7 +9,8 @@ use super::middleware::{
 use super::params::{json_text, push};
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::{ErrorKind, Method};
+use crate::mcp::code::INVALID_PARAMS;
+use crate::mcp::{ErrorKind, Method, Revision, meta};
 
 /// Middleware that gives a prefix to what a server offers: clients call the tool `log` of a server with the prefix `git` by the
 /// name `git_log`, and read its resource `file:///a` at `file://git//a`.
@@ -29,6 +30,7 @@ use crate::mcp::{ErrorKind, Method};
 /// # let _ = front;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Prefix(Box<str>);
 
 /// The scheme of URIs that have no place for a prefix of their own.
@@ -44,9 +46,11 @@ fn split(uri: &str) -> Option<(&str, &str)> {
 
 /// The kind of text at a place of a message.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Name,
     Uri,
+    /// The id of a task.
+    Task,
 }
 
 /// Names of members on the way to a place; `*` stands for each element of an array.
@@ -56,13 +60,52 @@ type Place = (&'static [&'static str], Kind);
 fn asked(method: Option<Method>) -> &'static [Place] {
     match method {
         Some(Method::CallTool | Method::GetPrompt) => &[(&["name"], Kind::Name)],
-        Some(Method::ReadResource | Method::Subscribe | Method::Unsubscribe) => {
-            &[(&["uri"], Kind::Uri)]
-        }
+        Some(
+            Method::ReadResource
+            | Method::Subscribe
+            | Method::Unsubscribe
+            | Method::GetSkill
+            | Method::ReadDirectory,
+        ) => &[(&["uri"], Kind::Uri)],
         Some(Method::Complete) => &[(&["ref", "name"], Kind::Name), (&["ref", "uri"], Kind::Uri)],
-        Some(Method::Listen) => &[(&["notifications", "resourceSubscriptions", "*"], Kind::Uri)],
+        Some(Method::Listen) => &[
+            (&["notifications", "resourceSubscriptions", "*"], Kind::Uri),
+            (&["notifications", "taskIds", "*"], Kind::Task),
+        ],
+        Some(Method::GetTask | Method::CancelTask | Method::TaskResult | Method::UpdateTask) => {
+            &[(&["taskId"], Kind::Task)]
+        }
         _ => &[],
     }
+}
+
+/// Whether requests of a method name something of a server.
+pub(super) fn has_names(method: Option<Method>) -> bool {
+    !asked(method).is_empty()
+}
+
+/// What a request of a client names first.
+pub(super) fn target(method: Option<Method>, params: &str) -> Option<(Kind, String)> {
+    asked(method).iter().find_map(|(path, kind)| {
+        let named = reader::find_path(params, path).and_then(reader::as_str);
+        Some((*kind, named?.into_owned()))
+    })
+}
+
+/// The error for a name that no server has.
+pub(super) fn unknown(
+    kind: Kind,
+    method: Option<Method>,
+    revision: Revision,
+    why: String,
+) -> RequestError {
+    let code = match (kind, method) {
+        (Kind::Uri, _) => ErrorKind::ResourceNotFound.code(revision),
+        (Kind::Name, Some(Method::CallTool)) => ErrorKind::ToolNotFound.code(revision),
+        (Kind::Name, _) => ErrorKind::PromptNotFound.code(revision),
+        (Kind::Task, _) => INVALID_PARAMS,
+    };
+    refusal(code, why)
 }
 
 /// The places in the result of a request.
@@ -70,7 +113,17 @@ fn answered(method: Option<Method>) -> &'static [Place] {
     match method {
         Some(Method::ListTools) => &[(&["tools", "*", "name"], Kind::Name)],
         Some(Method::ListPrompts) => &[(&["prompts", "*", "name"], Kind::Name)],
-        Some(Method::ListResources) => &[(&["resources", "*", "uri"], Kind::Uri)],
+        Some(Method::ListSkills) => &[
+            (&["skills", "*", "uri"], Kind::Uri),
+            (&["skills", "*", "resources", "*", "uri"], Kind::Uri),
+        ],
+        Some(Method::GetSkill) => &[
+            (&["skill", "uri"], Kind::Uri),
+            (&["skill", "resources", "*", "uri"], Kind::Uri),
+        ],
+        Some(Method::ListResources | Method::ReadDirectory) => {
+            &[(&["resources", "*", "uri"], Kind::Uri)]
+        }
         Some(Method::ListResourceTemplates) => {
             &[(&["resourceTemplates", "*", "uriTemplate"], Kind::Uri)]
         }
@@ -79,6 +132,15 @@ fn answered(method: Option<Method>) -> &'static [Place] {
         Some(Method::CallTool | Method::TaskResult) => &[
             (&["content", "*", "uri"], Kind::Uri),
             (&["content", "*", "resource", "uri"], Kind::Uri),
+            (&["task", "taskId"], Kind::Task),
+            (&["taskId"], Kind::Task),
+            (&["_meta", meta::RELATED_TASK, "taskId"], Kind::Task),
+        ],
+        Some(Method::ListTasks) => &[(&["tasks", "*", "taskId"], Kind::Task)],
+        Some(Method::GetTask | Method::CancelTask | Method::UpdateTask) => &[
+            (&["taskId"], Kind::Task),
+            (&["result", "content", "*", "uri"], Kind::Uri),
+            (&["result", "content", "*", "resource", "uri"], Kind::Uri),
         ],
         Some(Method::GetPrompt) => &[
             (&["messages", "*", "content", "uri"], Kind::Uri),
@@ -92,9 +154,11 @@ fn answered(method: Option<Method>) -> &'static [Place] {
 fn told(method: Option<Method>) -> &'static [Place] {
     match method {
         Some(Method::ResourceUpdated) => &[(&["uri"], Kind::Uri)],
-        Some(Method::SubscriptionAcknowledged) => {
-            &[(&["notifications", "resourceSubscriptions", "*"], Kind::Uri)]
-        }
+        Some(Method::SubscriptionAcknowledged) => &[
+            (&["notifications", "resourceSubscriptions", "*"], Kind::Uri),
+            (&["notifications", "taskIds", "*"], Kind::Task),
+        ],
+        Some(Method::TaskStatus | Method::Tasks) => &[(&["taskId"], Kind::Task)],
         _ => &[],
     }
 }
@@ -118,18 +182,18 @@ impl Prefix {
     /// The name or URI that clients see for the server's own.
     fn outer(&self, kind: Kind, inner: &str) -> String {
         match (kind, split(inner)) {
-            (Kind::Name, _) => format!("{}_{inner}", self.0),
+            (Kind::Name | Kind::Task, _) => format!("{}_{inner}", self.0),
             (Kind::Uri, Some((scheme, rest))) => format!("{scheme}://{}/{rest}", self.0),
             (Kind::Uri, None) => format!("{VIA}{}/{inner}", self.0),
         }
     }
 
     /// The server's own name or URI for one that a client sends; `None` if it is not the server's.
-    fn inner(&self, kind: Kind, outer: &str) -> Option<String> {
+    pub(super) fn inner(&self, kind: Kind, outer: &str) -> Option<String> {
         let own =
             |text: &str, end| Some(text.strip_prefix(&*self.0)?.strip_prefix(end)?.to_owned());
         match (kind, split(outer)) {
-            (Kind::Name, _) => own(outer, '_'),
+            (Kind::Name | Kind::Task, _) => own(outer, '_'),
             (Kind::Uri, Some((scheme, rest))) => Some(format!("{scheme}://{}", own(rest, '/')?)),
             (Kind::Uri, None) => own(outer.strip_prefix(VIA)?, '/'),
         }
@@ -190,51 +254,73 @@ fn edited_at<E>(
     }
 }
 
+impl Prefix {
+    /// Takes the prefix off a request of a client.
+    ///
+    /// # Errors
+    /// If it names what the server does not have.
+    pub(super) fn enter(&self, request: &mut ChainRequest) -> Result<(), RequestError> {
+        let (method, revision) = (request.known_method(), request.revision());
+        let places = asked(method);
+        if places.is_empty() {
+            return Ok(());
+        }
+        let mut inner = |kind, outer: &str| {
+            let why = || match kind {
+                Kind::Uri => format!("the first segment of {outer:?} is not {:?}", &*self.0),
+                Kind::Name | Kind::Task => {
+                    format!("{outer:?} does not begin with \"{}_\"", self.0)
+                }
+            };
+            let inner = self.inner(kind, outer);
+            inner.ok_or_else(|| unknown(kind, method, revision, why()))
+        };
+        let params = edited(places, request.params(), &mut inner)?;
+        request.set_params(&params)
+    }
+
+    /// Puts the prefix on the answer.
+    pub(super) fn leave(&self, method: Option<Method>, answer: ChainResponse) -> ChainResponse {
+        let places = answered(method);
+        match places.is_empty() {
+            true => answer,
+            false => ChainResponse::new(self.told(places, answer.result())),
+        }
+    }
+
+    /// Puts the prefix on a notification of the server.
+    pub(super) fn tell(&self, notification: &mut ChainNotification) {
+        let places = told(Method::parse(&notification.method));
+        if let (false, Some(params)) = (places.is_empty(), &notification.params) {
+            notification.params = Some(self.told(places, params));
+        }
+    }
+
+    /// Whether no name could be one under either prefix.
+    pub(super) fn is_apart_from(&self, other: &Self) -> bool {
+        let begins = |one: &str, with: &str| {
+            let rest = one.strip_prefix(with);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        !begins(&self.0, &other.0) && !begins(&other.0, &self.0)
+    }
+}
+
 impl Middleware for Prefix {
     fn request<'a>(&'a self, mut request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         if request.direction() == RelayDirection::ToClient {
             return next.run(request);
         }
         Box::pin(async move {
-            let (method, revision) = (request.known_method(), request.revision());
-            let places = asked(method);
-            if !places.is_empty() {
-                let mut inner = |kind, outer: &str| {
-                    let unknown = || {
-                        let what = match (kind, method) {
-                            (Kind::Uri, _) => ErrorKind::ResourceNotFound,
-                            (Kind::Name, Some(Method::CallTool)) => ErrorKind::ToolNotFound,
-                            (Kind::Name, _) => ErrorKind::PromptNotFound,
-                        };
-                        let why = match kind {
-                            Kind::Name => format!("{outer:?} does not begin with \"{}_\"", self.0),
-                            Kind::Uri => {
-                                format!("the first segment of {outer:?} is not {:?}", &*self.0)
-                            }
-                        };
-                        refusal(what.code(revision), why)
-                    };
-                    self.inner(kind, outer).ok_or_else(unknown)
-                };
-                let params = edited(places, request.params(), &mut inner)?;
-                request.set_params(&params)?;
-            }
-            let response = next.run(request).await?;
-            let places = answered(method);
-            match places.is_empty() {
-                true => Ok(response),
-                false => Ok(ChainResponse::new(self.told(places, response.result()))),
-            }
+            let method = request.known_method();
+            self.enter(&mut request)?;
+            Ok(self.leave(method, next.run(request).await?))
         })
     }
 
     fn notification(&self, mut notification: ChainNotification) -> Option<ChainNotification> {
-        let places = match notification.direction {
-            RelayDirection::ToServer => &[],
-            RelayDirection::ToClient => told(Method::parse(&notification.method)),
-        };
-        if let (false, Some(params)) = (places.is_empty(), &notification.params) {
-            notification.params = Some(self.told(places, params));
+        if notification.direction == RelayDirection::ToClient {
+            self.tell(&mut notification);
         }
         Some(notification)
     }

@@ -39,6 +39,9 @@ const MAX_PARKED: usize = 10_000;
 /// What each state begins with, so that states of another hop are told apart.
 const PREFIX: &str = "dev.mcpbolt/chain:";
 
+/// Why a state is refused.
+pub(super) const UNKNOWN_STATE: &str = "requestState is not for this request, or too old";
+
 /// Asks a client what its server wants to know.
 pub(super) trait Asker: Send + Sync {
     /// Asks the question in another call, as the one that it was put to has ended.
@@ -141,6 +144,11 @@ struct Parked {
 pub(super) struct Parking(Mutex<HashMap<Arc<str>, Parked>>);
 
 impl Parking {
+    /// Whether a call waits for the client with this state.
+    pub fn has(&self, state: &str) -> bool {
+        lock(&self.0).contains_key(state)
+    }
+
     /// Gives up all calls.
     pub fn clear(&self) {
         let gone = std::mem::take(&mut *lock(&self.0));
@@ -251,7 +259,6 @@ impl Route {
         call: &Call,
         state: &str,
     ) -> Result<(), &'static str> {
-        const UNKNOWN: &str = "requestState is not for this request, or too old";
         let mut all = lock(&parking.0);
         let principal = principal_of(call, front);
         let fits = all.get(state).is_some_and(|parked| {
@@ -260,7 +267,7 @@ impl Route {
                 && parked.principal.as_deref() == principal.as_deref()
         });
         if !fits {
-            return Err(UNKNOWN);
+            return Err(UNKNOWN_STATE);
         }
         let params = call.message.as_ref().params().unwrap_or("{}");
         let given = reader::find(params, "inputResponses").unwrap_or("{}");
@@ -269,7 +276,7 @@ impl Route {
             return Err("inputResponses is an object of objects");
         }
         let Some(Parked { route, ends, .. }) = all.remove(state) else {
-            return Err(UNKNOWN);
+            return Err(UNKNOWN_STATE);
         };
         drop(all);
         ends.cancel(None);

@@ -48,6 +48,10 @@ pub(super) struct Target {
     pub is_over: bool,
     /// The state that the client holds between two rounds.
     pub parked: Option<Arc<str>>,
+    /// The parts by which failures are worded: those of the server that the call went to, once it is known.
+    parts: Option<Arc<Parts>>,
+    /// The servers whose streams of changes come later than that of the front.
+    late: Vec<Arc<str>>,
     /// The answer that came between two rounds.
     outcome: Option<Result<ChainResponse, RequestError>>,
 }
@@ -89,6 +93,32 @@ impl Route {
     /// Where the call is answered; `None` between rounds and after the answer.
     pub fn reply(&self) -> Option<(Handle, ReplyTo)> {
         self.target().reply.clone()
+    }
+
+    /// Notes the server that the call goes to.
+    pub fn goes_to(&self, parts: &Arc<Parts>) {
+        if parts.is_of_many {
+            self.target().parts = Some(parts.clone());
+        }
+    }
+
+    /// Notes that the client may miss changes until the stream of this server is open.
+    pub fn expect_late(&self, parts: &Parts) {
+        let name = &parts.external.name;
+        let mut target = self.target();
+        if !target.late.contains(name) {
+            target.late.push(name.clone());
+        }
+    }
+
+    /// Notes that the stream of this server is open. Returns whether the client may have missed changes.
+    pub fn comes_late(&self, parts: &Parts) -> bool {
+        let mut target = self.target();
+        let at = target
+            .late
+            .iter()
+            .position(|one| *one == parts.external.name);
+        at.map(|at| target.late.remove(at)).is_some()
     }
 
     /// Notes that the call has ended. Returns the questions that its client is not asked any more; a client that has been
@@ -163,10 +193,14 @@ impl Route {
     /// Answers the call: at once, or when the client comes for the answer.
     pub fn finish(&self, outcome: Result<ChainResponse, RequestError>) {
         let mut target = self.target();
+        let parts = target.parts.clone();
         match target.reply.take() {
             Some((front, reply)) => {
                 drop(target);
-                self.parts.answer(&front, &reply, outcome);
+                parts
+                    .as_ref()
+                    .unwrap_or(&self.parts)
+                    .answer(&front, &reply, outcome);
             }
             None if target.parked.is_some() => drop(target.outcome.get_or_insert(outcome)),
             None => {}

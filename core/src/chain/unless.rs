@@ -1,20 +1,44 @@
-//! Work that a cancellation ends.
+//! Work that something else ends, and works at once in one task.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use crate::correlate::Cancelled;
-
-/// Resolves to `None` if `cancelled` completes first.
+/// Resolves to `None` if `end` completes first.
 pub(super) async fn unless<T>(
     work: impl Future<Output = T>,
-    mut cancelled: Cancelled,
+    end: impl Future<Output = ()>,
 ) -> Option<T> {
-    let mut work = pin!(work);
+    let (mut work, mut end) = (pin!(work), pin!(end));
     poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => Pin::new(&mut cancelled).poll(cx).map(|()| None),
+        Poll::Pending => end.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}
+
+/// A part of work that is done at once.
+pub(super) type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What all works resolve to, in their order.
+pub(super) async fn all<'a, T>(works: impl Iterator<Item = Work<'a, T>>) -> Vec<T> {
+    let mut open: Vec<_> = works.map(|work| (work, None)).collect();
+    poll_fn(|cx| {
+        for (work, done) in &mut open {
+            if done.is_none()
+                && let Poll::Ready(it) = work.as_mut().poll(cx)
+            {
+                *done = Some(it);
+            }
+        }
+        match open.iter().all(|(_, done)| done.is_some()) {
+            true => Poll::Ready(
+                open.iter_mut()
+                    .filter_map(|(_, done)| done.take())
+                    .collect(),
+            ),
+            false => Poll::Pending,
+        }
     })
     .await
 }

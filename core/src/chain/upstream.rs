@@ -116,7 +116,7 @@ pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
 }
 
 /// Opens a lost connection again, twice as long after each failure, until the client ends.
-async fn reopen(lane: Weak<Lane>, near: Handle) {
+pub(super) async fn reopen(lane: Weak<Lane>, near: Handle) {
     for waits in 0.. {
         near.sleep(wait_after(waits)).await;
         let Some(lane) = lane.upgrade().filter(|_| !near.is_closed()) else {
@@ -290,6 +290,10 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         let Some(route) = key.and_then(|key| lane.route(key)) else {
             return super::listen::heard(lane, key, known, params);
         };
+        if lane.parts.is_of_many && known == Some(Method::SubscriptionAcknowledged) {
+            let filter = params.and_then(|params| reader::find(params, "notifications"));
+            return super::listen::arrived(lane, &route, filter.unwrap_or("{}"));
+        }
         let Some((front, reply)) = route.reply() else {
             return;
         };

@@ -5,6 +5,7 @@
 mod bounds;
 mod changes;
 mod eras;
+mod joined;
 mod laws;
 mod middleware;
 mod prefix;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-use mcpbolt::chain::{External, Front};
+use mcpbolt::chain::{External, Front, Prefix};
 use mcpbolt::client::{Client, ClientBuilder, ClientHost};
 use mcpbolt::connection::{Connection, Framing, Host as _, StreamId};
 use mcpbolt::error::ConnectionError;
@@ -14,8 +14,11 @@ use mcpbolt::mcp::{Era, Revision, Revisions, meta};
 use mcpbolt::server::{Hosting, ServerHost};
 use serde_json::{Value, json};
 
-/// One connection to the scripted server.
+/// One connection to a scripted server.
 pub struct Far {
+    /// The server that it leads to.
+    pub name: &'static str,
+    revision: Revision,
     connection: Connection,
     host: ClientHost,
     stream: StreamId,
@@ -81,6 +84,8 @@ pub struct Rig {
     pub fars: Fars,
     pub nears: Vec<Near>,
     far_revision: Revision,
+    /// The servers that do not answer requests which open connections.
+    pub silent: Vec<&'static str>,
 }
 
 impl Rig {
@@ -91,35 +96,29 @@ impl Rig {
 
     pub fn with(far_revision: Revision, hops: usize, change: impl Fn(Front) -> Front) -> Self {
         let (fars, now) = (Fars::default(), Instant::now());
-        let all = fars.clone();
-        let link = move |client: ClientBuilder| {
-            let (config, prepared) = client.prepare().unwrap();
-            let mut connection = Connection::new(Arc::new(config), now);
-            let stream = connection.open_stream(Framing::Line);
-            let spawner: Arc<dyn Spawner> = Arc::new(Jobs::default());
-            let (client, host) = prepared.connect(connection.handle(), spawner);
-            all.lock().unwrap().push(Far {
-                connection,
-                host,
-                stream,
-                lines: VecDeque::new(),
-                capabilities: Value::Null,
-            });
-            let opened = async move {
-                client
-                    .handle()
-                    .opened()
-                    .await
-                    .map_err(std::io::Error::other)?;
-                Ok::<Client, std::io::Error>(client)
-            };
-            Box::pin(opened) as _
-        };
-        let external = External::new("far", link).revisions(Revisions::only(far_revision));
-        let mut front = change(Front::new(external));
+        let mut front = change(Front::new(external("far", far_revision, &fars, now)));
         for _ in 1..hops {
             front = Front::new(External::chain("next", &front));
         }
+        Self::before(&front, (fars, now), far_revision)
+    }
+
+    /// A front before several servers, each with its name, which is its prefix unless it is `plain`.
+    pub fn joined(members: &[(&'static str, Revision)]) -> Self {
+        let (fars, now) = (Fars::default(), Instant::now());
+        let mut all = members.iter().map(|(name, revision)| {
+            let external = external(name, *revision, &fars, now);
+            match *name {
+                "plain" => external,
+                prefix => external.prefix(Prefix::new(prefix).unwrap()),
+            }
+        });
+        let front = Front::new(all.next().unwrap());
+        let front = all.fold(front, |front, external| front.join(external).unwrap());
+        Self::before(&front, (fars, now), Revision::NEWEST_HANDSHAKE)
+    }
+
+    fn before(front: &Front, (fars, now): (Fars, Instant), far_revision: Revision) -> Self {
         let jobs = Arc::new(Jobs::default());
         Self {
             hosting: front.hosting(jobs.clone()),
@@ -128,7 +127,25 @@ impl Rig {
             fars,
             nears: Vec::new(),
             far_revision,
+            silent: Vec::new(),
         }
+    }
+
+    /// The only connection to a server.
+    #[track_caller]
+    pub fn far(&self, name: &str) -> usize {
+        let fars = self.fars.lock().unwrap();
+        let mut found = (0..fars.len()).filter(|index| fars[*index].name == name);
+        let far = found.next().unwrap();
+        assert_eq!(found.next(), None, "several connections to {name}");
+        far
+    }
+
+    /// The server answers the request that opens the connection.
+    pub fn far_opens(&mut self, far: usize) {
+        let opening = self.far_hears(far);
+        let result = opened(&mut self.fars.lock().unwrap()[far], &opening);
+        self.answer(far, &opening, &result.unwrap());
     }
 
     /// Adds a client. In the stateless era over HTTP (`Framing::Whole`), each request has a connection of its own.
@@ -270,6 +287,7 @@ impl Rig {
 
     fn step_far(&mut self, index: usize) -> bool {
         let mut fars = self.fars.lock().unwrap();
+        let is_silent = self.silent.contains(&fars[index].name);
         let Far {
             connection,
             host,
@@ -285,21 +303,11 @@ impl Rig {
         let moved = !said.is_empty();
         for line in said {
             let message: Value = serde_json::from_str(&line).unwrap();
-            let opening = match message["method"].as_str() {
-                Some("initialize") => {
-                    fars[index].capabilities = message["params"]["capabilities"].clone();
-                    Some(
-                        json!({"protocolVersion": self.far_revision.name(), "capabilities": offer(), "serverInfo": server()}),
-                    )
-                }
-                Some("server/discover") => Some(
-                    json!({"supportedVersions": [self.far_revision.name()], "capabilities": offer(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": {meta::SERVER_INFO: server()}}),
-                ),
-                Some("notifications/initialized") => continue,
-                _ => None,
-            };
+            if message["method"] == "notifications/initialized" {
+                continue;
+            }
             let far = &mut fars[index];
-            match opening {
+            match opened(far, &message).filter(|_| !is_silent) {
                 None => far.lines.push_back(line),
                 Some(result) => {
                     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
@@ -351,7 +359,26 @@ impl Rig {
         }
     }
 
+    /// The client has heard nothing more.
+    #[track_caller]
+    pub fn assert_is_waiting(&mut self, near: usize) {
+        self.step();
+        assert!(self.nears[near].lines.is_empty());
+    }
+
+    /// Nothing that was said is left, but for streams that the front listens to.
+    #[track_caller]
+    pub fn assert_only_listens(&mut self) {
+        self.step();
+        for far in self.fars.lock().unwrap().iter_mut() {
+            far.lines
+                .retain(|line| !line.contains("subscriptions/listen"));
+        }
+        self.assert_quiet();
+    }
+
     /// Nothing that was said is left.
+    #[track_caller]
     pub fn assert_quiet(&mut self) {
         self.step();
         for near in &self.nears {
@@ -378,6 +405,54 @@ fn drain(connection: &mut Connection, stream: StreamId) -> Vec<String> {
         from = to;
     }
     lines
+}
+
+/// A link to a scripted server.
+fn external(name: &'static str, revision: Revision, fars: &Fars, now: Instant) -> External {
+    let all = fars.clone();
+    let link = move |client: ClientBuilder| {
+        let (config, prepared) = client.prepare().unwrap();
+        let mut connection = Connection::new(Arc::new(config), now);
+        let stream = connection.open_stream(Framing::Line);
+        let spawner: Arc<dyn Spawner> = Arc::new(Jobs::default());
+        let (client, host) = prepared.connect(connection.handle(), spawner);
+        all.lock().unwrap().push(Far {
+            name,
+            revision,
+            connection,
+            host,
+            stream,
+            lines: VecDeque::new(),
+            capabilities: Value::Null,
+        });
+        let opened = async move {
+            client
+                .handle()
+                .opened()
+                .await
+                .map_err(std::io::Error::other)?;
+            Ok::<Client, std::io::Error>(client)
+        };
+        Box::pin(opened) as _
+    };
+    External::new(name, link).revisions(Revisions::only(revision))
+}
+
+/// The answer to a request that opens a connection.
+fn opened(far: &mut Far, message: &Value) -> Option<Value> {
+    let revision = far.revision.name();
+    match message["method"].as_str()? {
+        "initialize" => {
+            far.capabilities = message["params"]["capabilities"].clone();
+            Some(
+                json!({"protocolVersion": revision, "capabilities": offer(), "serverInfo": server()}),
+            )
+        }
+        "server/discover" => Some(
+            json!({"supportedVersions": [revision], "capabilities": offer(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": {meta::SERVER_INFO: server()}}),
+        ),
+        _ => None,
+    }
 }
 
 fn offer() -> Value {

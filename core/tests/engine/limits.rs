@@ -386,7 +386,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "attempts_wait_twice_as_long_after_each_failure_and_one_at_a_time",
     ),
     (
-        "chain::carry::MAX_ROUNDS",
+        "chain::trip::MAX_ROUNDS",
         "a_server_that_demands_input_without_end_is_given_up",
     ),
     (

@@ -1,0 +1,154 @@
+//! What a front says of itself: what its servers offer.
+
+use std::sync::Arc;
+
+use super::lane::{Far, Lane};
+use super::middleware::ChainResponse;
+use super::params::{json_text, push};
+use super::parts::Parts;
+use super::shared::Shared;
+use super::translate;
+use super::unless::{all, unless};
+use crate::connection::Handle;
+use crate::error::RequestError;
+use crate::json::reader;
+use crate::mcp::{Method, Revision};
+
+/// The servers of a front that can be reached.
+pub(super) struct Met {
+    /// Each with its name.
+    fars: Vec<(Arc<str>, Far)>,
+    /// How many servers the front has.
+    of: usize,
+}
+
+/// Opens the connections to all servers at once.
+///
+/// # Errors
+/// If none can be reached: the parts of the first one, and why.
+pub(super) async fn meet(
+    shared: &Shared,
+    lanes: &[Arc<Lane>],
+    timers: &Handle,
+) -> Result<Met, (Arc<Parts>, RequestError)> {
+    let is_one = lanes.len() == 1;
+    let works = lanes.iter().map(|lane| {
+        Box::pin(async move {
+            match is_one {
+                true => lane.far().await,
+                false => unless(lane.far(), timers.sleep(shared.patience))
+                    .await
+                    .unwrap_or(Err(RequestError::TimedOut)),
+            }
+        }) as _
+    });
+    let (mut fars, mut failed) = (Vec::new(), None);
+    for (lane, far) in lanes.iter().zip(all(works).await) {
+        match far {
+            Ok(far) => fars.push((lane.parts.external.name.clone(), far)),
+            Err(error) => drop(failed.get_or_insert((lane.parts.clone(), error))),
+        }
+    }
+    match failed.filter(|_| fars.is_empty()) {
+        Some(failed) => Err(failed),
+        None => Ok(Met {
+            fars,
+            of: lanes.len(),
+        }),
+    }
+}
+
+impl Met {
+    /// The result of `initialize`.
+    pub fn initialized(&self, revision: Revision, shared: &Shared) -> ChainResponse {
+        let mut out = vec![b'{'];
+        push(&mut out, "protocolVersion", &json_text(revision.name()));
+        self.introduce(&mut out, revision);
+        let own = match self.implementation() {
+            "" => &*shared.parts.config.implementation,
+            own => own,
+        };
+        push(&mut out, "serverInfo", own);
+        out.push(b'}');
+        ChainResponse::new(String::from_utf8(out).unwrap_or_default())
+    }
+
+    /// The result of `server/discover`.
+    pub fn discovered(&self, revision: Revision, shared: &Shared) -> ChainResponse {
+        let mut out = vec![b'{'];
+        let supported = shared.parts.config.revisions.to_json();
+        push(&mut out, "supportedVersions", &supported);
+        self.introduce(&mut out, revision);
+        out.push(b'}');
+        let result = String::from_utf8(out).unwrap_or_default();
+        let own = match self.of {
+            1 => self.implementation(),
+            _ => &*shared.parts.config.implementation,
+        };
+        ChainResponse::new(translate::newer_result(
+            &result,
+            Some(Method::Discover),
+            own,
+        ))
+    }
+
+    /// The `Implementation` of the only server; of several, the front speaks in its own name.
+    fn implementation(&self) -> &str {
+        match &self.fars[..] {
+            [(_, far)] if self.of == 1 => far.implementation(),
+            _ => "",
+        }
+    }
+
+    fn introduce(&self, out: &mut Vec<u8>, revision: Revision) {
+        let offered = self.fars.iter().map(|(_, far)| {
+            translate::server_capabilities(far.capabilities(), far.revision.era(), revision.era())
+        });
+        let offered = offered.reduce(|one, other| union(&one, &other));
+        let mut offered = offered.unwrap_or_else(|| "{}".to_owned());
+        if self.of > 1 {
+            // The lists change when a server is lost or found again.
+            for kind in ["tools", "prompts", "resources"] {
+                if self.fars.len() < self.of || reader::find(&offered, kind).is_some() {
+                    let changes = format!("{{\"{kind}\":{{\"listChanged\":true}}}}");
+                    offered = union(&offered, &changes);
+                }
+            }
+        }
+        push(out, "capabilities", &offered);
+        let told = self.fars.iter().filter_map(|(name, far)| {
+            let instructions = far.handle().peer()?.instructions.as_deref()?;
+            Some(match self.of {
+                1 => instructions.to_owned(),
+                _ => format!("{name}: {instructions}"),
+            })
+        });
+        let told: Vec<_> = told.collect();
+        if !told.is_empty() {
+            push(out, "instructions", &json_text(&told.join("\n\n")));
+        }
+    }
+}
+
+/// What either of two offers has.
+fn union(one: &str, other: &str) -> String {
+    let are_objects = one.starts_with('{') && other.starts_with('{');
+    if !are_objects {
+        return if other == "true" { other } else { one }.to_owned();
+    }
+    let find = |object, name: &str| reader::members(object).find(|(it, _)| it.raw() == name);
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(one) {
+        match find(other, name.raw()) {
+            Some((_, also)) => push(&mut out, name.raw(), &union(value, also)),
+            None => push(&mut out, name.raw(), value),
+        }
+    }
+    for (name, value) in reader::members(other) {
+        if find(one, name.raw()).is_none() {
+            push(&mut out, name.raw(), value);
+        }
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}

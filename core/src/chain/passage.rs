@@ -1,0 +1,108 @@
+//! The way of one call to the servers of a front.
+
+use std::sync::{Arc, Mutex};
+
+use super::lane::Lane;
+use super::lanes::{Exclusive, LaneKey, may_be_asked};
+use super::middleware::{ChainRequest, ChainResponse, refusal};
+use super::parts::no_such_method;
+use super::prefix;
+use super::route::Route;
+use super::shared::{Member, Shared};
+use super::trip;
+use crate::connection::Handle;
+use crate::error::RequestError;
+use crate::mcp::code::INVALID_PARAMS;
+use crate::mcp::{Era, Method};
+use crate::sync::lock;
+
+/// The connections that a call may take, one for each server.
+pub(super) enum Way {
+    /// Those of its client.
+    Own(Arc<[Arc<Lane>]>),
+    /// Those that it may share with others.
+    Shared(LaneKey),
+}
+
+pub(super) struct Passage {
+    pub shared: Arc<Shared>,
+    pub way: Way,
+    pub route: Arc<Route>,
+    /// A connection whose clock runs as long as the call.
+    pub timers: Handle,
+    /// The connection that only this call uses, if it has one.
+    pub exclusive: Mutex<Option<Exclusive>>,
+}
+
+impl Passage {
+    /// Passes a request on to one server.
+    pub async fn to(
+        &self,
+        member: &Member,
+        request: ChainRequest,
+    ) -> Result<ChainResponse, RequestError> {
+        self.route.goes_to(&member.parts);
+        let lane = self.lane(member, &request).await?;
+        trip::pass(&lane, &self.route, request).await
+    }
+
+    /// The server that a request is for, of several.
+    ///
+    /// # Errors
+    /// If none has what the request names.
+    pub fn member(&self, request: &ChainRequest) -> Result<&Member, RequestError> {
+        let method = request.known_method();
+        if !prefix::has_names(method) {
+            let plain = self.shared.plain();
+            return plain.ok_or_else(|| no_such_method(&request.method()));
+        }
+        let named = prefix::target(method, request.params());
+        let missing = || refusal(INVALID_PARAMS, "the params name nothing");
+        let (kind, outer) = named.ok_or_else(missing)?;
+        self.shared.owner(kind, &outer).ok_or_else(|| {
+            let why = format!("no server has {outer:?}: no prefix fits");
+            prefix::unknown(kind, method, request.revision(), why)
+        })
+    }
+
+    /// The connections that only the client of this call uses.
+    pub fn own_lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
+        let own = match &self.way {
+            Way::Own(own) => Some(own.iter()),
+            Way::Shared(_) => None,
+        };
+        own.into_iter().flatten()
+    }
+
+    /// The connection to a server that a request takes.
+    pub async fn lane(
+        &self,
+        member: &Member,
+        request: &ChainRequest,
+    ) -> Result<Arc<Lane>, RequestError> {
+        let (parts, lanes) = (&member.parts, &member.lanes);
+        let key = match &self.way {
+            Way::Own(own) => {
+                return own
+                    .get(member.index)
+                    .cloned()
+                    .ok_or(RequestError::Overloaded);
+            }
+            Way::Shared(key) => key.clone(),
+        };
+        let may_ask = request.known_method().is_some_and(Method::may_ask)
+            && may_be_asked(&key.capabilities)
+            && key.principal.is_none();
+        if may_ask && parts.era().is_none() {
+            // Finds out the era of the server.
+            lanes.shared(parts, key.clone())?.far().await?;
+        }
+        if !may_ask || parts.era() == Some(Era::Stateless) {
+            return lanes.shared(parts, key);
+        }
+        let one = lanes.exclusive(parts, key)?;
+        let lane = one.lane().cloned().ok_or(RequestError::Overloaded);
+        *lock(&self.exclusive) = Some(one);
+        lane
+    }
+}

@@ -1,0 +1,111 @@
+//! A stream of changes of a client of the stateless era, from several servers of either era.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::time::Instant;
+
+use super::attempts::{LONGEST_WAIT, wait_after};
+use super::listen::{self, MAX_SUBSCRIPTIONS};
+use super::middleware::{ChainRequest, ChainResponse};
+use super::params::push;
+use super::passage::Passage;
+use super::prefix::Kind;
+use super::shared::{Member, Shared};
+use super::trip;
+use super::unless::all;
+use crate::error::RequestError;
+use crate::json::reader;
+
+/// Serves a stream. It is acknowledged at once, and stays open when a server is lost: that of the server is opened again.
+pub(super) async fn listen(
+    passage: &Passage,
+    request: &ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let (shared, route) = (&passage.shared, &passage.route);
+    let filter = listen::filter(request)?;
+    let granted = part(shared, filter, None);
+    listen::acknowledge(&shared.parts, route, &granted).await?;
+    let mut works = Vec::new();
+    for member in &shared.members {
+        let own = part(shared, filter, Some(member));
+        if own != "{}" {
+            let mut request = request.clone();
+            request.set_params(&with_filter(request.params(), &own))?;
+            works.push(Box::pin(keep(passage, member, request)) as _);
+        }
+    }
+    let mut works = pin!(all(works.into_iter()));
+    let mut over = pin!(listen::over(route));
+    let mut is_served = true;
+    poll_fn(|cx| {
+        is_served = is_served && works.as_mut().poll(cx).is_pending();
+        over.as_mut().poll(cx)
+    })
+    .await?;
+    listen::ended_well(route)
+}
+
+/// The part of a filter that a server sees to; without a server, what any sees to.
+fn part(shared: &Shared, filter: &str, member: Option<&Member>) -> String {
+    let is_own = |kind, outer: &str| {
+        let owner = reader::as_str(outer).and_then(|outer| shared.owner(kind, &outer));
+        owner.is_some_and(|owner| member.is_none_or(|member| member.index == owner.index))
+    };
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(filter) {
+        let kind = match () {
+            () if name == "resourceSubscriptions" => Kind::Uri,
+            () if name == "taskIds" => Kind::Task,
+            () => {
+                if value == "true" && listen::is_list(name) {
+                    push(&mut out, name.raw(), value);
+                }
+                continue;
+            }
+        };
+        let own = reader::elements(value).take(MAX_SUBSCRIPTIONS);
+        let own: Vec<_> = own.filter(|outer| is_own(kind, outer)).collect();
+        if !own.is_empty() {
+            push(&mut out, name.raw(), &format!("[{}]", own.join(",")));
+        }
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn with_filter(params: &str, filter: &str) -> String {
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(params) {
+        let value = if name == "notifications" {
+            filter
+        } else {
+            value
+        };
+        push(&mut out, name.raw(), value);
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Keeps the stream of one server open, until the server refuses it.
+async fn keep(passage: &Passage, member: &Member, request: ChainRequest) {
+    let (mut waits, mut is_late) = (0, false);
+    loop {
+        let begun = Instant::now();
+        let ended = async {
+            let lane = passage.lane(member, &request).await?;
+            if is_late || lane.ready().is_none() {
+                passage.route.expect_late(&member.parts);
+            }
+            trip::pass(&lane, &passage.route, request.clone()).await
+        };
+        if ended.await.is_err_and(|error| listen::is_final(&error)) {
+            return;
+        }
+        if begun.elapsed() >= LONGEST_WAIT {
+            waits = 0;
+        }
+        passage.timers.sleep(wait_after(waits)).await;
+        (waits, is_late) = (waits.saturating_add(1), true);
+    }
+}
