@@ -198,7 +198,7 @@ export interface Policy {
      * exception refuses the credentials, and goes to the log and to `onError`, not to the client.
      */
     verifier?: Verifier;
-    /** How long `verifier` may take for a request, in ms; 10,000 by default. Then the credentials are refused. */
+    /** How long `verifier` may take for a request, in ms; 10,000 by default. Then there is no verdict. */
     verifierTimeout?: number;
     /** Strings that are masked wherever they occur in errors, in failures of tools and in the audit. */
     secrets?: readonly string[];

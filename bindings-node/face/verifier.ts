@@ -39,8 +39,10 @@ export interface Principal {
 type Verdict = Principal | string | null | undefined;
 
 /**
- * Says who a client is: a `Principal`, its name alone, or nothing to refuse the credentials. `signal` aborts when nobody
- * waits for the verdict any more: the client has gone or cancelled its request, or the time is over.
+ * Says who a client is: a `Principal`, its name alone, or nothing to refuse the credentials. An exception says that there
+ * is no verdict, since the credentials may be right: over HTTP the client gets status 503 and comes again, where refused
+ * credentials get 401 and count as guesses. `signal` aborts when nobody waits for the verdict any more: the client has
+ * gone or cancelled its request, or the time is over.
  */
 export type Verifier = (credentials: Credentials, call: { readonly signal: AbortSignal }) => Verdict | Promise<Verdict>;
 
@@ -83,8 +85,10 @@ function checked(verdict: Verdict): Principal | undefined {
     const principal = typeof verdict === 'string' ? { name: verdict } : verdict;
     const { name, scopes = [] } = principal;
     if (typeof name !== 'string' || name === '') throw new TypeError('the verifier returned no name; return a name, { name, scopes }, or nothing to refuse the credentials');
-    if (!Array.isArray(scopes)) throw new TypeError('the scopes of a principal are an array of names');
-    const { expiresAt } = principal;
+    if (!Array.isArray(scopes) || scopes.some(scope => typeof scope !== 'string')) throw new TypeError('the scopes of a principal are an array of names');
+    const { expiresAt, boundKey, boundCertificate } = principal;
     if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw new TypeError('expiresAt is a number of seconds since 1970');
+    for (const bound of [boundKey, boundCertificate])
+        if (bound !== undefined && typeof bound !== 'string') throw new TypeError('boundKey and boundCertificate are digests in base64url');
     return principal;
 }

@@ -1,11 +1,12 @@
 //! The program's verifier of credentials, a function of JavaScript. The engine awaits its verdict.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use hashbrown::HashMap;
-use mcpbolt::connection::Principal;
+use mcpbolt::connection::{Principal, Rejection};
 use mcpbolt::policy::{Credentials, Policy};
 use napi::Status;
 use napi::bindgen_prelude::Function;
@@ -16,13 +17,14 @@ use tokio::sync::oneshot;
 
 use crate::error::{Result, misuse};
 
-type Verdict = std::result::Result<Principal, String>;
+type Verdict = std::result::Result<Principal, Rejection>;
 type Tell = ThreadsafeFunction<String, (), String, Status, false, true, 0>;
 
-/// The reason when the verifier gave no verdict.
-const FAILED: &str = "the verification of the credentials failed";
-/// The reason when the verifier does not accept the credentials.
-const REFUSED: &str = "the credentials are not accepted";
+/// The verdict when the function gives none: it throws, returns something else, or JavaScript has ended.
+const FAILED: Rejection =
+    Rejection::Unavailable(Cow::Borrowed("the verification of the credentials failed"));
+/// The verdict on credentials that the program does not accept.
+const REFUSED: Rejection = Rejection::Refused(Cow::Borrowed("the credentials are not accepted"));
 
 /// Passes credentials to JavaScript as JSON, `{number, kind, secret, certificate}`, which gives its verdict by
 /// [`end`](Self::end); `{number}` alone if nobody waits for that verdict any more.
@@ -134,9 +136,9 @@ impl Verifier {
             Err(_) => (None, true),
         };
         let principal = granted.map(Granted::principal);
-        let why = if failed { FAILED } else { REFUSED };
+        let rejection = if failed { FAILED } else { REFUSED };
         if let Some(sender) = sender {
-            drop(sender.send(principal.ok_or_else(|| why.into())));
+            drop(sender.send(principal.ok_or(rejection)));
         }
     }
 
@@ -158,7 +160,7 @@ impl Future for Verification {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Verdict> {
         let verdict = Pin::new(&mut self.verdict).poll(cx);
-        verdict.map(|verdict| verdict.unwrap_or_else(|_| Err(FAILED.into())))
+        verdict.map(|verdict| verdict.unwrap_or(Err(FAILED)))
     }
 }
 

@@ -37,11 +37,46 @@ test('a verifier decides over HTTP, after a while too, and its scopes count', as
     assert.equal(said(await bob.callTool('who')), 'bob false');
     const refused = await bob.callTool('write').catch(error => error);
     assert.equal(refused.cause?.status ?? refused.status, 403);
-    for (const token of ['nobody', 'unknown', 'empty', 'odd', 'throw']) assert.equal(await status(Client.connect(address, { auth: bearer(token) })), 401);
+    for (const [token, expected] of Object.entries({ nobody: 401, unknown: 401, empty: 503, odd: 503, throw: 503 }))
+        assert.equal(await status(Client.connect(address, { auth: bearer(token) })), expected, token);
     assert.equal(await status(Client.connect(address)), 401);
     assert.deepEqual([...new Set(seen)].sort(), ['apiKey', 'bearer', 'none']);
     const told = new Set(errors.map(([what, message]) => `${what}: ${message.slice(0, 20)}`));
     assert.deepEqual([...told].sort(), ['the verifier: no database', 'the verifier: the scopes of a prin', 'the verifier: the verifier returne']);
+});
+
+test('only refused credentials are guesses; an exception says nothing about them, with and without a resource server', async t => {
+    for (const resource of [undefined, { url: 'https://api.example/mcp', issuers: ['https://login.example'], cachedFor: 600_000 }]) {
+        let isAway = true;
+        const verifier = ({ secret }) => {
+            if (secret !== 'none' && isAway) throw new Error('the database is away');
+            return secret === 'none' ? undefined : 'alice';
+        };
+        const address = await serve(t, { verifier, resource, rate: { burst: 3, perSecond: 0 } });
+        const told = async (token, times) => {
+            const statuses = [];
+            for (let time = 0; time < times; time++) {
+                const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+                const response = await fetch(address, { method: 'POST', headers, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' });
+                await response.arrayBuffer();
+                statuses.push(response.status === 503 ? `503 ${response.headers.get('retry-after')}` : response.status);
+            }
+            return statuses;
+        };
+        assert.deepEqual(await told('right', 5), Array(5).fill('503 1'));
+        isAway = false;
+        // The next request is verified anew.
+        assert.notEqual((await told('right', 1))[0], '503 1');
+        assert.deepEqual(await told('none', 4), [401, 401, 401, 429]);
+    }
+});
+
+test('what a verifier returns that is no principal is reported, and no verdict', async t => {
+    const wrong = { scope: { name: 'a', scopes: [7] }, key: { name: 'a', boundKey: new Uint8Array(32) }, end: { name: 'a', expiresAt: 'soon' } };
+    const errors = [];
+    const address = await serve(t, { verifier: ({ secret }) => wrong[secret] }, { onError: error => errors.push(error.name) });
+    for (const token of Object.keys(wrong)) assert.equal(await status(Client.connect(address, { auth: bearer(token) })), 503, token);
+    assert.deepEqual([...new Set(errors)], ['TypeError']);
 });
 
 test('on stdio and sockets the credentials come with each request', async t => {
@@ -69,7 +104,7 @@ test('a verification that nobody waits for is aborted, by its time or by the cli
     const errors = [];
     const onError = error => errors.push(error);
     const slow = await serve(t, { verifier, verifierTimeout: 50 }, { onError });
-    assert.equal(await status(Client.connect(slow, { auth: bearer('a') })), 401);
+    assert.equal(await status(Client.connect(slow, { auth: bearer('a') })), 503);
     const patient = await serve(t, { verifier }, { onError });
     begun = 0;
     aborted.length = 0;

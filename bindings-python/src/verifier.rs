@@ -1,12 +1,13 @@
 //! The program's verifier of credentials: a plain function runs on a worker thread, a coroutine function as a task of the
 //! event loop. The engine awaits the verdict.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
-use mcpbolt::connection::Principal;
+use mcpbolt::connection::{Principal, Rejection};
 use mcpbolt::policy::{Credentials, Policy};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -20,12 +21,13 @@ use crate::panics::caught;
 use crate::worker::{self, Duty};
 use crate::{failures, workers};
 
-type Verdict = Result<Principal, String>;
+type Verdict = Result<Principal, Rejection>;
 
-/// Why credentials are refused that no verdict came about.
-const FAILED: &str = "the verification of the credentials failed";
-/// Why credentials are refused that the program does not accept.
-const REFUSED: &str = "the credentials are not accepted";
+/// The verdict when the function gives none: it raises, returns something else, or its server ends.
+const FAILED: Rejection =
+    Rejection::Unavailable(Cow::Borrowed("the verification of the credentials failed"));
+/// The verdict on credentials that the program does not accept.
+const REFUSED: Rejection = Rejection::Refused(Cow::Borrowed("the credentials are not accepted"));
 
 /// The Python `Verifying`.
 #[derive(FromPyObject)]
@@ -175,7 +177,7 @@ impl Future for Verification {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Verdict> {
         // No verdict comes if the server ends meanwhile.
         let verdict = Pin::new(&mut self.verdict).poll(cx);
-        verdict.map(|verdict| verdict.unwrap_or_else(|_| Err(FAILED.into())))
+        verdict.map(|verdict| verdict.unwrap_or(Err(FAILED)))
     }
 }
 
@@ -261,7 +263,7 @@ impl Question {
         matches!(*lock(&self.state), State::Over)
     }
 
-    /// Gives the verdict of the function, unless nobody waits for it. An exception refuses the credentials, and is logged.
+    /// Gives the verdict of the function, unless nobody waits for it. An exception is logged, and no verdict.
     fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) {
         let before = std::mem::replace(&mut *lock(&self.state), State::Over);
         let sender = lock(&self.sender).take();
@@ -269,7 +271,7 @@ impl Question {
             return;
         };
         let verdict = outcome.and_then(|said| said.extract::<Option<Granted>>());
-        let verdict = verdict.map(|said| said.map(principal).ok_or_else(|| REFUSED.into()));
+        let verdict = verdict.map(|said| said.map(principal).ok_or(REFUSED));
         let verdict = verdict.unwrap_or_else(|error| {
             failures::report(
                 py,
@@ -278,7 +280,7 @@ impl Question {
                 "the verifier failed",
                 None,
             );
-            Err(FAILED.into())
+            Err(FAILED)
         });
         // Polls the request, perhaps, which must not wait for the interpreter.
         py.detach(|| drop(sender.send(verdict)));

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from mcpbolt import ApiKey, Bearer, CarrierError, Client, ConnectionClosed, Context, Credentials, Jwt, PeerError, Policy
-from mcpbolt import Principal, Server
+from mcpbolt import Principal, ResourceServer, Server
 from support import Raw, client, coroutine
 from test_asgi import served
 from wire import Wire, call
@@ -80,7 +80,7 @@ CARRIERS = [listening, in_asgi]
 async def test_a_verifier_says_who_a_client_is(
     carrier: Any, verifier: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R-AUX-03: over HTTP; an exception or a wrong value refuses, and is logged without being told to the client."""
+    """R-AUX-03: over HTTP; an exception or a wrong value is no verdict, and is logged without being told to the client."""
     variable.set("set")
     async with carrier(offer(verifier)) as address:
         async with Client(address, auth=Bearer("alice")) as caller:
@@ -92,11 +92,11 @@ async def test_a_verifier_says_who_a_client_is(
                 await caller.call_tool("write")
             assert lacks.value.status == 403
         assert not caplog.records
-        for auth in (None, Bearer("raise"), Bearer("wrong")):
+        for auth, status in ((None, 401), (Bearer("raise"), 503), (Bearer("wrong"), 503)):
             with pytest.raises(ConnectionClosed) as refused:
                 async with Client(address, auth=auth):
                     pass
-            assert isinstance(refused.value.__cause__, CarrierError) and refused.value.__cause__.status == 401
+            assert isinstance(refused.value.__cause__, CarrierError) and refused.value.__cause__.status == status
             assert "secret details" not in repr(refused.value.__cause__)
     logged = [record.exc_info[1] for record in caplog.records if record.exc_info and record.levelno == logging.ERROR]
     assert {type(error) for error in logged} == {LookupError, TypeError}
@@ -136,8 +136,43 @@ async def test_other_requests_do_not_wait_for_a_verification(carrier: Any) -> No
         await until(1, "cancelled")
     async with carrier(offer(verifier, verifier_timeout=0.05)) as address, await Wire.open(address) as wire:
         answer = await wire.stateless(call(1, "who"), _headers={"authorization": "Bearer slow"})
-        assert answer.status == 401
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         await until(2, "cancelled")
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS)
+@coroutine
+async def test_only_refused_credentials_are_guesses(verifier: Any) -> None:
+    """R-AUX-03: `None` refuses credentials; an exception says nothing about them, with and without a resource server, whose
+    next request is verified anew."""
+    is_away = True
+
+    def away(credentials: Credentials) -> Principal | str | None:
+        if is_away and credentials.secret != "none":
+            raise ConnectionError("the database is away")
+        return None if credentials.secret == "none" else "alice"
+
+    async def away_soon(credentials: Credentials) -> Principal | str | None:
+        await asyncio.sleep(0)
+        return away(credentials)
+
+    function = away if verifier is verify else away_soon
+    resource = ResourceServer("https://api.example/mcp", issuers=["https://login.example"], cached_for=600)
+    both: list[dict[str, Any]] = [{}, {"resource": resource}]
+    for options in both:
+        is_away = True
+        server = offer(function, rate=(3, 0), **options)
+        async with listening(server) as address, await Wire.open(address) as wire:
+
+            async def status(token: str) -> int:
+                answer = await wire.stateless(call(1, "who"), _headers={"authorization": f"Bearer {token}"})
+                assert [chunk async for chunk in answer.chunks()]
+                return answer.status
+
+            assert [await status("right") for _ in range(5)] == [503] * 5, options
+            is_away = False
+            assert await status("right") == 200, options
+            assert [await status("none") for _ in range(4)] == [401, 401, 401, 429], options
 
 
 @coroutine

@@ -275,7 +275,7 @@ pub const WRONG_CREDENTIALS: Rate = Rate {
 /// How long an async verifier may take for one request, if the policy sets no time of its own.
 pub const VERIFIER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most verifications by an async verifier at a time; the credentials of further requests are refused.
+/// Most verifications by an async verifier at a time; there is no verdict on the credentials of further requests.
 pub const MAX_VERIFICATIONS: usize = 1000;
 
 /// Most of a program's stderr that is kept for the answer of its one action, in bytes; the end is

@@ -153,8 +153,9 @@ class Policy:
         verifier: Says who a client is, in place of `keys` and `jwt`: called with the `Credentials` of each request (of each
             connection, for WebSockets), it returns a `Principal` or its name, or `None` to refuse them. A plain function runs on
             a worker thread, a coroutine function as a task of the event loop, which is cancelled when the client goes. Other
-            requests do not wait for it. An exception refuses the credentials and is logged.
-        verifier_timeout: Seconds that `verifier` may take for a request, 10 by default. Then the credentials are refused.
+            requests do not wait for it. An exception is logged, and is no verdict: over HTTP the client gets status 503
+            and comes again, where refused credentials get 401 and count as guesses.
+        verifier_timeout: Seconds that `verifier` may take for a request, 10 by default. Then there is no verdict.
         scopes: The scopes that a tool requires, by tool name. A client that lacks one is told which, over HTTP with
             status 403.
         resource_scopes: The scopes that a resource requires, by pattern of URIs, as in `permissions`.

@@ -56,6 +56,7 @@ class Principal:
     bound_certificate: str | None = None
 
 
+# A client, its name alone, or `None` to refuse the credentials. An exception says that there is no verdict.
 Verdict = Union[Principal, str, None]
 Verifier = Callable[[Credentials], Union[Verdict, Awaitable[Verdict]]]
 Granted = tuple[str, list[str], Union[int, None], Union[str, None], Union[str, None]]
@@ -63,7 +64,7 @@ Granted = tuple[str, list[str], Union[int, None], Union[str, None], Union[str, N
 
 class Verifying:
     """A verifier as the engine calls it, with a kind, a secret, a certificate and a user: it returns what a `Principal` has,
-    or `None`."""
+    or `None` to refuse. What it raises is no verdict."""
 
     def __init__(self, verify: Verifier) -> None:
         self.is_async = is_coroutine_function(verify)

@@ -15,6 +15,7 @@ use super::options::{ActOptions, PeerInfo, RequestOptions};
 use super::params;
 use super::principal::Principal;
 use super::queue::{FrameKind, LateAnswer, Request, Submission};
+use super::rejection::Rejection;
 use super::replies::Replies;
 use super::response::Response;
 use super::scratch;
@@ -293,7 +294,7 @@ impl Handle {
 
     /// Passes a deferred request to the host again, on the driver's thread, with the verdict on its sender: see
     /// [`Host::verified`](super::Host::verified). Does nothing if the request was cancelled meanwhile.
-    pub fn decide(&self, call: Call, verdict: Result<Principal, String>) {
+    pub fn decide(&self, call: Call, verdict: Result<Principal, Rejection>) {
         let call = Box::new(call);
         self.submit(Submission::Verified { call, verdict });
     }

@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::call::{Batch, Disposition, IncomingRequest};
 use super::keys::CallKey;
 use super::principal::Principal;
+use super::rejection::Rejection;
 use crate::error::ConnectionError;
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
@@ -33,13 +34,13 @@ pub trait Host {
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition;
 
     /// Handles a deferred request again, with the [verdict](super::Handle::decide) on its sender: the
-    /// principal, or why its credentials are refused. By default it is refused: a host that passes requests on to
+    /// principal, or why its credentials are not accepted. By default it is refused: a host that passes requests on to
     /// another one passes these on, too.
     fn verified(
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
-        verdict: Result<Principal, String>,
+        verdict: Result<Principal, Rejection>,
     ) -> Disposition {
         let _ = (request, verdict);
         answer.error(ErrorKind::Unauthenticated, "nobody takes the verdict", None)

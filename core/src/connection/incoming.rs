@@ -21,6 +21,7 @@ use super::host::Host;
 use super::keys::{CallKey, StreamId};
 use super::load::Load;
 use super::principal::Principal;
+use super::rejection::Rejection;
 use super::stream::{Completion, Entry, Exchange};
 use super::timers::Timers;
 use super::waiting::{self, Waiting};
@@ -340,7 +341,7 @@ impl Incoming {
         exchange: &mut Exchange,
         timers: &mut Timers,
         call: Call,
-        verdict: Result<Principal, String>,
+        verdict: Result<Principal, Rejection>,
         host: &mut dyn Host,
     ) {
         let key = call.reply.key();

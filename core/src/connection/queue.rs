@@ -24,6 +24,7 @@ use super::call::{Call, Disposition};
 use super::keys::{CallKey, StreamId};
 use super::options::{PartialFn, ProgressFn};
 use super::principal::Principal;
+use super::rejection::Rejection;
 use super::submitted_frame::FramePlace;
 use super::timers::SleepGuard;
 use crate::correlate::RequestKey;
@@ -60,7 +61,7 @@ pub(crate) enum Submission {
     /// Pass a deferred request to the host again, with the verdict on its sender.
     Verified {
         call: Box<Call>,
-        verdict: Result<Principal, String>,
+        verdict: Result<Principal, Rejection>,
     },
     /// End the stream of a call early; its client may reconnect for the rest after `retry`.
     Release { key: CallKey, retry: Duration },

@@ -1,5 +1,6 @@
 //! Verification that takes time, such as a question to an authorization server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use super::verifier::{Credentials, FAILED, Rejection};
-use crate::connection::Principal;
+use super::verifier::{Credentials, FAILED};
+use crate::connection::{Principal, Rejection};
 use crate::limits::MAX_VERIFICATIONS;
 use crate::panics::contain;
 
@@ -17,11 +18,13 @@ type Verifying = Pin<Box<dyn Future<Output = Result<Principal, Rejection>> + Sen
 const VERIFIER: &str = "a verifier";
 
 /// The verdict on credentials whose verification was not over in time.
-pub(crate) const TOO_SLOW: Rejection =
-    Rejection::Unverified("the verification of the credentials took too long");
+pub(crate) const TOO_SLOW: Rejection = Rejection::Unavailable(Cow::Borrowed(
+    "the verification of the credentials took too long",
+));
 
-const TOO_MANY: Rejection =
-    Rejection::Unverified("too many credentials are being verified; try again later");
+const TOO_MANY: Rejection = Rejection::Unavailable(Cow::Borrowed(
+    "too many credentials are being verified; try again later",
+));
 
 /// The callback that begins to verify credentials.
 #[derive(Clone)]
@@ -78,7 +81,8 @@ impl Drop for Place {
     }
 }
 
-/// A verification in progress: the principal, or why the credentials are not accepted. After a panic they are not.
+/// A verification in progress: the principal, or why the credentials are not accepted. After a panic there is no
+/// verdict.
 pub(crate) struct Verification {
     verifying: Option<Verifying>,
     /// `None` if all places were taken.

@@ -29,8 +29,8 @@ pub(super) fn verifier(
     let keys = keys.map(by_key).transpose()?;
     Ok(match (keys, tokens) {
         (Some(keys), Some(tokens)) => Some(Verifier::new(move |credentials| match credentials {
-            Credentials::ApiKey(_) => keys.verify(credentials).map_err(String::from),
-            Credentials::Bearer(_) => tokens.verify(credentials).map_err(String::from),
+            Credentials::ApiKey(_) => keys.verify(credentials),
+            Credentials::Bearer(_) => tokens.verify(credentials),
             _ => Err("an API key or a bearer token is needed".into()),
         })),
         (keys, tokens) => keys.or(tokens),
@@ -60,7 +60,7 @@ mod tests {
         r#""keys":{"k-alice":{"client":"alice","scopes":["write"]},"k-bob":{"client":"bob"}}"#;
 
     fn who(policy: &Policy, credentials: &Credentials<'_>) -> Result<String, String> {
-        let who = policy.verify(credentials)?;
+        let who = policy.verify(credentials).map_err(|it| it.to_string())?;
         let write = policy.lacks(Method::CallTool, "note.write", Some(&who));
         let granted = write.map_or_else(String::new, |scopes| format!(" lacks {scopes}"));
         Ok(format!("{}{granted}", who.as_str()))

@@ -67,7 +67,6 @@ pub use self::redact::Redaction;
 pub(crate) use self::resource::{Fetch, Fetched, TokenRequest};
 #[cfg(feature = "resource-server")]
 pub use self::resource::{ProofUse, ResourceError, ResourceServer, ResourceServerBuilder};
-pub(crate) use self::verifier::Rejection;
 pub use self::verifier::{ApiKeys, Credentials};
 
 use self::audit::Sink;
@@ -80,7 +79,7 @@ pub use mcpbolt_oauth::proxy::{
 };
 
 use self::verifier::Verifier;
-use crate::connection::{Principal, RequestSource};
+use crate::connection::{Principal, Rejection, RequestSource};
 use crate::limits::{Quota, Rate, VERIFIER_TIMEOUT, WRONG_CREDENTIALS};
 use crate::mcp::{ErrorKind, Method};
 
@@ -190,18 +189,20 @@ impl Policy {
     }
 
     /// Verifies clients with `verify`, before anything is done for them. `verify` maps the client's
-    /// credentials (an API key, a token or a certificate) to a principal, or returns the message for
-    /// the error. A client without credentials is passed as [`Credentials::None`]; `verify` may accept
-    /// or refuse it. `verify` is not called for a client that the transport has verified already.
+    /// credentials (an API key, a token or a certificate) to a principal, or says why not: a text refuses
+    /// them, [`Rejection::Unavailable`] says that there is no verdict, and so does a panic. A client without
+    /// credentials is passed as [`Credentials::None`]; `verify` may accept or refuse it. `verify` is not called
+    /// for a client that the transport has verified already.
     ///
     /// Over HTTP, the credentials are the request's `Authorization: Bearer` or `X-API-Key`, or the
-    /// certificate of the TLS connection. A client that is refused gets status 401; only clients of
-    /// actions get the message of `verify`. Wrong credentials count against the address they come from,
-    /// at the [`rate`](Self::rate), or at [`WRONG_CREDENTIALS`] without one. Above it, wrong credentials
-    /// get status 429; right ones from that address are still accepted. The audit records each refusal.
+    /// certificate of the TLS connection. A client that is refused gets status 401, one without a verdict 503 with
+    /// `Retry-After`; only clients of actions get the reason. Wrong credentials count against the address they
+    /// come from, at the [`rate`](Self::rate), or at [`WRONG_CREDENTIALS`] without one. Above it, wrong credentials
+    /// get status 429; right ones from that address are still accepted. The audit records each rejection.
     ///
     /// On other transports, the credentials are `auth` in the metadata of each action or in the `_meta`
-    /// of each request: `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`.
+    /// of each request: `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`. The error has the reason;
+    /// without a verdict it is one of an overloaded server, with `retryAfter`.
     ///
     /// With a verifier, a tool call is also refused if its arguments contain a text under a name that
     /// suggests credentials and that the tool's input schema does not declare. Tools whose schema may
@@ -215,14 +216,14 @@ impl Policy {
     ///     .verifier(|credentials| match credentials {
     ///         Credentials::Bearer("t-1f9a") => Ok(Principal::new("alice").with_scopes(["files:write"])),
     ///         Credentials::None => Ok(Principal::new("anybody")),
-    ///         _ => Err("these credentials are not known".into()),
+    ///         _ => Err("these credentials are not known"),
     ///     })
     ///     .scope("file.write", "files:write");
     /// ```
     #[must_use]
-    pub fn verifier(
+    pub fn verifier<E: Into<Rejection>>(
         mut self,
-        verify: impl Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync + 'static,
+        verify: impl Fn(&Credentials<'_>) -> Result<Principal, E> + Send + Sync + 'static,
     ) -> Self {
         self.verifier = Some(Verifier::new(verify));
         self.awaited = None;
@@ -235,7 +236,7 @@ impl Policy {
     ///
     /// A request waits for its own verification only. Over HTTP its future is polled where the request is, on tokio, before
     /// the body is read; elsewhere it runs where handlers do. It is dropped when the client disconnects or cancels, and after
-    /// [`verifier_timeout`](Self::verifier_timeout), which refuses the credentials, as a panic does.
+    /// [`verifier_timeout`](Self::verifier_timeout). Then there is no verdict, as after a panic.
     ///
     /// ```
     /// use mcpbolt::connection::Principal;
@@ -250,12 +251,13 @@ impl Policy {
     /// });
     /// ```
     #[must_use]
-    pub fn async_verifier<F>(
+    pub fn async_verifier<F, E>(
         mut self,
         verify: impl Fn(&Credentials<'_>) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<Principal, String>> + Send + 'static,
+        F: Future<Output = Result<Principal, E>> + Send + 'static,
+        E: Into<Rejection>,
     {
         self.awaited = Some(AwaitedVerifier::new(verify));
         self.verifier = None;
@@ -410,7 +412,7 @@ impl Policy {
     ///
     /// # Errors
     /// Why the principal is refused.
-    pub(crate) fn checked(&self, who: Principal) -> Result<Principal, String> {
+    pub(crate) fn checked(&self, who: Principal) -> Result<Principal, Rejection> {
         #[cfg(feature = "resource-server")]
         if self.resource.is_some() {
             if who.bound_key().or(who.bound_certificate()).is_some() {
@@ -430,10 +432,9 @@ impl Policy {
     /// # Errors
     /// Why they are refused.
     pub(crate) fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, Rejection> {
-        const NONE: &str = "this server has no verifier of credentials";
         match &self.verifier {
             Some(verifier) => verifier.verify(credentials),
-            None => Err(NONE.to_owned().into()),
+            None => Err("this server has no verifier of credentials".into()),
         }
     }
 
@@ -475,7 +476,8 @@ impl Policy {
         }
     }
 
-    /// Audits credentials from `from` that were refused for the reason `why`, and counts them if they were guessed.
+    /// Audits credentials from `from` that were refused for the reason `why` by this HTTP status, and counts them if they
+    /// were guessed.
     ///
     /// # Errors
     /// As [`count_wrong`](Self::count_wrong).
@@ -484,7 +486,7 @@ impl Policy {
         &self,
         from: &RequestSource,
         why: &str,
-        is_guess: bool,
+        (status, is_guess): (u16, bool),
         now: Instant,
     ) -> Result<(), Duration> {
         let taken = match is_guess {
@@ -497,7 +499,8 @@ impl Policy {
                 _ => why.to_owned(),
             };
             let (outcome, code) = match taken {
-                Ok(()) => (AuditOutcome::Denied, 401),
+                Ok(()) if status == 503 => (AuditOutcome::Failed, status),
+                Ok(()) => (AuditOutcome::Denied, status),
                 Err(_) => (AuditOutcome::Limited, 429),
             };
             self.tell(&AuditEvent {
@@ -507,7 +510,7 @@ impl Policy {
                 id: "",
                 revision: "",
                 outcome,
-                code: Some(code),
+                code: Some(code.into()),
                 message: Some(&self.redaction.text(&why)),
                 duration: Duration::ZERO,
                 arguments: None,

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac_sha256::Hash;
 
-use crate::connection::Principal;
+use crate::connection::{Principal, Rejection};
 use crate::json::reader;
 use crate::panics::contain;
 
@@ -84,52 +84,29 @@ impl fmt::Debug for Credentials<'_> {
     }
 }
 
-/// Why credentials are not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Rejection {
-    /// The verifier refuses them, for this reason.
-    Refused(String),
-    /// There is no verdict on them, for this reason: they may be right.
-    Unverified(&'static str),
-}
-
-impl From<String> for Rejection {
-    fn from(why: String) -> Self {
-        Self::Refused(why)
-    }
-}
-
-impl From<Rejection> for String {
-    fn from(rejection: Rejection) -> Self {
-        match rejection {
-            Rejection::Refused(why) => why,
-            Rejection::Unverified(why) => why.into(),
-        }
-    }
-}
-
 /// The verdict of a verifier that panics.
 pub(super) const FAILED: Rejection =
-    Rejection::Unverified("the verification of the credentials failed");
+    Rejection::Unavailable(Cow::Borrowed("the verification of the credentials failed"));
 
-type Verify = dyn Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync;
+type Verify = dyn Fn(&Credentials<'_>) -> Result<Principal, Rejection> + Send + Sync;
 
 /// The callback that verifies credentials.
 #[derive(Clone)]
 pub(super) struct Verifier(Arc<Verify>);
 
 impl Verifier {
-    pub fn new(
-        verify: impl Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync + 'static,
+    pub fn new<E: Into<Rejection>>(
+        verify: impl Fn(&Credentials<'_>) -> Result<Principal, E> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(verify))
+        Self(Arc::new(move |credentials| {
+            verify(credentials).map_err(Into::into)
+        }))
     }
 
     /// # Errors
     /// Why the credentials are not accepted. A callback that panics accepts none.
     pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, Rejection> {
-        let verdict = contain("a verifier", || (self.0)(credentials));
-        verdict.map_or(Err(FAILED), |verdict| verdict.map_err(Rejection::from))
+        contain("a verifier", || (self.0)(credentials)).unwrap_or(Err(FAILED))
     }
 }
 
@@ -224,7 +201,7 @@ mod tests {
             assert!(who(wrong).is_err(), "{wrong:?}");
         }
         assert!(!format!("{keys:?}").contains("\"one\""));
-        let broken = Verifier::new(|_| panic!("no"));
+        let broken = Verifier::new(|_| -> Result<_, String> { panic!("no") });
         assert_eq!(broken.verify(&Credentials::None), Err(FAILED));
     }
 }

@@ -1,6 +1,8 @@
 //! The resource server of a policy.
 
-use crate::connection::Principal;
+use mcpbolt_oauth::server::RefusalKind;
+
+use crate::connection::{Principal, Rejection};
 use crate::policy::awaited_verifier::{AwaitedVerifier, Verification};
 use crate::policy::{Credentials, Policy, ResourceServer};
 
@@ -21,13 +23,16 @@ impl Policy {
             };
             let own = own.clone();
             async move {
-                let token = token.ok_or("an access token is needed")?;
+                let token = token.ok_or(Rejection::from("an access token is needed"))?;
                 let verdict = match own.digest(&token).map(|it| (it, own.known(&it))) {
                     Ok((_, Some(verdict))) => verdict,
                     Ok((digest, None)) => own.verify(&token, digest).await,
                     Err(refusal) => Err(refusal),
                 };
-                verdict.map_err(|refusal| refusal.to_string())
+                verdict.map_err(|refusal| match refusal.kind {
+                    RefusalKind::Unavailable => Rejection::Unavailable(refusal.why.into()),
+                    _ => Rejection::from(refusal.why),
+                })
             }
         }));
         self.resource = Some(resource);

@@ -8,7 +8,7 @@ use hmac_sha256::Hash;
 use super::verification::UNVERIFIED;
 use crate::connection::{
     Answer, Batch, CallKey, Disposition, Handle, IncomingRequest, Interceptor, Operation,
-    Principal, RequestSource, is_secret,
+    Principal, Rejection, RequestSource, is_secret,
 };
 use crate::json::reader;
 use crate::limits::{Quota, whole_seconds};
@@ -29,7 +29,7 @@ pub(super) struct Admission {
     /// The sender of the current message, where the transport knows it per message.
     pub current: Option<Principal>,
     /// The verdict on the sender of the current message, where verification takes time.
-    pub verdict: Option<Result<Principal, String>>,
+    pub verdict: Option<Result<Principal, Rejection>>,
     /// The callers of requests that are deferred but not yet dispatched, by the digest of their
     /// `auth`.
     pub proven: Vec<([u8; 32], Principal)>,
@@ -85,8 +85,8 @@ impl Admission {
         };
         // Requests that fail authentication count against the rate, too.
         let taken = self.take(policy, &answer).and_then(|()| match &who {
-            Err(_) => policy.count_wrong(&self.from, Instant::now()),
-            Ok(_) => Ok(()),
+            Err(Rejection::Refused(_)) => policy.count_wrong(&self.from, Instant::now()),
+            Err(_) | Ok(_) => Ok(()),
         });
         if let Err(wait) = taken {
             interceptor.foresee(AuditOutcome::Limited);
@@ -99,8 +99,9 @@ impl Admission {
                 wait,
             ));
         }
-        if let Err(why) = &who {
-            return Err(answer.error(ErrorKind::Unauthenticated, why, None));
+        if let Err(rejection) = &who {
+            let (kind, data) = told(rejection);
+            return Err(answer.error(kind, rejection.why(), data));
         }
         if let Some(name) = misplaced(registry, policy, request) {
             return Err(answer.error(ErrorKind::InvalidParams, MISPLACED, Some(&name)));
@@ -144,8 +145,8 @@ impl Admission {
         let mut unknown = Vec::new();
         batch.intercept(|request, key| {
             let who = self.admitted(registry, request);
-            let who = who.unwrap_or_else(|why| {
-                unknown.push((key, why));
+            let who = who.unwrap_or_else(|rejection| {
+                unknown.push((key, rejection));
                 None
             });
             let interceptor = self.interceptor(registry, request, who.as_ref(), true)?;
@@ -157,10 +158,11 @@ impl Admission {
             }
             Some(interceptor as Arc<dyn Interceptor>)
         });
-        for (key, why) in unknown {
+        for (key, rejection) in unknown {
             if let Some(call) = batch.take_one(key) {
                 let mut replies = self.handle.replies();
-                replies.error(&call.reply, ErrorKind::Unauthenticated, &why, None);
+                let (kind, data) = told(&rejection);
+                replies.error(&call.reply, kind, rejection.why(), data);
             }
         }
     }
@@ -174,7 +176,7 @@ impl Admission {
         &mut self,
         registry: &Registry,
         request: &IncomingRequest<'_>,
-    ) -> Result<Option<Principal>, String> {
+    ) -> Result<Option<Principal>, Rejection> {
         if let Some(known) = self.known() {
             return match known.has_expired() {
                 true => Err(EXPIRED.into()),
@@ -187,7 +189,7 @@ impl Admission {
         let said = auth(&request.message);
         let who = match self.verdict.take() {
             Some(verdict) => verdict?,
-            None if policy.verifies_later() => return Err(UNVERIFIED.into()),
+            None if policy.verifies_later() => return Err(UNVERIFIED),
             None => Credentials::with_said(said, |brought| policy.verify(brought))?,
         };
         self.proven.push((digest(said), who.clone()));
@@ -203,7 +205,7 @@ impl Admission {
         &mut self,
         registry: &Registry,
         request: &IncomingRequest<'_>,
-    ) -> Result<Option<Principal>, String> {
+    ) -> Result<Option<Principal>, Rejection> {
         if self.known().is_none() && registry.verifies() {
             let digest = digest(auth(&request.message));
             if let Some(at) = self.proven.iter().rposition(|(own, _)| *own == digest) {
@@ -320,6 +322,14 @@ pub(super) fn verifies_later(registry: &Registry) -> bool {
 /// A digest of credentials, so that the credentials themselves are not stored.
 fn digest(auth: Option<&str>) -> [u8; 32] {
     Hash::hash(auth.unwrap_or_default().as_bytes())
+}
+
+/// How a request is refused whose sender is not verified: the error, and its data.
+fn told(rejection: &Rejection) -> (ErrorKind, Option<&'static str>) {
+    match rejection {
+        Rejection::Refused(_) => (ErrorKind::Unauthenticated, None),
+        Rejection::Unavailable(_) => (ErrorKind::Overloaded, Some("{\"retryAfter\":1}")),
+    }
 }
 
 /// Why requests are refused on a connection whose client proved itself by credentials that have ended.

@@ -22,7 +22,7 @@ use super::tasks::Asker;
 use crate::connection::StreamId;
 use crate::connection::{
     Answer, BATCH, Batch, CallKey, Config, Disposition, Handle, Host, IncomingRequest, Operation,
-    Principal, Stray,
+    Principal, Rejection, Stray,
 };
 use crate::error::ConnectionError;
 use crate::handler::Executor;
@@ -418,7 +418,7 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
-        verdict: Result<Principal, String>,
+        verdict: Result<Principal, Rejection>,
     ) -> Disposition {
         self.admission.verdict = Some(verdict);
         let disposition = self.request(request, answer);

@@ -6,13 +6,14 @@
 //!
 //! The request counts as in flight meanwhile, and its cancellation or the end of the connection ends the verification.
 
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
 use super::admission::auth;
-use crate::connection::{Call, Handle, Principal};
+use crate::connection::{Call, Handle, Principal, Rejection};
 use crate::handler::Job;
 use crate::handler::guarded::{Outcome, guarded};
 use crate::policy::{Credentials, Policy, TOO_SLOW};
@@ -34,17 +35,18 @@ pub(super) fn job(policy: &Arc<Policy>, handle: &Handle, call: Call) -> Job {
                     Poll::Pending => late.as_mut().poll(cx).map(|()| Err(TOO_SLOW)),
                     verdict => verdict,
                 });
-                Ok(verdict.await?)
+                verdict.await
             })
         });
-        let verdict: Result<Principal, String> = match verdict.await {
+        let verdict: Result<Principal, Rejection> = match verdict.await {
             Outcome::Made(verdict) => verdict.and_then(|who| checks.checked(who)),
-            Outcome::Panicked => Err(UNVERIFIED.into()),
+            Outcome::Panicked => Err(UNVERIFIED),
             Outcome::Cancelled => return,
         };
         handle.decide(call, verdict);
     })
 }
 
-/// Why a request is refused about whose sender there is no verdict.
-pub(super) const UNVERIFIED: &str = "the sender is not verified";
+/// Why a request is not served whose sender nobody has verified.
+pub(super) const UNVERIFIED: Rejection =
+    Rejection::Unavailable(Cow::Borrowed("the sender is not verified"));

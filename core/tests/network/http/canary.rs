@@ -75,7 +75,7 @@ fn policy(written: &Written) -> Policy {
         .verifier(|credentials| match credentials {
             Credentials::ApiKey(key) if key.ends_with("breaks") => panic!("the verifier breaks"),
             Credentials::ApiKey(key) if key.ends_with("good") => Ok(Principal::new("alice")),
-            _ => Err("no".into()),
+            _ => Err("no"),
         })
         .resource(resource.unwrap());
     written.add(&policy);

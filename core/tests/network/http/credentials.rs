@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpbolt::connection::Principal;
+use mcpbolt::connection::{Principal, Rejection};
 use mcpbolt::io::http::HttpOptions;
 use mcpbolt::limits::Rate;
 use mcpbolt::policy::{ApiKeys, AuditOutcome, Credentials, Policy};
@@ -126,7 +126,7 @@ fn wrong_credentials_are_counted_and_written_down() {
             count.fetch_add(1, Relaxed);
             match credentials {
                 Credentials::Bearer("t-alice") => Ok("alice".into()),
-                _ => Err("not sk-1234567890abcdef".into()),
+                _ => Err("not sk-1234567890abcdef"),
             }
         });
     let server = Server::builder("notes", "1").actions(true).policy(policy);
@@ -222,7 +222,7 @@ fn a_session_outlives_the_token_that_began_it() {
         Credentials::Bearer("narrow") => Ok(Principal::new("alice")),
         Credentials::Bearer("wide") => Ok(Principal::new("alice").with_scopes(["write"])),
         Credentials::Bearer("other") => Ok(Principal::new("eve").with_scopes(["write"])),
-        _ => Err("not known".into()),
+        _ => Err("not known"),
     };
     let policy = Policy::new().verifier(verify).scope("note.write", "write");
     let server = Server::builder("notes", "1").actions(true).policy(policy);
@@ -277,7 +277,78 @@ fn a_websocket_is_of_who_asked_for_it() {
     }
 }
 
-/// R-AUX-03, R-CAN-06: a verification ends with its request, and after a while, with a refusal; nobody is asked about a
+/// R-AUX-03: credentials on which there is no verdict may be right. Their client is told to come again, in either language,
+/// and does not guess; the audit has why.
+#[test]
+fn without_a_verdict_a_client_comes_again() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    fn away(credentials: &Credentials<'_>) -> Result<Principal, Rejection> {
+        match credentials {
+            Credentials::Bearer("breaks") => panic!("the verifier breaks"),
+            Credentials::Bearer("away") => {
+                Err(Rejection::Unavailable("the database is away".into()))
+            }
+            Credentials::Bearer("t-alice") => Ok("alice".into()),
+            _ => Err("not known".into()),
+        }
+    }
+    let policies: [fn(Policy) -> Policy; 2] = [
+        |policy| policy.verifier(away),
+        |policy| {
+            policy.async_verifier(|credentials| {
+                let verdict = away(credentials);
+                async move { verdict }
+            })
+        },
+    ];
+    for with in policies {
+        let sink = sink.clone();
+        let policy = Policy::new().audit(move |event| {
+            let message = event.message.map(str::to_owned);
+            sink.lock()
+                .unwrap()
+                .push((event.outcome, event.code, message));
+        });
+        let rate = Rate {
+            burst: 3,
+            per_second: 0,
+        };
+        let serving = serving(with(policy).rate(rate));
+        let action = r#"{"action":"note.read","params":{}}"#;
+        let told = |token: &str, more: &str| {
+            let headers = format!("Authorization: Bearer {token}\r\n{more}");
+            say(&serving, "POST /mcp", &headers, action)
+        };
+        for token in ["away", "breaks"].repeat(4) {
+            let answer = told(token, "");
+            assert_eq!(answer.status, 503, "{answer:?}");
+            assert_eq!(answer.header("retry-after"), "1");
+            assert_eq!(answer.header("www-authenticate"), "");
+            assert!(!answer.body.contains("database"), "{answer:?}");
+        }
+        let answer = told("away", "MCP-Version: 1.0\r\n");
+        assert_eq!(answer.json()["error"]["type"], "DEPENDENCY_ERROR");
+        assert_eq!(answer.json()["error"]["message"], "the database is away");
+        // The guesses that are allowed are all left.
+        let guesses: Vec<_> = (0..4).map(|_| told("wrong", "").status).collect();
+        assert_eq!(guesses, [401, 401, 401, 429]);
+        assert_eq!(told("t-alice", "").status, 200);
+        let events = std::mem::take(&mut *seen.lock().unwrap());
+        let failed = |why: &str| {
+            let why = Some(format!("from 127.0.0.1: {why}"));
+            (AuditOutcome::Failed, Some(503), why)
+        };
+        assert_eq!(events[0], failed("the database is away"));
+        assert_eq!(
+            events[1],
+            failed("the verification of the credentials failed")
+        );
+        serving.end();
+    }
+}
+
+/// R-AUX-03, R-CAN-06: a verification ends with its request, and after a while, without a verdict; nobody is asked about a
 /// request that is refused in any case.
 #[test]
 fn a_verification_ends_with_its_request() {
@@ -303,14 +374,14 @@ fn a_verification_ends_with_its_request() {
                 async move {
                     let _dropped = dropped;
                     assert!(!is_bad, "nobody catches this");
-                    std::future::pending().await
+                    std::future::pending::<Result<Principal, String>>().await
                 }
             })
     };
     let action = r#"{"action":"note.read","params":{}}"#;
     let serving = serving(policy(Duration::from_millis(50)));
     let answer = say(&serving, "POST /mcp", ALICE, action);
-    assert_eq!(answer.status, 401, "{answer:?}");
+    assert_eq!(answer.status, 503, "{answer:?}");
     assert!(
         why.lock()
             .unwrap()
@@ -318,7 +389,7 @@ fn a_verification_ends_with_its_request() {
             .unwrap()
             .contains("took too long")
     );
-    assert_eq!(say(&serving, "POST /mcp", "", action).status, 401);
+    assert_eq!(say(&serving, "POST /mcp", "", action).status, 503);
     assert_eq!((asked.load(Relaxed), dropped.load(Relaxed)), (2, 2));
     let mut wire = Wire::open(serving.at);
     wire.send(b"POST /mcp HTTP/1.1\r\nHost: evil.example.com\r\nContent-Length: 0\r\n\r\n");
@@ -329,7 +400,7 @@ fn a_verification_ends_with_its_request() {
     let serving = self::serving(policy(PATIENCE));
     let mut wire = Wire::open(serving.at);
     wire.send(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
-    assert_eq!(wire.answer().status, 401, "it panics");
+    assert_eq!(wire.answer().status, 503, "it panics");
     let mut wire = Wire::open(serving.at);
     wire.send(
         format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{ALICE}\r\n")

@@ -197,15 +197,20 @@ fn one_address_has_its_share_of_connections() {
     assert!(answers(&mut kept[0]));
 }
 
-/// R-AUX-03: wrong credentials in lines are counted by address, as those of HTTP are.
+/// R-AUX-03: wrong credentials in lines are counted by address, as those of HTTP are; those without a verdict are not.
 #[test]
 fn wrong_credentials_in_lines_are_counted() {
-    use mcpbolt::policy::{ApiKeys, Policy};
+    use mcpbolt::connection::Rejection;
+    use mcpbolt::policy::{ApiKeys, Credentials, Policy};
     use mcpbolt::server::{Arguments, Server, Tool};
 
     let keys = ApiKeys::new().key("right", "alice");
+    let policy = Policy::new().verifier(move |brought| match brought {
+        Credentials::ApiKey("away") => Err(Rejection::Unavailable("the database is away".into())),
+        _ => keys.verify(brought).map_err(Rejection::from),
+    });
     let server = Server::builder("guarded", "1")
-        .policy(Policy::new().verifier(move |brought| keys.verify(brought)))
+        .policy(policy)
         .tool(Tool::new("echo"), |_: Arguments, _| async { "said" })
         .build()
         .unwrap();
@@ -228,6 +233,9 @@ fn wrong_credentials_in_lines_are_counted() {
         let answers: Vec<String> = answers.map(Result::unwrap).collect();
         answers
     };
+    let away = ask("away", 150);
+    let told = r#""code":-31999,"message":"the database is away","data":{"retryAfter":1}"#;
+    assert!(away.iter().all(|one| one.contains(told)), "{}", away[149]);
     // 100 at once, and 10 more each second.
     let wrong = ask("wrong", 150);
     assert_eq!(wrong.len(), 150);

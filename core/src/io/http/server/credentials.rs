@@ -14,45 +14,47 @@ use mcpbolt_oauth::server::TokenRefusal;
 
 use super::forwarded::{self, Network};
 use super::peer::{PeerAddress, PeerCertificate};
-use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
-use crate::connection::{Principal, RequestSource};
+use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED, UNVERIFIED};
+use crate::connection::{Principal, Rejection, RequestSource};
 use crate::io::Auth;
 use crate::limits::whole_seconds;
-use crate::policy::{Credentials, Policy, Rejection, TOO_SLOW, Verification};
+use crate::policy::{Credentials, Policy, TOO_SLOW, Verification};
 
 pub const REPEATED: &str = "the request has more than one credential of a kind";
 
 /// The result of a verification: the principal, or why the credentials are refused.
 pub type VerifierAnswer = Result<Principal, Denied>;
 
-/// Why credentials are refused.
-pub struct Denied {
-    pub why: Cow<'static, str>,
-    /// What the client of a resource server is told.
+/// Why credentials are not accepted.
+pub enum Denied {
+    /// The policy's verifier says so.
+    Rejected(Rejection),
+    /// The resource server says so.
     #[cfg(feature = "resource-server")]
-    pub token: Option<TokenRefusal>,
+    Token(TokenRefusal),
+}
+
+impl Denied {
+    /// The reason.
+    pub fn why(self) -> Cow<'static, str> {
+        match self {
+            Self::Rejected(Rejection::Refused(why) | Rejection::Unavailable(why)) => why,
+            #[cfg(feature = "resource-server")]
+            Self::Token(refusal) => refusal.why.into(),
+        }
+    }
 }
 
 impl From<Rejection> for Denied {
     fn from(rejection: Rejection) -> Self {
-        Self {
-            #[cfg(feature = "resource-server")]
-            token: match rejection {
-                Rejection::Unverified(why) => Some(TokenRefusal::unavailable(why)),
-                Rejection::Refused(_) => None,
-            },
-            why: String::from(rejection).into(),
-        }
+        Self::Rejected(rejection)
     }
 }
 
 #[cfg(feature = "resource-server")]
 impl From<TokenRefusal> for Denied {
     fn from(refusal: TokenRefusal) -> Self {
-        Self {
-            why: refusal.why.into(),
-            token: Some(refusal),
-        }
+        Self::Token(refusal)
     }
 }
 
@@ -63,6 +65,28 @@ pub struct Sender<'a> {
     pub peer: Option<PeerAddress>,
     pub trusted: &'a [Network],
     pub in_actions: bool,
+}
+
+impl Sender<'_> {
+    /// The refusal of the sender, which is audited, and counted if the credentials were guessed. Only clients of actions
+    /// are told the reason.
+    pub fn refused(
+        &self,
+        refusal: HttpRefusal,
+        why: Cow<'static, str>,
+        is_guess: bool,
+    ) -> HttpRefusal {
+        let from = source(self.trusted, &self.request.headers, self.peer);
+        let kind = (refusal.status, is_guess);
+        match self.policy.refused(&from, &why, kind, Instant::now()) {
+            Err(wait) => HttpRefusal {
+                retry_after: u64::try_from(whole_seconds(wait)).ok(),
+                ..TOO_OFTEN
+            },
+            Ok(()) if self.in_actions => refusal.because(why),
+            Ok(()) => refusal,
+        }
+    }
 }
 
 /// A verification in progress, for a limited time.
@@ -95,7 +119,7 @@ pub fn identify(
         policy, request, ..
     } = sender;
     let verdict = match (is_repeated(&request.headers), verdict) {
-        (true, _) => Err(Rejection::from(REPEATED.to_owned()).into()),
+        (true, _) => Err(Rejection::from(REPEATED).into()),
         (false, Some(verdict)) => verdict,
         (false, None) => {
             let mut pair = String::new();
@@ -106,20 +130,16 @@ pub fn identify(
             policy.verify(&brought).map_err(Denied::from)
         }
     };
-    let why = match verdict {
+    let denied = match verdict {
         Ok(principal) => return Ok(principal),
-        Err(denied) => denied.why,
+        Err(denied) => denied,
     };
-    let from = source(sender.trusted, &request.headers, sender.peer);
-    let refusal = match policy.refused(&from, &why, true, Instant::now()) {
-        Err(wait) => HttpRefusal {
-            retry_after: u64::try_from(whole_seconds(wait)).ok(),
-            ..TOO_OFTEN
-        },
-        Ok(()) if sender.in_actions => UNAUTHENTICATED.because(why),
-        Ok(()) => UNAUTHENTICATED,
+    // Without a verdict the credentials may be right.
+    let (refusal, is_guess) = match &denied {
+        Denied::Rejected(Rejection::Unavailable(_)) => (UNVERIFIED, false),
+        _ => (UNAUTHENTICATED, true),
     };
-    Err(refusal.into())
+    Err(sender.refused(refusal, denied.why(), is_guess).into())
 }
 
 /// A verification that is given up after a time.

@@ -13,11 +13,11 @@ use super::header_check;
 use super::headers::RequestHeaders;
 use super::sse::{SseEncoder, SseSource};
 use crate::buffer::Input;
-use crate::connection::Principal;
 use crate::connection::{
     Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
     IncomingRequest, RequestSource, Stray, StreamId,
 };
+use crate::connection::{Principal, Rejection};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
 use crate::handler::Head;
@@ -62,7 +62,7 @@ impl Host for Checked<'_, '_> {
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
-        verdict: Result<Principal, String>,
+        verdict: Result<Principal, Rejection>,
     ) -> Disposition {
         self.inner.verified(request, answer, verdict)
     }

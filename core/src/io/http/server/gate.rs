@@ -7,7 +7,7 @@
 //! | path | 404 |
 //! | method | 405 |
 //! | `Accept` of a stream, `Content-Type` of a message | 406, 415 |
-//! | credentials, where the server has a verifier | 401, 429 |
+//! | credentials, where the server has a verifier | 401, 429, 503 |
 //!
 //! A CORS preflight is answered after the first check, since it carries no credentials.
 

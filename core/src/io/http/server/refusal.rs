@@ -71,6 +71,10 @@ pub const UNAUTHENTICATED: HttpRefusal = HttpRefusal::new(
     401,
     "credentials are missing or wrong: send some that this server accepts",
 );
+pub const UNVERIFIED: HttpRefusal = HttpRefusal::new(
+    503,
+    "the credentials cannot be verified now: try again later",
+);
 pub const TOO_OFTEN: HttpRefusal = HttpRefusal::new(
     429,
     "too many wrong credentials came from there: try again later",

@@ -1,7 +1,5 @@
 //! The sender of a request to a resource server of OAuth, and what clients are told about tokens.
 
-use std::time::Instant;
-
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue,
@@ -15,13 +13,12 @@ use smallvec::smallvec;
 
 use super::body::HttpBody;
 use super::credentials::{
-    Denied, REPEATED, Sender, Unidentified, VerifierAnswer, brought, is_repeated, source, timed,
+    Denied, REPEATED, Sender, Unidentified, VerifierAnswer, brought, is_repeated, timed,
 };
 use super::peer::PeerCertificate;
-use super::refusal::{HttpRefusal, TOO_OFTEN, UNAUTHENTICATED};
+use super::refusal::{HttpRefusal, UNAUTHENTICATED};
 use super::response::{add_challenges, empty, json};
-use crate::connection::Principal;
-use crate::limits::whole_seconds;
+use crate::connection::{Principal, Rejection};
 use crate::policy::{Credentials, Policy, ResourceServer, TokenRequest};
 
 const DPOP: HeaderName = HeaderName::from_static("dpop");
@@ -29,6 +26,9 @@ const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Why a token is refused that the program's verifier does not accept.
 const NOT_ACCEPTED: TokenRefusal = TokenRefusal::token("the token is not accepted");
+
+/// Why a token is refused about which the program's verifier says nothing.
+const NO_VERDICT: TokenRefusal = TokenRefusal::unavailable("the token cannot be verified now");
 
 const LACKS_SCOPES: TokenRefusal = TokenRefusal {
     kind: RefusalKind::InsufficientScope,
@@ -155,43 +155,31 @@ fn check(
 impl Denied {
     /// What the client is told.
     fn refusal(&self) -> TokenRefusal {
-        self.token.unwrap_or(NOT_ACCEPTED)
+        match self {
+            Self::Rejected(Rejection::Refused(_)) => NOT_ACCEPTED,
+            Self::Rejected(Rejection::Unavailable(_)) => NO_VERDICT,
+            Self::Token(refusal) => *refusal,
+        }
     }
 }
 
 fn refused(resource: &ResourceServer, sender: &Sender<'_>, denied: Denied) -> HttpRefusal {
     let refusal = denied.refusal();
-    let from = source(sender.trusted, &sender.request.headers, sender.peer);
-    // A client has guessed only if nobody issued its token: not if it has none yet, or if the token has ended.
-    let counted = match refusal.kind {
-        kind
-        @ (RefusalKind::InvalidToken | RefusalKind::UnfitToken | RefusalKind::InvalidProof) => {
-            let is_guess = kind == RefusalKind::InvalidToken;
-            sender
-                .policy
-                .refused(&from, &denied.why, is_guess, Instant::now())
-        }
-        _ => Ok(()),
-    };
-    if let Err(wait) = counted {
-        return HttpRefusal {
-            retry_after: u64::try_from(whole_seconds(wait)).ok(),
-            ..TOO_OFTEN
-        };
-    }
-    let challenges = match refusal.kind {
-        RefusalKind::Unavailable => Vec::new(),
-        _ => resource.challenges(&refusal, None),
-    };
-    let why = match sender.in_actions {
-        true => denied.why,
-        false => refusal.why.into(),
-    };
-    HttpRefusal {
+    let is_unavailable = refusal.kind == RefusalKind::Unavailable;
+    let told = HttpRefusal {
         status: refusal.kind.status(),
-        retry_after: (refusal.kind == RefusalKind::Unavailable).then_some(1),
-        challenges,
-        ..UNAUTHENTICATED.because(why)
+        retry_after: is_unavailable.then_some(1),
+        challenges: match is_unavailable {
+            true => Vec::new(),
+            false => resource.challenges(&refusal, None),
+        },
+        ..UNAUTHENTICATED.because(refusal.why)
+    };
+    match refusal.kind {
+        // Clients begin without a token and without a nonce.
+        RefusalKind::Missing | RefusalKind::NonceNeeded => told,
+        // A client has guessed only if nobody issued its token: not if the token has ended.
+        kind => sender.refused(told, denied.why(), kind == RefusalKind::InvalidToken),
     }
 }
 
