@@ -8,9 +8,10 @@
 )]
 
 use std::collections::HashMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 
 use mcpbolt_oauth::proxy::{
@@ -35,6 +36,8 @@ struct Provider {
     refreshes: Mutex<HashMap<String, ()>>,
     count: Mutex<u32>,
     is_away: Mutex<bool>,
+    /// Whether it takes its time.
+    waits: AtomicBool,
     /// What it answers instead.
     says: Mutex<Option<(u16, &'static str)>>,
     revoked: Mutex<Vec<String>>,
@@ -119,7 +122,10 @@ impl Provider {
 
 impl Fetch for Provider {
     fn fetch(&self, request: FetchRequest) -> Fetched<'_> {
-        Box::pin(async move { self.answer(&request) })
+        Box::pin(poll_fn(move |_| match self.waits.load(SeqCst) {
+            true => Poll::Pending,
+            false => Poll::Ready(self.answer(&request)),
+        }))
     }
 }
 
@@ -140,6 +146,8 @@ struct Site {
     /// The cookies of the browser.
     cookies: HashMap<String, String>,
     now: u64,
+    /// Whether the client leaves before it is answered.
+    leaves: AtomicBool,
 }
 
 fn proxy(change: impl FnOnce(&mut ConsentProxyOptions)) -> ConsentProxy {
@@ -163,6 +171,7 @@ impl Site {
             provider: Provider::default(),
             cookies: HashMap::new(),
             now: NOW,
+            leaves: AtomicBool::new(false),
         }
     }
 
@@ -180,6 +189,7 @@ impl Site {
             false => "application/x-www-form-urlencoded",
         };
         request.body = body.as_bytes();
+        request.left = Some(&self.leaves);
         let reply = ready(self.proxy.handle(&request, self.now, &self.provider));
         for (name, value) in &reply.headers {
             if *name == "set-cookie" {
@@ -394,7 +404,7 @@ fn a_client_registers_the_user_consents_and_the_client_gets_tokens() {
     );
     assert_eq!(said.scopes, ["files:read"]);
     let refused = |token, now| site.proxy.verify(token, now).unwrap_err().to_string();
-    assert_eq!(refused(access, NOW + 600), "the token has ended");
+    assert_eq!(refused(access, NOW + 600), "the token has expired");
     assert_eq!(
         refused("e30.e30.e30", NOW),
         "the token is none of this server"
@@ -738,6 +748,97 @@ fn a_provider_that_is_away_costs_no_login_and_a_revoked_login_is_over() {
     assert_eq!(error(&site.refresh(&client, refresh)), "invalid_grant");
     let revoked = site.provider.revoked.lock().unwrap();
     assert!(matches!(&**revoked, [one] if one.starts_with("upstream-refresh-")));
+}
+
+/// R-AUC-17: a client that leaves before its tokens come loses no login: it gets them when it asks again, once. While it is
+/// answered, a second request ends no login either.
+#[test]
+fn a_client_that_leaves_gets_its_tokens_when_it_asks_again() {
+    let mut site = Site::new();
+    let client = site.register(&[REDIRECT]);
+    let code = site.code(&client, REDIRECT);
+    site.leaves = true.into();
+    let lost = site.redeem(&client, &code, &[]);
+    site.leaves = false.into();
+    let wrong = [(
+        "code_verifier",
+        "another-verifier-of-a-client-that-is-long-enough",
+    )];
+    assert_eq!(error(&site.redeem(&client, &code, &wrong)), "invalid_grant");
+    assert_eq!(body_of(&site.redeem(&client, &code, &[])), body_of(&lost));
+    assert_eq!(error(&site.redeem(&client, &code, &[])), "invalid_grant");
+
+    let mut refresh = body_of(&lost)["refresh_token"].as_str().unwrap().to_owned();
+    for wait in [0, 599] {
+        site.leaves = true.into();
+        let lost = body_of(&site.refresh(&client, &refresh));
+        site.leaves = false.into();
+        site.now += wait;
+        let other = site.register(&[REDIRECT]);
+        assert_eq!(error(&site.refresh(&other, &refresh)), "invalid_grant");
+        assert_eq!(body_of(&site.refresh(&client, &refresh)), lost);
+        refresh = lost["refresh_token"].as_str().unwrap().to_owned();
+    }
+
+    // It has given up too early, and asks again while the provider is still being asked.
+    let form = query(&[
+        ("grant_type", "refresh_token"),
+        ("refresh_token", &refresh),
+        ("client_id", &client),
+    ]);
+    let mut request = ProxyRequest::new("POST", "/auth/token", "");
+    request.content_type = "application/x-www-form-urlencoded";
+    request.body = form.as_bytes();
+    let left = AtomicBool::new(false);
+    request.left = Some(&left);
+    let lost = {
+        site.provider.waits.store(true, SeqCst);
+        let mut first = pin!(site.proxy.handle(&request, site.now, &site.provider));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        left.store(true, SeqCst);
+        let second = ready(site.proxy.handle(&request, site.now, &site.provider));
+        assert_eq!(
+            (second.status, &*error(&second)),
+            (503, "temporarily_unavailable")
+        );
+        site.provider.waits.store(false, SeqCst);
+        ready(first)
+    };
+    let again = site.refresh(&client, &refresh);
+    assert_eq!((again.status, body_of(&again)), (200, body_of(&lost)));
+
+    // Too late, or a third time: somebody else has the token, and the login is over.
+    let refresh = body_of(&lost)["refresh_token"].as_str().unwrap().to_owned();
+    site.leaves = true.into();
+    let lost = body_of(&site.refresh(&client, &refresh));
+    site.leaves = false.into();
+    site.now += 600;
+    assert_eq!(error(&site.refresh(&client, &refresh)), "invalid_grant");
+    let newest = lost["refresh_token"].as_str().unwrap();
+    assert_eq!(error(&site.refresh(&client, newest)), "invalid_grant");
+}
+
+/// A token that a resource server would refuse is not issued.
+#[test]
+fn a_token_of_the_provider_that_is_too_long_is_refused() {
+    let mut site = Site::new();
+    let client = site.register(&[REDIRECT]);
+    for (length, status) in [(8000, 200), (12_000, 400)] {
+        let code = site.code(&client, REDIRECT);
+        let body = json!({"access_token": "a".repeat(length), "token_type": "Bearer"});
+        let body: &str = body.to_string().leak();
+        *site.provider.says.lock().unwrap() = Some((200, body));
+        let reply = site.redeem(&client, &code, &[]);
+        *site.provider.says.lock().unwrap() = None;
+        assert_eq!(reply.status, status, "{length}: {}", reply.body);
+        if status == 200 {
+            let token = body_of(&reply)["access_token"].as_str().unwrap().to_owned();
+            assert!(site.proxy.verify(&token, site.now).is_ok());
+        } else {
+            assert!(reply.body.contains("too long"), "{}", reply.body);
+        }
+    }
 }
 
 #[test]

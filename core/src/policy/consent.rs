@@ -25,8 +25,7 @@ impl Policy {
         let resource = ResourceServer::new(proxy.resource())
             .issuer(proxy.issuer())
             .keys(keys)
-            // Both use the clock of this machine.
-            .leeway(Duration::ZERO)
+            .leeway(Duration::from_secs(proxy.rules().leeway))
             .build()?;
         self.consent = Some(proxy);
         Ok(self.resource(resource))
@@ -121,7 +120,7 @@ mod tests {
             policy.has_token_source(),
             "the proxy's tokens are not the verifier's"
         );
-        let policy = policy.verifier(|_| Err("no".into()));
+        let policy = policy.verifier(|_| Err("no"));
         assert!(
             policy.has_token_source(),
             "nor those of one that is set later"

@@ -16,9 +16,11 @@
 //! Without consent for each client, the provider's own consent for the one client id, given once, would
 //! let any client that registers take over the user's login (the "confused deputy").
 //!
-//! The proxy keeps nothing between requests but the marks of used refresh tokens: what it must know again
-//! is sealed in the client id, the state, the code and the tokens. Every process that has the same secret
-//! serves every request. Its tokens are signed for the MCP server alone, and carry the provider's token,
+//! What the proxy must know again is sealed in the client id, the state, the code and the tokens, so every
+//! process that has the same secret serves every request. Between requests a process keeps the marks of codes
+//! and refresh tokens that it has redeemed and, for ten minutes, replies of the token endpoint whose client had
+//! left: that client gets the reply when it asks this process again, once. A reply that is lost on its way costs
+//! the login, since a refresh token that comes twice may be stolen. Its tokens are signed for the MCP server alone, and carry the provider's token,
 //! sealed, for the program to use ([`ConsentProxy::upstream_token`]); a client never sees that one.
 
 mod authorize;
@@ -30,6 +32,7 @@ mod form;
 mod metadata;
 mod options;
 mod page;
+mod redemptions;
 mod reply;
 mod seal;
 mod server;
@@ -48,6 +51,7 @@ use self::metadata::Endpoint;
 use self::seal::Seal;
 use self::signer::Signer;
 use self::used::Used;
+use crate::server::{ResourceMetadata, TokenRules};
 
 impl ConsentProxy {
     /// Creates the server. `secret` is what everything is sealed and signed with: 32 random bytes or more,
@@ -57,6 +61,7 @@ impl ConsentProxy {
     /// If the secret is too short or an option is wrong.
     pub fn new(options: ConsentProxyOptions, secret: &[u8]) -> Result<Self, ConsentProxyError> {
         options.check()?;
+        let resource = ResourceMetadata::new(&options.resource).map_err(ConsentProxyError::new)?;
         if secret.len() < 32 {
             return Err(ConsentProxyError::new(
                 "the secret has fewer than 32 bytes: take, for example, the output of `openssl rand -hex 32`",
@@ -66,6 +71,13 @@ impl ConsentProxy {
             seal: Seal::new(secret)?,
             signer: Signer::new(secret)?,
             used: Used::default(),
+            rules: TokenRules {
+                issuers: vec![options.issuer.clone()],
+                audiences: resource.audiences(),
+                any_audience: false,
+                // Tokens are not bound to a beginning, so leeway could only prolong them.
+                leeway: 0,
+            },
             options,
         })
     }
@@ -83,6 +95,11 @@ impl ConsentProxy {
     /// The keys that verify its tokens, as JSON (RFC 7517).
     pub fn keys(&self) -> String {
         self.signer.keys().to_string()
+    }
+
+    /// What a token of its must be, its signature aside.
+    pub fn rules(&self) -> &TokenRules {
+        &self.rules
     }
 
     /// Whether the server answers requests for this path.
@@ -105,7 +122,7 @@ impl ConsentProxy {
         }
         match endpoint {
             Endpoint::Metadata => metadata::of_server(&self.options),
-            Endpoint::Keys => ProxyReply::json(200, &self.signer.keys()).readable_anywhere(),
+            Endpoint::Keys => ProxyReply::json(200, self.signer.keys()).readable_anywhere(),
             Endpoint::Register => clients::register(self, request, now),
             Endpoint::Authorize => authorize::handle(self, request, now),
             Endpoint::Consent => consent::handle(self, request, now),
@@ -130,7 +147,6 @@ impl ConsentProxy {
     /// # Errors
     /// If the token is none of this server's.
     pub fn upstream_token(&self, access_token: &str) -> Result<String, ConsentProxyError> {
-        token::upstream_of(self, access_token)
-            .ok_or_else(|| ConsentProxyError::new("the token is none of this server"))
+        token::upstream_of(self, access_token).ok_or_else(|| ConsentProxyError::new(token::FOREIGN))
     }
 }

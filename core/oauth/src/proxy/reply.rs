@@ -1,5 +1,7 @@
 //! Requests to the consent proxy, and its replies.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
 use super::browser::Cookie;
@@ -24,6 +26,9 @@ pub struct ProxyRequest<'a> {
     pub content_type: &'a str,
     /// The body; a server limits it to [`MAX_BODY_BYTES`](Self::MAX_BODY_BYTES).
     pub body: &'a [u8],
+    /// Set when the client has left: a code or a refresh token that it sent is redeemed all the same, and the reply kept for
+    /// its next request.
+    pub left: Option<&'a AtomicBool>,
 }
 
 impl<'a> ProxyRequest<'a> {
@@ -38,6 +43,11 @@ impl<'a> ProxyRequest<'a> {
             query,
             ..Self::default()
         }
+    }
+
+    /// Whether the client has left.
+    pub(super) fn has_left(&self) -> bool {
+        self.left.is_some_and(|left| left.load(Ordering::Acquire))
     }
 }
 

@@ -4,6 +4,7 @@ use super::options::ConsentProxyOptions;
 use super::seal::Seal;
 use super::signer::Signer;
 use super::used::Used;
+use crate::server::TokenRules;
 
 /// The server. See the [module documentation](super).
 #[derive(Debug)]
@@ -12,4 +13,6 @@ pub struct ConsentProxy {
     pub(super) seal: Seal,
     pub(super) signer: Signer,
     pub(super) used: Used,
+    /// What its tokens must be.
+    pub(super) rules: TokenRules,
 }

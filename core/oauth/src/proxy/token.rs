@@ -8,12 +8,13 @@ use super::callback::LoginCode;
 use super::clients::mark;
 use super::form::Form;
 use super::options::ConsentProxyError;
+use super::redemptions::{Begun, Redemption};
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal};
 use super::server::ConsentProxy;
 use super::upstream::{Fetch, UpstreamFault, UpstreamTokens};
-use super::used::Marks;
 use crate::encoding::random;
+use crate::server::MAX_TOKEN_BYTES;
 
 /// The sealed content of a refresh token.
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,8 +91,8 @@ pub async fn handle(
         }
         Err(why) => Err(("invalid_request", why)),
         Ok(form) => match form.get("grant_type") {
-            Some("authorization_code") => redeem(proxy, &form, now, http).await,
-            Some("refresh_token") => refresh(proxy, &form, now, http).await,
+            Some("authorization_code") => redeem(proxy, request, &form, now, http).await,
+            Some("refresh_token") => refresh(proxy, request, &form, now, http).await,
             _ => refusal(
                 "unsupported_grant_type",
                 "grant_type is authorization_code or refresh_token",
@@ -111,6 +112,7 @@ pub async fn handle(
 
 async fn redeem(
     proxy: &ConsentProxy,
+    request: &ProxyRequest<'_>,
     form: &Form<'_>,
     now: u64,
     http: &dyn Fetch,
@@ -140,10 +142,12 @@ async fn redeem(
             "resource is not the one of the authorization",
         );
     }
-    let used = digest(sealed);
-    if !proxy.used.codes.mark(&used, code.until, now) {
-        return refusal("invalid_grant", "the code was used before");
-    }
+    let redemption = match proxy.used.codes.begin(digest(sealed), code.until, now) {
+        Begun::Now(redemption) => redemption,
+        Begun::Before(reply) => return Ok(reply),
+        Begun::Busy => return busy(),
+        Begun::Used => return refusal("invalid_grant", "the code was used before"),
+    };
     let back = proxy.options.callback();
     let parameters = [
         ("grant_type", "authorization_code"),
@@ -152,18 +156,22 @@ async fn redeem(
         ("code_verifier", &code.verifier),
     ];
     let tokens = proxy.options.upstream.tokens(http, &parameters).await;
-    let tokens =
-        tokens.map_err(|fault| refused_upstream(fault, &proxy.used.codes, &used, "the login"))?;
+    let tokens = match tokens {
+        Ok(tokens) => tokens,
+        Err(fault) => return refused_upstream(fault, redemption, "the login"),
+    };
     let grant = Grant {
         client: asked.client.clone(),
         scopes: asked.scopes.clone(),
         before: None,
     };
-    issue(proxy, client, grant, tokens, None, now)
+    let reply = issue(proxy, client, grant, tokens, None, now)?;
+    Ok(redemption.end(reply, request, now))
 }
 
 async fn refresh(
     proxy: &ConsentProxy,
+    request: &ProxyRequest<'_>,
     form: &Form<'_>,
     now: u64,
     http: &dyn Fetch,
@@ -193,49 +201,64 @@ async fn refresh(
             None => return refusal("invalid_scope", "a scope was not granted at the login"),
         },
     };
-    let used = digest(sealed);
-    if !proxy.used.tokens.mark(&used, token.until, now) {
-        // Somebody else has it (RFC 9700, section 4.14.2).
-        proxy.used.logins.mark(&token.login, token.until, now);
-        return refusal(
-            "invalid_grant",
-            "the refresh token was used before: log in again",
-        );
-    }
+    let redemption = match proxy.used.tokens.begin(digest(sealed), token.until, now) {
+        Begun::Now(redemption) => redemption,
+        Begun::Before(reply) => return Ok(reply),
+        Begun::Busy => return busy(),
+        Begun::Used => {
+            // Somebody else has it (RFC 9700, section 4.14.2).
+            proxy.used.logins.mark(&token.login, token.until, now);
+            return refusal(
+                "invalid_grant",
+                "the refresh token was used before: log in again",
+            );
+        }
+    };
     let parameters = [
         ("grant_type", "refresh_token"),
         ("refresh_token", &token.upstream),
     ];
     let tokens = proxy.options.upstream.tokens(http, &parameters).await;
-    let tokens = tokens
-        .map_err(|fault| refused_upstream(fault, &proxy.used.tokens, &used, "the refresh"))?;
+    let tokens = match tokens {
+        Ok(tokens) => tokens,
+        Err(fault) => return refused_upstream(fault, redemption, "the refresh"),
+    };
     let grant = Grant {
         client: token.client,
         scopes,
         before: Some((token.subject, token.login)),
     };
     // RFC 6749, section 6: without a new one the provider's old one stays good.
-    issue(
-        proxy,
-        client,
-        grant,
-        tokens,
-        Some((token.upstream, token.scopes)),
-        now,
+    let old = Some((token.upstream, token.scopes));
+    let reply = issue(proxy, client, grant, tokens, old, now)?;
+    Ok(redemption.end(reply, request, now))
+}
+
+/// What a client is told that asks again while it is being answered: it may have given up too early.
+fn busy<T>() -> Result<T, Refusal> {
+    refusal(
+        "temporarily_unavailable",
+        "an earlier request with this code or token is being answered: try again",
     )
 }
 
-/// What the client is told. While the provider is away, what it has `used` stays good.
-fn refused_upstream(fault: UpstreamFault, marks: &Marks, used: &str, what: &str) -> Refusal {
+/// What the client is told. While the provider is away, what was to be redeemed stays good.
+fn refused_upstream<T>(
+    fault: UpstreamFault,
+    redemption: Redemption<'_>,
+    what: &str,
+) -> Result<T, Refusal> {
     match fault {
-        UpstreamFault::Refused => (
+        UpstreamFault::Refused => refusal(
             "invalid_grant",
-            format!("the identity provider refused {what}"),
+            &format!("the identity provider refused {what}"),
         ),
         UpstreamFault::Away => {
-            marks.forget(used);
-            let why = "the identity provider cannot be asked now: try again";
-            ("temporarily_unavailable", why.to_owned())
+            redemption.undo();
+            refusal(
+                "temporarily_unavailable",
+                "the identity provider cannot be asked now: try again",
+            )
         }
     }
 }
@@ -260,7 +283,10 @@ fn issue(
     let (subject, login) = match grant.before {
         Some((subject, login)) => (subject, login),
         None => (
-            answer.subject().unwrap_or_else(|| format!("login:{login}")),
+            answer
+                .subject()
+                .filter(|it| !it.is_empty())
+                .unwrap_or_else(|| format!("login:{login}")),
             login,
         ),
     };
@@ -280,8 +306,14 @@ fn issue(
         jti: id,
         upstream: sealed.ok_or_else(failed)?,
     });
+    let token = token.ok_or_else(failed)?;
+    if token.len() > MAX_TOKEN_BYTES {
+        let why =
+            "the identity provider's access token is too long: have it put fewer claims into it";
+        return refusal("server_error", why);
+    }
     let mut body = json!({
-        "access_token": token.ok_or_else(failed)?,
+        "access_token": token,
         "token_type": "Bearer",
         "expires_in": lifetime,
     });
@@ -335,31 +367,32 @@ pub async fn revoke(
     ProxyReply::json(200, &json!({})).readable_anywhere()
 }
 
+/// Why a token is refused that another server signed, or nobody.
+pub const FOREIGN: &str = "the token is none of this server";
+
 pub fn verify(
     proxy: &ConsentProxy,
     token: &str,
     now: u64,
 ) -> Result<ProxyToken, ConsentProxyError> {
-    let options = &proxy.options;
-    let claims: Option<Claims> = proxy.signer.verified(token);
-    let claims = claims.filter(|it| it.iss == options.issuer && it.aud == options.resource);
-    let Some(claims) = claims else {
-        return Err(ConsentProxyError::new("the token is none of this server"));
-    };
-    if claims.exp <= now {
-        return Err(ConsentProxyError::new("the token has ended"));
-    }
-    let scopes = claims.scope.split(' ').filter(|it| !it.is_empty());
+    let token = proxy.signer.signed(token);
+    let token = token.ok_or_else(|| ConsentProxyError::new(FOREIGN))?;
+    #[expect(clippy::cast_precision_loss, reason = "seconds")]
+    let info = proxy.rules.check(&token, now as f64);
+    let info = info.map_err(|refusal| ConsentProxyError::new(refusal.why))?;
+    let claims: Claims = token
+        .claims()
+        .map_err(|_| ConsentProxyError::new(FOREIGN))?;
     Ok(ProxyToken {
-        scopes: scopes.map(Into::into).collect(),
-        subject: claims.sub,
+        subject: info.subject,
         client_id: claims.client_id,
+        scopes: info.scopes,
         expires_at: claims.exp,
     })
 }
 
 /// The provider's token within an access token of this server.
 pub fn upstream_of(proxy: &ConsentProxy, token: &str) -> Option<String> {
-    let claims: Claims = proxy.signer.verified(token)?;
+    let claims: Claims = proxy.signer.signed(token)?.claims().ok()?;
     proxy.seal.open(Purpose::Upstream, &claims.upstream)
 }

@@ -1,7 +1,9 @@
-//! Marks of what is good once.
+//! Marks of what is no longer good.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
+
+use super::redemptions::Redemptions;
 
 /// Most marks that a table keeps. When it is full, the mark that ends first goes.
 pub const MAX_MARKS: usize = 1 << 16;
@@ -12,9 +14,9 @@ pub const MAX_MARKS: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct Used {
     /// Codes that were redeemed.
-    pub codes: Marks,
+    pub codes: Redemptions,
     /// Refresh tokens that were used.
-    pub tokens: Marks,
+    pub tokens: Redemptions,
     /// Logins that are over.
     pub logins: Marks,
 }

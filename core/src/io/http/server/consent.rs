@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::{Buf as _, Bytes};
@@ -51,7 +52,8 @@ impl ConsentEndpoint {
             Ok(None) => return response(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new()),
             Err(_) => return response(StatusCode::REQUEST_TIMEOUT, Bytes::new()),
         };
-        let asked = self.answer(parts.clone(), body);
+        let presence = Presence(Arc::default());
+        let asked = self.answer(parts.clone(), body, presence.0.clone());
         match tokio::spawn(asked).await {
             Ok(reply) => written(reply),
             Err(_) => response(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new()),
@@ -59,11 +61,12 @@ impl ConsentEndpoint {
     }
 
     /// The answer to a request. It owns what it needs, since it goes on when the client leaves: the provider's
-    /// tokens may be good once, and a login must not end between two of them.
+    /// tokens may be good once, and a login must not end between two of them. The proxy keeps them for that client.
     fn answer(
         &self,
         parts: Parts,
         body: Vec<u8>,
+        left: Arc<AtomicBool>,
     ) -> impl Future<Output = ProxyReply> + Send + 'static {
         let (proxy, provider) = (self.proxy.clone(), self.provider.clone());
         async move {
@@ -79,10 +82,20 @@ impl ConsentEndpoint {
             request.fetch_site = text(HeaderName::from_static("sec-fetch-site"));
             request.content_type = text(CONTENT_TYPE).unwrap_or_default();
             request.body = &body;
+            request.left = Some(&left);
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
             let now = now.map_or(0, |since| since.as_secs());
             proxy.handle(&request, now, &*provider).await
         }
+    }
+}
+
+/// Says that the client has left, when it is dropped before the response.
+struct Presence(Arc<AtomicBool>);
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 
@@ -178,14 +191,21 @@ impl Fetch for IdentityProvider {
 mod tests {
     use http_body_util::{BodyExt as _, Full};
     use hyper::Request;
+    use mcpbolt_oauth::jwk::sha256_base64url;
     use mcpbolt_oauth::proxy::{ConsentProxyOptions, Upstream};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
+    use tokio::sync::Notify;
 
     use super::*;
 
     fn endpoint() -> ConsentEndpoint {
-        let upstream = Upstream::new("https://login.example/a", "https://login.example/t", "one");
+        before("https://login.example/t")
+    }
+
+    /// The proxy before an identity provider with that token endpoint.
+    fn before(token_endpoint: &str) -> ConsentEndpoint {
+        let upstream = Upstream::new("https://login.example/a", token_endpoint, "one");
         let (issuer, resource) = ("https://api.example", "https://api.example/mcp");
         let options = ConsentProxyOptions::new(issuer, resource, upstream);
         let proxy = ConsentProxy::new(options, &[7; 32]).unwrap();
@@ -215,6 +235,104 @@ mod tests {
         assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert!(body.starts_with(b"{\"authorization_endpoint\":"));
+    }
+
+    /// The answer to a request: its text, after the address that it leads to and the cookie that it sets.
+    async fn told(endpoint: &ConsentEndpoint, place: &str, cookie: &str, form: &str) -> String {
+        let request = match form {
+            "" => Request::get(place),
+            _ => Request::post(place).header("content-type", "application/x-www-form-urlencoded"),
+        };
+        let request = request.header("cookie", cookie);
+        let body = Full::new(Bytes::from(form.to_owned()));
+        let (parts, body) = request.body(body).unwrap().into_parts();
+        let response = endpoint.respond(&parts, body).await;
+        let header = |name| response.headers().get(name).map(|it| it.to_str().unwrap());
+        let head = ["location", "set-cookie"].map(|name| header(name).unwrap_or_default());
+        let head = head.join("\n");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        format!("{head}\n{}", str::from_utf8(&body).unwrap())
+    }
+
+    fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+        let (_, rest) = text.split_once(before).unwrap();
+        rest.split_once(after).map_or(rest, |(found, _)| found)
+    }
+
+    /// R-AUC-17: its connection ends while the identity provider is asked; the provider's tokens are not lost.
+    #[tokio::test]
+    async fn a_client_that_leaves_gets_its_tokens_when_it_asks_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/token", listener.local_addr().unwrap());
+        let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (is_asked, may_answer) = (asked.clone(), go.clone());
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = [0; 4096];
+            while !head.windows(10).any(|it| it == b"grant_type") {
+                let _ = stream.read(&mut head).await.unwrap();
+            }
+            is_asked.notify_one();
+            may_answer.notified().await;
+            let tokens = r#"{"access_token":"upstream","token_type":"Bearer"}"#;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n",
+                tokens.len()
+            );
+            stream.write_all((head + tokens).as_bytes()).await.unwrap();
+        });
+        let endpoint = before(&url);
+        let registration = r#"{"redirect_uris":["https://a.example"]}"#;
+        let client = told(&endpoint, "/register", "", registration).await;
+        let client = between(&client, "\"client_id\":\"", "\"");
+        let verifier = "a-verifier-of-a-client-that-is-long-enough-to-be-one";
+        let challenge = sha256_base64url(verifier.as_bytes());
+        let place = format!(
+            "/authorize?response_type=code&client_id={client}&code_challenge_method=S256&code_challenge={challenge}"
+        );
+        let page = told(&endpoint, &place, "", "").await;
+        let cookie = |text: &str| {
+            text.lines()
+                .nth(1)
+                .unwrap()
+                .split(';')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        let sealed = between(&page, "name=\"request\" value=\"", "\"");
+        let consent = format!("request={sealed}&answer=allow");
+        let login = told(&endpoint, "/consent", &cookie(&page), &consent).await;
+        let place = format!("/callback?code=c&state={}", between(&login, "&state=", "&"));
+        let login_cookie = login.lines().nth(1).unwrap();
+        let back = told(
+            &endpoint,
+            &place,
+            login_cookie.split(';').next().unwrap(),
+            "",
+        )
+        .await;
+        let code = between(&back, "code=", "&");
+        let form = format!(
+            "grant_type=authorization_code&code={code}&client_id={client}&code_verifier={verifier}"
+        );
+        tokio::select! {
+            answer = told(&endpoint, "/token", "", &form) => panic!("{answer}"),
+            () = asked.notified() => {}
+        }
+        let early = told(&endpoint, "/token", "", &form).await;
+        assert!(early.contains("temporarily_unavailable"), "{early}");
+        go.notify_one();
+        let late = loop {
+            let late = told(&endpoint, "/token", "", &form).await;
+            if !late.contains("temporarily_unavailable") {
+                break late;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert!(late.contains("\"access_token\":\""), "{late}");
+        let again = told(&endpoint, "/token", "", &form).await;
+        assert!(again.contains("invalid_grant"), "{again}");
     }
 
     #[tokio::test]
