@@ -8,8 +8,8 @@ import { Server } from 'mcpbolt';
 const answer = (response, status, body, headers = {}) =>
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body === undefined ? '' : JSON.stringify(body));
 
-/** `faults` replaces the answer of an endpoint: a status and a body by its path. */
-export async function authorizing({ lifetime = 3600, faults = {} } = {}) {
+/** `faults` replaces the answer of an endpoint: a status and a body by its path. `scheme` is that of the tokens. */
+export async function authorizing({ lifetime = 3600, faults = {}, scheme = 'Bearer' } = {}) {
     const [seen, secrets, tokens, codes] = [[], [], new Map(), new Map()];
     const secret = what => (secrets.push(`${what}-${randomUUID()}`), secrets.at(-1));
     const serve = new Server('guarded', '1').tool('add', {}, () => 'added').tool('drop', {}, () => 'dropped').handler();
@@ -17,7 +17,7 @@ export async function authorizing({ lifetime = 3600, faults = {} } = {}) {
     const granted = scope => {
         const access = secret('access');
         tokens.set(access, scope);
-        return { access_token: access, token_type: 'Bearer', expires_in: lifetime, refresh_token: secret('refresh'), scope };
+        return { access_token: access, token_type: scheme, expires_in: lifetime, refresh_token: secret('refresh'), scope };
     };
     const token = form => {
         switch (form.grant_type) {
@@ -63,9 +63,9 @@ export async function authorizing({ lifetime = 3600, faults = {} } = {}) {
     const http = createServer(async (request, response) => {
         const { pathname, searchParams } = new URL(request.url, 'http://x');
         if (pathname === '/mcp') {
-            const bearer = request.headers.authorization?.replace('Bearer ', '');
+            const bearer = request.headers.authorization?.replace(`${scheme} `, '');
             const wanted = request.headers['mcp-name'] ?? 'add';
-            const challenge = error => ({ 'www-authenticate': `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp", scope="${wanted}"${error}` });
+            const challenge = error => ({ 'www-authenticate': `${scheme} resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp", scope="${wanted}"${error}` });
             if (!tokens.has(bearer)) return answer(response, 401, undefined, challenge(''));
             if (wanted === 'drop' && !tokens.get(bearer)?.includes('drop')) return answer(response, 403, undefined, challenge(', error="insufficient_scope"'));
             return serve(request, response);
@@ -74,7 +74,7 @@ export async function authorizing({ lifetime = 3600, faults = {} } = {}) {
         for await (const piece of request) body += piece;
         const isJson = request.headers['content-type']?.includes('json');
         const form = isJson ? JSON.parse(body) : Object.fromEntries([...searchParams, ...new URLSearchParams(body)]);
-        seen.push({ path: pathname, form });
+        seen.push({ path: pathname, form, headers: request.headers });
         const endpoint = endpoints[pathname];
         answer(response, ...(faults[pathname] ?? (endpoint ? endpoint(form) : [404, undefined])));
     }).listen(0, '127.0.0.1');

@@ -1,10 +1,12 @@
 // Logins of clients: the functions of the program, its store, what fails and how, and when a login ends.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
+import { inspect } from 'node:util';
 import { Client, McpError, oauth } from 'mcpbolt';
 import { agree, authorizing } from './authorizing.mjs';
 import { until, within } from './until.mjs';
@@ -151,6 +153,31 @@ test('errors name the step, what the server said and what to do, and no secret',
         const shown = `${error.stack} ${JSON.stringify(error)}`;
         for (const secret of secrets) assert(!shown.includes(secret), what);
     }
+});
+
+test('the private key of bound tokens is written down nowhere, in whatever form (R-AUC-17)', async () => {
+    const server = await guarded({ scheme: 'DPoP' });
+    const { documents, did, store } = remembering();
+    const shown = [];
+    const bound = (store, options = {}) => oauth({ dpop: true, store, redirectUri: 'http://127.0.0.1:9/back', onAuthorize: agree, ...options });
+    const auth = bound(store);
+    const client = await connect(server.url, auth, { trace: (_, message) => shown.push(message) });
+    assert.equal(await called(client, 'add'), 'added');
+    const [place, document] = [...documents].find(([key]) => key.startsWith('tokens '));
+    const fails = async (store, options) => shown.push(inspect(await loginError(Client.connect(server.url, { auth: bound(store, options) })), { depth: 9 }));
+    await fails({ ...store, save: () => Promise.reject(new Error('the disk is full')) }, { clientName: 'Another' }).catch(() => {});
+    documents.set(place, document.slice(0, -1));
+    await fails(store);
+    documents.set(place, document.replace(/"dpop_key":"../, '"dpop_key":"!!'));
+    await fails(store);
+    shown.push(inspect({ auth, client, did, seen: server.seen }, { depth: 9 }));
+    assert.ok(shown.length > 4 && shown.at(-1).includes('dpop:'), 'proofs are sent');
+    const stored = JSON.parse(document).dpop_key;
+    const key = createPrivateKey({ key: Buffer.from(stored, 'base64url'), format: 'der', type: 'pkcs8' });
+    const secret = Buffer.from(key.export({ format: 'jwk' }).d, 'base64url');
+    const lines = ['pkcs8', 'sec1'].flatMap(type => key.export({ format: 'pem', type }).split('\n').filter(line => line.length === 64));
+    const forms = [stored, ...['base64url', 'base64', 'hex'].map(form => secret.toString(form)), [...secret.subarray(0, 8)].join(', '), ...lines];
+    for (const text of shown) for (const form of forms) assert.ok(!text.includes(form), text);
 });
 
 test('options that contradict each other are refused at once', () => {

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import logging
 import threading
+import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +26,7 @@ class Site(BaseHTTPRequestHandler):
     """An MCP server that is its own authorization server, as in 2025-03-26."""
 
     protocol_version = "HTTP/1.1"
+    scheme = "Bearer"
 
     def log_message(self, *_: Any) -> None: ...
 
@@ -41,17 +46,23 @@ class Site(BaseHTTPRequestHandler):
         if self.path == "/register":
             return self.answer(201, {"client_id": "id"})
         if self.path == "/token":
-            return self.answer(200, {"access_token": "t1", "token_type": "Bearer", "expires_in": 3600})
-        if self.headers["authorization"] != "Bearer t1":
-            return self.answer(401, WWW_Authenticate="Bearer")
+            return self.answer(200, {"access_token": "t1", "token_type": self.scheme, "expires_in": 3600})
+        if self.headers["authorization"] != f"{self.scheme} t1":
+            return self.answer(401, WWW_Authenticate=self.scheme)
         message = json.loads(body)
         result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "tools": []}
         self.answer(200, {"jsonrpc": "2.0", "id": message["id"], "result": result})
 
 
+class BoundSite(Site):
+    """Its tokens are bound to a key."""
+
+    scheme = "DPoP"
+
+
 @contextmanager
-def site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+def site(handler: type[Site] = Site) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/mcp"
@@ -181,6 +192,53 @@ async def test_who_connects_learns_why_there_is_no_login() -> None:
             with pytest.raises((McpError, ConnectionClosed), match=why):
                 async with Client(url, auth=OAuth("Test", on_authorize=function, redirect_uri=REDIRECT)):
                     pass
+
+
+@coroutine
+async def test_the_private_key_of_bound_tokens_is_written_down_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """R-AUC-17: whatever becomes of a login, in whatever form."""
+    caplog.set_level(logging.DEBUG)
+    store, trace, shown = Store(), tmp_path / "trace", []
+
+    class Full(Store):
+        async def save(self, key: str, document: str) -> None:
+            raise OSError("the disk is full")
+
+    def bound(store: Store) -> OAuth:
+        def consent(page: AuthorizationPage) -> str:
+            return f"{page.redirect_uri}?code=c&state={page.state}"
+
+        return OAuth("Test", dpop=True, store=store, on_authorize=consent, redirect_uri=REDIRECT)
+
+    with site(BoundSite) as url:
+        login = bound(store)
+        async with Client(url, auth=login, trace=trace) as client:
+            assert await client.list_tools() == []
+            shown += [repr(login), repr(client)]
+        (place,) = [key for key in store.kept if key.startswith("tokens ")]
+        document = store.kept[place]
+        stored = json.loads(document)["dpop_key"]
+        damaged = Store()
+        damaged.kept = {**store.kept, place: document.replace(stored, "!!" + stored[2:])}
+        cut = Store()
+        cut.kept = {**store.kept, place: document[:-1]}
+        for other in (Full(), damaged, cut):
+            with pytest.raises((McpError, ConnectionClosed, OSError)) as failed:
+                async with Client(url, auth=bound(other)):
+                    pass
+            shown += traceback.format_exception(failed.type, failed.value, failed.tb)
+    shown += [caplog.text, trace.read_text(), *capfd.readouterr()]
+    assert "tools/list" in "".join(shown)
+    key = base64.urlsafe_b64decode(stored + "=" * (-len(stored) % 4))
+    # The private value: 32 bytes after a version and the head of an octet string (RFC 5915, section 3).
+    at = key.index(b"\x02\x01\x01\x04\x20") + 5
+    secret, pem = key[at : at + 32], base64.b64encode(key).decode()
+    forms = [stored, pem[:64], pem[64:128], secret.hex(), ", ".join(map(str, secret[:8])), repr(secret)[2:-1]]
+    forms += [encode(secret).decode().rstrip("=") for encode in (base64.b64encode, base64.urlsafe_b64encode)]
+    for form in forms:
+        assert not any(form in text for text in shown), form
 
 
 @coroutine

@@ -2,7 +2,12 @@
 
 use std::net::IpAddr;
 
-use mcpbolt_oauth::client::{LoginStage, Occasion, UrlGuard, Zone};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use futures::executor::block_on;
+use mcpbolt_oauth::client::{DpopKey, LoginStage, Occasion, UrlGuard, Zone};
+use mcpbolt_oauth::store::CredentialStore as _;
+use mcpbolt_oauth::tokens;
 use serde_json::{Value, json};
 
 use crate::world::{AS, ISSUER, PRM, SECRETS, SERVER, World, error};
@@ -422,6 +427,74 @@ fn what_is_shown_has_no_secrets() {
     );
     for secret in SECRETS {
         assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+/// R-AUC-17: the private key of bound tokens is shown nowhere, in whatever form, and in no request.
+#[test]
+fn a_key_is_neither_shown_nor_sent() {
+    let bound =
+        |token: &str| json!({"access_token": token, "token_type": "DPoP", "refresh_token": "r"});
+    let mut world = World::new();
+    world.options.dpop = Some(true);
+    granted(&mut world, bound("secret-access"));
+    let held = world.log_in().unwrap();
+    let place = format!("tokens {ISSUER} dynamic {SERVER}");
+    let document = block_on(world.store.load(&place)).unwrap().unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let stored = document["dpop_key"].as_str().unwrap();
+    let key = DpopKey::read(stored).unwrap();
+    let headers = held.headers("POST", SERVER, Some("n"), world.now).unwrap();
+    let tokens = block_on(tokens::load(&*world.store, &place)).unwrap();
+    let mut shown = vec![
+        format!("{held:?} {key:?} {:?} {tokens:?} {headers:?}", world.store),
+        format!("{:?}", Occasion::new(SERVER, Some(held.clone()))),
+    ];
+    // Errors of later refreshes, and of a document that is damaged.
+    for answer in [bound(""), bound("x\n"), json!({"error": "invalid_grant"})] {
+        world.now += 3600;
+        let status = if answer["error"].is_null() { 200 } else { 400 };
+        world.tokens.push_back((status, Vec::new(), answer));
+        let occasion = Occasion {
+            is_refreshed: false,
+            status: 401,
+            ..Occasion::new(SERVER, Some(held.clone()))
+        };
+        match world.run(occasion) {
+            Err(error) => shown.push(format!("{error} {error:?}")),
+            Ok(held) => shown.push(format!("{held:?}")),
+        }
+    }
+    let cut = document.to_string();
+    block_on(world.store.save(&place, &cut[..cut.len() - 1])).unwrap();
+    let error = block_on(tokens::load(&*world.store, &place)).unwrap_err();
+    shown.push(format!("{error} {error:?}"));
+    shown.extend(world.requests.iter().map(|it| {
+        let sent = format!("{} {} {:?}", it.url, it.body, it.headers);
+        format!("{it:?} {sent}")
+    }));
+    let pkcs8 = URL_SAFE_NO_PAD.decode(stored).unwrap();
+    // The private value: 32 bytes of a version and an octet string (RFC 5915, section 3).
+    let before = [2, 1, 1, 4, 32];
+    let at = pkcs8.windows(5).position(|it| it == before).unwrap() + 5;
+    let secret = &pkcs8[at..at + 32];
+    let pem = STANDARD.encode(&pkcs8);
+    let numbers = format!("{:?}", &secret[..8]);
+    let hex: String = secret.iter().map(|it| format!("{it:02x}")).collect();
+    let forms = [
+        stored.to_owned(),
+        URL_SAFE_NO_PAD.encode(secret),
+        STANDARD.encode(secret),
+        pem[..64].to_owned(),
+        pem[64..128].to_owned(),
+        numbers.trim_matches(['[', ']']).to_owned(),
+        hex.to_lowercase(),
+        hex.to_uppercase(),
+    ];
+    assert!(document.to_string().contains(&forms[0]));
+    for text in shown {
+        let leaked = forms.iter().find(|form| text.contains(&***form));
+        assert_eq!(leaked, None, "{text}");
     }
 }
 
