@@ -96,7 +96,7 @@ fn check_alone(rounds: usize) {
 fn whole_calls(rounds: usize) {
     let verify = |credentials: &Credentials<'_>| match credentials {
         Credentials::Bearer(_) => Ok(Principal::new("alice").with_expiry(u64::MAX)),
-        _ => Err("a token is needed".into()),
+        _ => Err("a token is needed"),
     };
     let resource = ResourceServer::new(RESOURCE).issuer("https://login.example");
     let resource = resource

@@ -439,7 +439,7 @@ fn a_key_is_neither_shown_nor_sent() {
     world.options.dpop = Some(true);
     granted(&mut world, bound("secret-access"));
     let held = world.log_in().unwrap();
-    let place = format!("tokens {ISSUER} dynamic {SERVER}");
+    let place = format!("tokens {ISSUER} dynamic {SERVER} {SERVER}");
     let document = block_on(world.store.load(&place)).unwrap().unwrap();
     let document: Value = serde_json::from_str(&document).unwrap();
     let stored = document["dpop_key"].as_str().unwrap();
