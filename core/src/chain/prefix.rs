@@ -12,10 +12,11 @@ use crate::json::reader;
 use crate::mcp::code::INVALID_PARAMS;
 use crate::mcp::{ErrorKind, Method, Revision, meta};
 
-/// Middleware that gives a prefix to what a server offers: clients call the tool `log` of a server with the prefix `git` by the
-/// name `git_log`, and read its resource `file:///a` at `file://git//a`.
+/// A prefix for what a server offers: clients call the tool `log` of a server with the prefix `git` by the name `git_log`, and
+/// read its resource `file:///a` at `file://git//a`. It is given to [`External::prefix`](super::External::prefix), or it is
+/// middleware among others.
 ///
-/// Names of tools and prompts become `PREFIX_NAME`. URIs, and templates of URIs, get the prefix as their first segment; those
+/// Names of tools and prompts become `PREFIX_NAME`, as do ids of tasks. URIs, and templates of URIs, get the prefix as their first segment; those
 /// without `://` get it before them: `urn:x` becomes `via:PREFIX/urn:x`, and `{+uri}` becomes `via:PREFIX/{+uri}`. Links in
 /// results, subscriptions and completion have the same names. A name without the prefix is unknown, and never reaches the
 /// server. Two names are never made the same. `server.mount` of the Python and Node packages makes the same names, but leaves
