@@ -101,6 +101,7 @@ fn a_login_that_is_not_there_is_asked_for() {
 fn named(guide: &str) -> Vec<(&str, Vec<&str>)> {
     let of_programs = guide.lines().filter(|line| line.starts_with("mcpbolt "));
     let of_sentences = guide.split('`').skip(1).step_by(2);
+    let of_sentences = of_sentences.filter(|text| !text.contains('\n'));
     let all = of_programs.chain(of_sentences).filter_map(|text| {
         let mut words = text
             .strip_prefix("mcpbolt ")
