@@ -3,6 +3,7 @@
 //! uses only the public API of `mcpbolt`.
 
 mod carrier;
+mod gateway;
 mod inspect;
 mod load;
 mod log;
@@ -51,6 +52,11 @@ enum Task {
     /// speaks, so old clients can use new servers and the reverse. Credentials of clients are not passed on. A server
     /// that is a command is started for each client that opens a session, and ends with the session.
     Proxy(Box<proxy::Proxy>),
+    /// Serve several servers as one
+    ///
+    /// The file lists the servers: in TOML, or in the JSON of an editor (mcpServers). Each has a prefix for its names.
+    /// When the file changes, it is read again.
+    Gateway(Box<gateway::Gateway>),
     /// Call a tool and print its result
     Call {
         /// The tool's name
@@ -114,6 +120,7 @@ impl Args {
         let done = match self.task {
             Task::Serve(args) => serve::serve(&args),
             Task::Proxy(args) => proxy::proxy(*args),
+            Task::Gateway(args) => gateway::gateway(*args),
             Task::Inspect { json, start } => inspect::inspect(&start, json),
             Task::Call {
                 tool,

@@ -11,12 +11,9 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
 };
-use mcpbolt::io::http::HttpClientOptions;
-use mcpbolt::io::login::Authorization;
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, wait_for_clients};
 use mcpbolt::mcp::{ErrorKind, Revision, Revisions, Side};
 
-use crate::login;
 use crate::network::Network;
 use crate::shown;
 
@@ -49,37 +46,17 @@ pub struct Start {
 }
 
 impl Start {
-    /// The user's login, unless the options have credentials.
-    fn stored_login(&self) -> Result<Option<Authorization>> {
-        let is_authorization = |header: &String| {
-            let name = header.split('=').next();
-            name.is_some_and(|name| name.trim().eq_ignore_ascii_case("authorization"))
-        };
-        let has_credentials = self.bearer.is_some() || self.headers.iter().any(is_authorization);
-        let is_http = matches!(self.at, Some(Address::Http(_)));
-        (is_http && !has_credentials)
-            .then(login::stored)
-            .transpose()
-    }
-
     /// The options of connecting to an address.
-    fn options(&self) -> Result<ConnectOptions> {
+    fn options(&self, address: &Address) -> Result<ConnectOptions> {
         let header = |header: &String| {
             let pair = header
                 .split_once('=')
                 .map(|(name, value)| (name.into(), value.into()));
             pair.with_context(|| format!("{header:?} is not NAME=VALUE"))
         };
-        Ok(ConnectOptions {
-            auth: self.bearer.clone().map_or(Auth::None, Auth::Bearer),
-            headers: self.headers.iter().map(header).collect::<Result<_>>()?,
-            root_certificates: self.network.certificates()?,
-            http: HttpClientOptions {
-                authorization: self.stored_login()?,
-                ..self.network.options()?
-            },
-            ..ConnectOptions::default()
-        })
+        let headers = self.headers.iter().map(header).collect::<Result<_>>()?;
+        let auth = self.bearer.clone().map_or(Auth::None, Auth::Bearer);
+        self.network.connecting(address, auth, headers)
     }
 
     /// The command, and its program.
@@ -114,7 +91,7 @@ impl Start {
     /// The server as the end of a chain.
     pub fn external(self) -> Result<External> {
         if let Some(address) = &self.at {
-            let (name, options) = (address.public_name(), self.options()?);
+            let (name, options) = (address.public_name(), self.options(address)?);
             return Ok(External::at(name, address.clone(), options));
         }
         let name = Address::Stdio(self.command.clone()).public_name();
@@ -162,7 +139,7 @@ impl Session {
     }
 
     fn connect(address: &Address, start: &Start, revisions: Revisions) -> Result<Self> {
-        let options = start.options()?;
+        let options = start.options(address)?;
         let builder = Client::builder("mcpbolt", env!("CARGO_PKG_VERSION")).revisions(revisions);
         let client = block_on(builder.open(address, options));
         Ok(Self {

@@ -68,7 +68,7 @@ fn a_server_is_looked_at_wherever_it_is() {
         "tcp:127.0.0.1:0",
         &unix,
     ] {
-        let serving = Serving::begin(address);
+        let serving = Serving::with(&["serve", address, "--log", "info"]);
         let output = serving.run(&["inspect"]);
         let said = text(&output.stdout);
         assert!(
@@ -145,7 +145,7 @@ fn a_proxy_names_the_server_that_it_cannot_reach() {
 #[cfg(unix)]
 #[test]
 fn a_server_counts_what_it_does_and_ends_when_asked_to() {
-    let mut serving = Serving::begin("http://127.0.0.1:0/mcp");
+    let mut serving = Serving::with(&["serve", "http://127.0.0.1:0/mcp", "--log", "info"]);
     assert!(serving.run(&["inspect"]).status.success());
     let process = serving.process.id().to_string();
     let signal = Command::new("kill").args(["-TERM", &process]).status();

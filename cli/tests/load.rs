@@ -175,7 +175,7 @@ fn wrong_arguments_are_told() {
 #[cfg(unix)]
 #[test]
 fn calls_that_are_due_while_the_server_stands_still_count() {
-    let server = Serving::begin("http://127.0.0.1:0/mcp");
+    let server = Serving::with(&["serve", "http://127.0.0.1:0/mcp", "--log", "info"]);
     let signal = |name: &str| {
         let mut kill = Command::new("kill");
         assert!(

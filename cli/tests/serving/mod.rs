@@ -10,10 +10,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    pub fn begin(address: &str) -> Self {
-        Self::with(&["serve", address, "--log", "info"])
-    }
-
+    /// Starts the command; it prints its address when it is ready.
     pub fn with(args: &[&str]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
             .args(args)

@@ -1,0 +1,328 @@
+//! What a gateway is made of, as a file says it: TOML, or the JSON in which editors list servers.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mcpbolt::io::{Address, AddressError};
+use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::policy::Policy;
+
+use super::document::{self, Member, Node, Value};
+use super::reading::{Entry, Findings, Keys, Text, joined};
+use super::reference::{Resolved, resolve};
+
+/// The settings of a gateway.
+pub struct Config {
+    /// Where to serve.
+    pub listen: Option<Address>,
+    pub servers: Vec<Upstream>,
+    /// Who may do what; everybody everything without it.
+    pub policy: Option<Policy>,
+    /// The members of the policy, JSON: secret.
+    pub policy_members: Option<String>,
+}
+
+/// A server behind the gateway.
+#[derive(Debug)]
+pub struct Upstream {
+    pub name: String,
+    /// What stands before its names; none if empty.
+    pub prefix: String,
+    pub target: Target,
+    /// The revisions to speak with it; all if none is given.
+    pub revisions: Option<Revisions>,
+    /// How long to wait for an answer.
+    pub timeout: Option<Duration>,
+}
+
+/// How a server is reached.
+#[derive(Debug)]
+pub enum Target {
+    Command {
+        words: Vec<Resolved>,
+        env: Vec<(String, Resolved)>,
+        cwd: PathBuf,
+    },
+    At {
+        address: Address,
+        headers: Vec<(String, Resolved)>,
+    },
+}
+
+/// What was read: a configuration, or all that is wrong with it; and what is ignored.
+pub struct Read {
+    pub config: Result<Config, Vec<String>>,
+    pub warnings: Vec<String>,
+}
+
+/// Reads a file. What a `.toml` file is not is read as JSON.
+pub fn read(file: &Path) -> Read {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            let problems = vec![format!("{}: {error}", file.display())];
+            return Read {
+                config: Err(problems),
+                warnings: Vec::new(),
+            };
+        }
+    };
+    let is_toml = file
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let parsed = if is_toml {
+        document::toml(&text)
+    } else {
+        document::json(&text)
+    };
+    let mut findings = Findings::new(file, &text, !is_toml);
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    let config = match parsed {
+        Ok(node) => of_document(node, folder, &mut findings),
+        Err(broken) => {
+            findings.wrong(broken.at, "", broken.why);
+            None
+        }
+    };
+    let Findings {
+        problems, warnings, ..
+    } = findings;
+    let config = config.filter(|_| problems.is_empty()).ok_or(problems);
+    Read { config, warnings }
+}
+
+fn of_document(node: Node, folder: &Path, findings: &mut Findings<'_>) -> Option<Config> {
+    let mut keys = Keys::of(
+        Entry {
+            path: String::new(),
+            node,
+        },
+        findings,
+    )?;
+    let listen = keys
+        .text("listen", findings)
+        .and_then(|entry| address(entry, folder, findings));
+    let mut servers = Vec::new();
+    let at = keys.at;
+    // Editors have either name.
+    for name in ["servers", "mcpServers"] {
+        let table = keys.take(name).and_then(|entry| Keys::of(entry, findings));
+        for (name, entry) in table.map(Keys::rest).unwrap_or_default() {
+            let server = Keys::of(entry, findings);
+            servers.extend(server.and_then(|keys| of_server(name, keys, folder, findings)));
+        }
+    }
+    let policy = keys
+        .take("policy")
+        .and_then(|entry| policy(entry, folder, findings));
+    let (policy, policy_members) = policy.unzip();
+    keys.end(findings);
+    if servers.is_empty() && findings.problems.is_empty() {
+        findings.wrong(
+            at,
+            "",
+            "names no server; write [servers.NAME] with a command or a url",
+        );
+    }
+    let mut prefixes = HashSet::new();
+    for server in &servers {
+        if !prefixes.insert(&server.prefix) {
+            let why = match server.prefix.as_str() {
+                "" => "two servers have no prefix; one at most may have none".to_owned(),
+                prefix => format!("two servers have the prefix {prefix:?}"),
+            };
+            findings.wrong(at, "servers", why);
+        }
+    }
+    Some(Config {
+        listen,
+        servers,
+        policy,
+        policy_members,
+    })
+}
+
+fn of_server(
+    name: String,
+    mut keys: Keys,
+    folder: &Path,
+    findings: &mut Findings<'_>,
+) -> Option<Upstream> {
+    if keys.flag("disabled", findings) {
+        return None;
+    }
+    let prefix = keys
+        .text("prefix", findings)
+        .map_or_else(|| name.clone(), |prefix| prefix.text);
+    let revisions = revisions(&mut keys, findings);
+    let timeout = keys.number("timeout", findings).map(Duration::from_secs);
+    // Says what the other keys say, too.
+    keys.text("type", findings);
+    let target = target(&mut keys, folder, findings);
+    keys.end(findings);
+    Some(Upstream {
+        name,
+        prefix,
+        target: target?,
+        revisions,
+        timeout,
+    })
+}
+
+fn target(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option<Target> {
+    let url = keys.text("url", findings);
+    let command = words(keys, folder, findings);
+    let env = pairs(keys, "env", folder, findings);
+    let cwd = keys
+        .text("cwd", findings)
+        .and_then(|entry| value(entry, folder, findings));
+    let headers = pairs(keys, "headers", folder, findings);
+    match (url, command) {
+        (Some(url), None) => {
+            let address = address(url, folder, findings)?;
+            Some(Target::At { address, headers })
+        }
+        (None, Some(words)) => {
+            let cwd = folder.join(cwd.as_ref().map_or("", Resolved::value));
+            Some(Target::Command { words, env, cwd })
+        }
+        (Some(_), Some(_)) => {
+            let why = "has a command and a url; one of them is where the server is";
+            findings.wrong(keys.at, keys.path(), why);
+            None
+        }
+        (None, None) => {
+            findings.wrong(keys.at, keys.path(), "has neither a command nor a url");
+            None
+        }
+    }
+}
+
+/// The command and its arguments, if there is one: a list, or a text beside `args`.
+fn words(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option<Vec<Resolved>> {
+    let (path, is_list) = (format!("{}.command", keys.path()), keys.is_list("command")?);
+    let mut texts = match is_list {
+        true => keys.texts("command", findings),
+        false => keys.text("command", findings).into_iter().collect(),
+    };
+    if is_list && texts.is_empty() {
+        findings.wrong(keys.at, &path, "is empty");
+    }
+    texts.extend(keys.texts("args", findings));
+    let words = texts.into_iter();
+    Some(
+        words
+            .filter_map(|text| value(text, folder, findings))
+            .collect(),
+    )
+}
+
+fn revisions(keys: &mut Keys, findings: &mut Findings<'_>) -> Option<Revisions> {
+    let entries = keys.texts("revisions", findings);
+    let mut revisions = Vec::new();
+    for Text { path, at, text } in entries {
+        match text.parse::<Revision>() {
+            Ok(revision) => revisions.push(revision),
+            Err(error) => findings.wrong(at, &path, error),
+        }
+    }
+    (!revisions.is_empty()).then(|| revisions.into_iter().collect())
+}
+
+fn pairs(
+    keys: &mut Keys,
+    key: &'static str,
+    folder: &Path,
+    findings: &mut Findings<'_>,
+) -> Vec<(String, Resolved)> {
+    let table = keys.take(key).and_then(|entry| Keys::of(entry, findings));
+    let members = table.map(Keys::rest).unwrap_or_default();
+    let pair = |(name, entry)| {
+        let text = Text::of(entry, findings)?;
+        Some((name, value(text, folder, findings)?))
+    };
+    members.into_iter().filter_map(pair).collect()
+}
+
+fn address(text: Text, folder: &Path, findings: &mut Findings<'_>) -> Option<Address> {
+    let (path, at) = (text.path.clone(), text.at);
+    let address = value(text, folder, findings)?.value().parse();
+    address
+        .map_err(|error: AddressError| findings.wrong(at, &path, error))
+        .ok()
+}
+
+/// A policy and its members, JSON; its table has the members of [`Policy::from_json`].
+fn policy(entry: Entry, folder: &Path, findings: &mut Findings<'_>) -> Option<(Policy, String)> {
+    let (path, at) = (entry.path.clone(), entry.node.at);
+    let known = findings.problems.len();
+    let json = json(entry, folder, findings).to_string();
+    // With a value missing, the rest is not judged.
+    if findings.problems.len() > known {
+        return None;
+    }
+    let policy = Policy::from_json(&json);
+    let wrong = |error: serde_json::Error| {
+        findings.wrong(at, &path, document::without_place(&error.to_string()));
+    };
+    Some((policy.map_err(wrong).ok()?, json))
+}
+
+/// A value with the references of its texts resolved.
+fn json(entry: Entry, folder: &Path, findings: &mut Findings<'_>) -> serde_json::Value {
+    let Entry { path, node } = entry;
+    match node.value {
+        Value::Text(text) => {
+            let at = node.at;
+            let resolved = value(Text { path, at, text }, folder, findings);
+            resolved.map(|text| text.value().into()).unwrap_or_default()
+        }
+        Value::Integer(number) => number.into(),
+        Value::Flag(flag) => flag.into(),
+        Value::List(list) => {
+            let entries = list.into_iter().enumerate().map(|(index, node)| Entry {
+                path: format!("{path}[{index}]"),
+                node,
+            });
+            entries.map(|entry| json(entry, folder, findings)).collect()
+        }
+        Value::Table(members) => {
+            let member = |Member { key, at, node }| {
+                let path = joined(&path, &key);
+                // The keys of a policy's clients are secrets, too.
+                let name = value(
+                    Text {
+                        path: path.clone(),
+                        at,
+                        text: key,
+                    },
+                    folder,
+                    findings,
+                );
+                let json = json(Entry { path, node }, folder, findings);
+                Some((name?.value().to_owned(), json))
+            };
+            members.into_iter().filter_map(member).collect()
+        }
+        Value::Other(kind) => {
+            findings.wrong(
+                node.at,
+                &path,
+                format_args!("is {kind}, which no setting is"),
+            );
+            serde_json::Value::Null
+        }
+    }
+}
+
+/// A text with its references resolved.
+fn value(
+    Text { path, at, text }: Text,
+    folder: &Path,
+    findings: &mut Findings<'_>,
+) -> Option<Resolved> {
+    let resolved = resolve(text, folder);
+    resolved.map_err(|why| findings.wrong(at, &path, why)).ok()
+}

@@ -1,0 +1,171 @@
+//! `mcpbolt gateway`: several servers as one, as a file lists them.
+
+mod config;
+mod document;
+mod reading;
+mod reference;
+mod reload;
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use mcpbolt::chain::{External, Front, Prefix};
+use mcpbolt::io::{Address, Auth, ChildCommand, serve_with, wait_for_clients};
+
+use crate::carrier::{self, Carrier};
+use crate::network::Network;
+use crate::session::FAREWELL;
+use crate::shown;
+
+use self::config::{Config, Target, Upstream};
+use self::reference::Resolved;
+use self::reload::Current;
+
+/// Where to serve unless the file or the command says so.
+const ADDRESS: &str = "http://127.0.0.1:8000/mcp";
+
+/// Which servers, and where to serve them.
+#[derive(clap::Args)]
+pub struct Gateway {
+    /// Where to serve, in place of the file's `listen`: stdio:, http://127.0.0.1:8000/mcp, https://…, ws://…,
+    /// tcp:HOST:PORT or unix:/PATH
+    address: Option<Address>,
+    /// The file of settings: TOML, or JSON with the mcpServers of an editor
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Check the file, show what it says, and end: with status 1 if anything is wrong
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    network: Network,
+    #[command(flatten)]
+    carrier: Carrier,
+}
+
+/// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
+pub fn gateway(args: Gateway) -> Result<u8> {
+    let config = load(&args)?;
+    if args.check {
+        shown::print(&shown::lines(&config.shown()))?;
+        return Ok(0);
+    }
+    let address = match args.address.as_ref().or(config.listen.as_ref()) {
+        Some(address) => address.clone(),
+        None => ADDRESS.parse()?,
+    };
+    let (listen, policy) = (config.listen.clone(), config.policy_members.clone());
+    let front = config.front(&args.network)?;
+    let mut current = None;
+    let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
+    let serving = serve_with(hosting, &address, args.carrier.options())?;
+    if let Some(current) = current {
+        reload::watch(&args.config.clone(), move || {
+            let config = load(&args)?;
+            let is_same = config.listen == listen && config.policy_members == policy;
+            ensure!(
+                is_same,
+                "listen and policy are read at the start: restart the gateway"
+            );
+            current.replace(&config.front(&args.network)?);
+            Ok(())
+        });
+    }
+    let done = carrier::run(&serving, &address);
+    drop(serving);
+    wait_for_clients(FAREWELL);
+    done
+}
+
+fn load(args: &Gateway) -> Result<Config> {
+    let read = config::read(&args.config);
+    for warning in &read.warnings {
+        eprintln!("warning: {}", shown::line(warning));
+    }
+    match read.config {
+        Ok(config) => Ok(config),
+        Err(problems) => bail!("{}", problems.join("\n")),
+    }
+}
+
+impl Config {
+    /// What `--check` shows. References stand for their values, which may be secret.
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        if let Some(address) = &self.listen {
+            let _ = writeln!(text, "listen {address}");
+        }
+        for Upstream {
+            name,
+            prefix,
+            target,
+            ..
+        } in &self.servers
+        {
+            let names = match prefix.as_str() {
+                "" => "*".to_owned(),
+                prefix => format!("{prefix}_*"),
+            };
+            let at = match target {
+                Target::Command { words, .. } => {
+                    let words: Vec<_> = words.iter().map(ToString::to_string).collect();
+                    words.join(" ")
+                }
+                Target::At { address, .. } => address.to_string(),
+            };
+            let _ = writeln!(text, "{name}: {names} at {at}");
+        }
+        text
+    }
+
+    /// The servers as one.
+    fn front(self, network: &Network) -> Result<Front> {
+        let mut servers = self.servers.into_iter();
+        let first = servers.next().context("no server")?;
+        let mut front = Front::new(first.external(network)?);
+        for server in servers {
+            front = front.join(server.external(network)?)?;
+        }
+        Ok(match self.policy {
+            Some(policy) => front.policy(policy),
+            None => front,
+        })
+    }
+}
+
+impl Upstream {
+    /// The server as the end of a chain. In total, a request may take ten times as long as an answer or a report of
+    /// progress.
+    fn external(self, network: &Network) -> Result<External> {
+        let mut external = match self.target {
+            Target::Command { words, env, cwd } => {
+                let command = move || {
+                    let mut words = words.iter().map(Resolved::value);
+                    let program = words.next().unwrap_or_default();
+                    let command = ChildCommand::new(program).args(words).cwd(&cwd);
+                    let variable = |command: ChildCommand, (name, value): &(String, Resolved)| {
+                        command.env(name, value.value())
+                    };
+                    env.iter().fold(command, variable)
+                };
+                External::command(self.name, command)
+            }
+            Target::At { address, headers } => {
+                let header = |(name, value): (String, Resolved)| (name, value.value().to_owned());
+                let headers = headers.into_iter().map(header).collect();
+                let options = network.connecting(&address, Auth::None, headers)?;
+                External::at(self.name, address, options)
+            }
+        };
+        if !self.prefix.is_empty() {
+            external = external.prefix(Prefix::new(self.prefix)?);
+        }
+        if let Some(revisions) = self.revisions {
+            external = external.revisions(revisions);
+        }
+        if let Some(timeout) = self.timeout {
+            external = external.timeouts(timeout, timeout.saturating_mul(10));
+        }
+        Ok(external)
+    }
+}

@@ -1,0 +1,91 @@
+//! New settings while the gateway serves.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use mcpbolt::chain::Front;
+use mcpbolt::connection::{Config, Handle};
+use mcpbolt::handler::Spawner;
+use mcpbolt::policy::Policy;
+use mcpbolt::server::{Hosting, ServerHost};
+use tracing::{error, info};
+
+/// How often the file is looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// The front of the newest settings. Connections keep the one that they began with, so no call is lost.
+pub struct Current {
+    spawner: Arc<dyn Spawner>,
+    config: Arc<Config>,
+    policy: Option<Arc<Policy>>,
+    front: RwLock<Arc<dyn Hosting>>,
+}
+
+impl Current {
+    pub fn new(front: &Front, spawner: Arc<dyn Spawner>) -> Arc<Self> {
+        let hosting = front.hosting(spawner.clone());
+        Arc::new(Self {
+            spawner,
+            config: hosting.config().clone(),
+            policy: hosting.policy(),
+            front: RwLock::new(hosting),
+        })
+    }
+
+    /// Has connections that come from now on served by `front`.
+    pub fn replace(&self, front: &Front) {
+        let hosting = front.hosting(self.spawner.clone());
+        *self.front.write().unwrap_or_else(PoisonError::into_inner) = hosting;
+    }
+
+    fn front(&self) -> Arc<dyn Hosting> {
+        self.front
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Hosting for Current {
+    fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
+        self.front().host(handle, timers)
+    }
+
+    fn policy(&self) -> Option<Arc<Policy>> {
+        self.policy.clone()
+    }
+}
+
+/// Calls `reload` each time the file has changed, on a thread of its own, until the process ends. A file that cannot be
+/// used is told, and changes nothing.
+pub fn watch(file: &Path, reload: impl Fn() -> Result<()> + Send + 'static) {
+    let file = file.to_owned();
+    let mut known = changed(&file);
+    thread::spawn(move || {
+        loop {
+            thread::sleep(PERIOD);
+            let now = changed(&file);
+            // Editors remove a file before they write it anew.
+            if now.is_none() || now == known {
+                continue;
+            }
+            known = now;
+            match reload() {
+                Ok(()) => info!(file = %file.display(), "reloaded"),
+                Err(why) => error!("not reloaded, the gateway serves as before: {why:#}"),
+            }
+        }
+    });
+}
+
+fn changed(file: &Path) -> Option<(SystemTime, u64)> {
+    let data = std::fs::metadata(file).ok()?;
+    Some((data.modified().ok()?, data.len()))
+}
