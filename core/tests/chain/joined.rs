@@ -83,7 +83,8 @@ fn servers_whose_names_could_be_the_same_are_refused() {
     }
 }
 
-/// In every combination of eras: lists are those of all servers, page by page, and what they name reaches the server that has it.
+/// In every combination of eras: lists are those of all servers, page by page, and what they name reaches the server that has it
+/// (R-CHN-11, R-NAM-03).
 #[test]
 fn lists_are_merged_and_calls_reach_the_server_of_the_name() {
     for (near_is, a, b) in [

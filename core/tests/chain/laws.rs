@@ -30,7 +30,7 @@ fn with_hops(params: &str, hops: usize) -> String {
     format!("{}{text}{}", &params[..at], &params[at..])
 }
 
-/// R-CHN-10, R-CHN-07, R-CHN-21, R-MET-11.
+/// R-CHN-10, R-CHN-07, R-CHN-21, R-MET-11, R-ANN-04.
 #[test]
 fn params_and_results_pass_byte_for_byte_through_one_two_and_five_hops() {
     for hops in [1, 2, 5] {
@@ -423,7 +423,7 @@ fn error_codes_are_those_of_the_clients_era() {
     }
 }
 
-/// A server without batches gets the elements one by one.
+/// A server without batches gets the elements one by one (R-CHN-18).
 #[test]
 fn a_batch_is_split_and_each_element_is_answered_once() {
     let mut rig = Rig::new(OLD, 1);
