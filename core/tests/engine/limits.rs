@@ -394,6 +394,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_client_with_many_sets_of_capabilities_has_few_connections_at_a_time",
     ),
     (
+        "chain::handoff::MAX_HELD",
+        "an_answer_does_not_overtake_notifications",
+    ),
+    (
         "chain::lanes::MAX_LANES",
         "connections_for_one_call_at_a_time_are_bounded_in_number",
     ),
