@@ -59,7 +59,7 @@ command = ["uvx", "mcp-server-git", "--token", "${TOKEN}"]
 env = { GIT = "${NOT_SET:-git}", PRICE = "$${5}" }
 
 [servers.docs]
-url = "https://docs.example.com/mcp"
+url = "https://docs.example.com/mcp?key=${TOKEN}"
 headers = { Authorization = "Bearer ${file:token.txt}" }
 revisions = ["2025-06-18"]
 timeout = 20
@@ -80,7 +80,7 @@ fn a_good_file_is_shown_without_what_it_refers_to() {
         "http://127.0.0.1:8000/mcp",
         "git",
         "--token ${TOKEN}",
-        "https://docs.example.com/mcp",
+        "https://docs.example.com/mcp?key=${TOKEN}",
     ] {
         assert!(shown.contains(part), "{shown}");
     }
@@ -117,7 +117,7 @@ fn the_files_of_editors_are_read() {
     let text = r#"{
         "globalShortcut": "",
         "mcpServers": {
-            "files": {"command": "npx", "args": ["-y", "server", "${TOKEN}"], "env": {"A": "1"}, "autoApprove": []},
+            "my files": {"command": "npx", "args": ["-y", "server", "${TOKEN}"], "env": {"A": "1"}, "autoApprove": []},
             "remote": {"type": "http", "url": "https://example.com/mcp", "headers": {"X-Key": "${env:TOKEN}"}},
             "off": {"command": "nothing", "disabled": true}
         }
@@ -127,12 +127,13 @@ fn the_files_of_editors_are_read() {
     assert_eq!(
         said,
         [
-            "warning: 4: mcpServers.files.autoApprove: is ignored",
-            "warning: 2: globalShortcut: is ignored"
+            "warning: 2: globalShortcut: is ignored",
+            "warning: 4: mcpServers.\"my files\".autoApprove: is ignored"
         ]
     );
     assert!(
-        shown.contains("npx -y server ${TOKEN}") && shown.contains("https://example.com/mcp"),
+        shown.contains("my files: my_files_* at npx -y server ${TOKEN}")
+            && shown.contains("https://example.com/mcp"),
         "{shown}"
     );
     assert!(!shown.contains("nothing"), "{shown}");
@@ -146,7 +147,7 @@ fn each_mistake_is_told_with_its_line_and_key() {
             "[servers.a]\ncomand = \"x\"",
             vec![
                 "1: servers.a: has neither a command nor a url",
-                "2: servers.a.comand: is no setting; there are disabled, prefix",
+                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, type, url, command, args, env, cwd, headers",
             ],
         ),
         (
@@ -183,13 +184,47 @@ fn each_mistake_is_told_with_its_line_and_key() {
         (
             "[servers.a]\ncommand = \"x\"\ntimeout = 0\nrevisions = [\"2020-01-01\"]",
             vec![
-                "4: servers.a.revisions[0]: ",
                 "3: servers.a.timeout: must be a whole number from 1 on",
+                "4: servers.a.revisions[0]: ",
             ],
         ),
         (
             "[servers.a]\ncommand = \"x\"\nprefix = \"\"\n[servers.b]\ncommand = \"x\"\nprefix = \"\"",
-            vec!["1: servers: two servers have no prefix; one at most may have none"],
+            vec!["4: servers.b: has no prefix, as another server: one at most may have none"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[servers.a_B]\ncommand = \"x\"",
+            vec![
+                "3: servers.a_B: its prefix \"a_B\" and \"a\", that of \"a\", could make the same names",
+            ],
+        ),
+        (
+            "[servers.\"a.b\"]\ncommand = \"x\"",
+            vec!["1: servers.\"a.b\": \"a.b\" is no prefix: write prefix = with ASCII letters"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[mcpServers.a]\ncommand = \"x\"",
+            vec!["3: mcpServers.a: has the name of another server"],
+        ),
+        (
+            "[servers.a]\nurl = \"${TOKEN}\"",
+            vec!["2: servers.a.url: what this refers to is no address"],
+        ),
+        (
+            "[servers.a]\nurl = \"http://a/\"\nenv = { A = \"b\" }",
+            vec!["1: servers.a: has env, which only a command has"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\nheaders = { A = \"b\" }",
+            vec!["1: servers.a: has headers, which only a url has"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[policy]\nrates = 1",
+            vec!["3: policy: unknown field `rates`"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[policy]\nsecrets = [\"${NOT_SET}\"]",
+            vec!["4: policy.secrets[0]: the variable NOT_SET is not set"],
         ),
         (
             "servers = 1",
@@ -239,11 +274,11 @@ fn inspected(gateway: &Serving) -> String {
     String::from_utf8(gateway.run(&["inspect"]).stdout).unwrap()
 }
 
-/// Whether the gateway comes to offer what it should.
-fn offers(gateway: &Serving, is_it: impl Fn(&str) -> bool) -> bool {
+/// Whether something comes to be so.
+fn comes(is_so: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {
-        if is_it(&inspected(gateway)) {
+        if is_so() {
             return true;
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -285,8 +320,10 @@ fn several_servers_are_one() {
     }
     // A server that is away is left out; the others serve on.
     drop(third);
-    assert!(offers(&gateway, |said| said.contains("one_add")
-        && !said.contains("\n  add ")));
+    assert!(comes(|| {
+        let said = inspected(&gateway);
+        said.contains("one_add") && !said.contains("\n  add ")
+    }));
     let called = gateway.run(&["call", "add", "{}"]);
     let said = String::from_utf8(called.stderr).unwrap();
     assert!(!called.status.success() && said.contains("third"), "{said}");
@@ -327,7 +364,27 @@ fn a_changed_file_is_read_again_and_no_call_is_lost() {
             assert!(load.status.success(), "{load:?}");
         }
     });
-    assert!(offers(&gateway, |said| said
-        .contains("one_test_simple_text")
-        && said.contains("two_add")));
+    // Once clients that open a session have the new server, all others have it, too.
+    let call = [
+        "load",
+        "--tool",
+        "two_add",
+        "--arguments",
+        r#"{"a": 1, "b": 1}"#,
+    ];
+    let how = [
+        "--warm-up",
+        "0s",
+        "--duration",
+        "50ms",
+        "--revision",
+        "2025-06-18",
+    ];
+    let serves = || gateway.run(&[&call[..], &how].concat()).status.success();
+    assert!(comes(serves));
+    let said = inspected(&gateway);
+    assert!(
+        said.contains("one_test_simple_text") && said.contains("two_add"),
+        "{said}"
+    );
 }

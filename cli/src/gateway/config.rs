@@ -1,6 +1,5 @@
 //! What a gateway is made of, as a file says it: TOML, or the JSON in which editors list servers.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::reference::{Resolved, resolve};
 /// The settings of a gateway.
 pub struct Config {
     /// Where to serve.
-    pub listen: Option<Address>,
+    pub listen: Option<Place>,
     pub servers: Vec<Upstream>,
     /// Who may do what; everybody everything without it.
     pub policy: Option<Policy>,
@@ -26,6 +25,9 @@ pub struct Config {
 /// A server behind the gateway.
 #[derive(Debug)]
 pub struct Upstream {
+    /// Where it stands in the file.
+    at: usize,
+    path: String,
     pub name: String,
     /// What stands before its names; none if empty.
     pub prefix: String,
@@ -34,6 +36,13 @@ pub struct Upstream {
     pub revisions: Option<Revisions>,
     /// How long to wait for an answer.
     pub timeout: Option<Duration>,
+}
+
+/// An address, and how it was written: what a reference in it stands for may be secret.
+#[derive(Debug)]
+pub struct Place {
+    pub address: Address,
+    pub written: Resolved,
 }
 
 /// How a server is reached.
@@ -45,7 +54,7 @@ pub enum Target {
         cwd: PathBuf,
     },
     At {
-        address: Address,
+        address: Place,
         headers: Vec<(String, Resolved)>,
     },
 }
@@ -86,9 +95,7 @@ pub fn read(file: &Path) -> Read {
             None
         }
     };
-    let Findings {
-        problems, warnings, ..
-    } = findings;
+    let (problems, warnings) = findings.told();
     let config = config.filter(|_| problems.is_empty()).ok_or(problems);
     Read { config, warnings }
 }
@@ -119,21 +126,18 @@ fn of_document(node: Node, folder: &Path, findings: &mut Findings<'_>) -> Option
         .and_then(|entry| policy(entry, folder, findings));
     let (policy, policy_members) = policy.unzip();
     keys.end(findings);
-    if servers.is_empty() && findings.problems.is_empty() {
+    if servers.is_empty() && findings.problems() == 0 {
         findings.wrong(
             at,
             "",
             "names no server; write [servers.NAME] with a command or a url",
         );
     }
-    let mut prefixes = HashSet::new();
-    for server in &servers {
-        if !prefixes.insert(&server.prefix) {
-            let why = match server.prefix.as_str() {
-                "" => "two servers have no prefix; one at most may have none".to_owned(),
-                prefix => format!("two servers have the prefix {prefix:?}"),
-            };
-            findings.wrong(at, "servers", why);
+    for (index, server) in servers.iter().enumerate() {
+        for other in &servers[..index] {
+            if let Some(why) = server.confusion(other) {
+                findings.wrong(server.at, &server.path, why);
+            }
         }
     }
     Some(Config {
@@ -153,22 +157,67 @@ fn of_server(
     if keys.flag("disabled", findings) {
         return None;
     }
-    let prefix = keys
-        .text("prefix", findings)
-        .map_or_else(|| name.clone(), |prefix| prefix.text);
+    let (at, path) = (keys.at, keys.path().to_owned());
+    let prefix = match keys.text("prefix", findings) {
+        Some(prefix) => prefix.text,
+        // Names of editors may have any characters.
+        None if findings.is_shared => name.replace(|c| !is_of_prefix(c), "_"),
+        None => name.clone(),
+    };
+    if !prefix.chars().all(is_of_prefix) {
+        let why = format!(
+            "{prefix:?} is no prefix: write prefix = with ASCII letters, digits, - and _ alone"
+        );
+        findings.wrong(at, &path, why);
+    }
     let revisions = revisions(&mut keys, findings);
-    let timeout = keys.number("timeout", findings).map(Duration::from_secs);
+    // Editors count it in units of their own.
+    let timeout = match findings.is_shared {
+        true => None,
+        false => keys.number("timeout", findings).map(Duration::from_secs),
+    };
     // Says what the other keys say, too.
     keys.text("type", findings);
     let target = target(&mut keys, folder, findings);
     keys.end(findings);
     Some(Upstream {
+        at,
+        path,
         name,
         prefix,
         target: target?,
         revisions,
         timeout,
     })
+}
+
+fn is_of_prefix(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+impl Upstream {
+    /// Why clients could take one of these servers for the other.
+    fn confusion(&self, other: &Self) -> Option<String> {
+        if self.name == other.name {
+            return Some("has the name of another server".to_owned());
+        }
+        let (one, two) = (self.prefix.to_lowercase(), other.prefix.to_lowercase());
+        if one.is_empty() || two.is_empty() {
+            let why = "has no prefix, as another server: one at most may have none";
+            return (one == two).then(|| why.to_owned());
+        }
+        let begins = |long: &str, short: &str| {
+            let rest = long.strip_prefix(short);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let is_confusing = begins(&one, &two) || begins(&two, &one);
+        is_confusing.then(|| {
+            format!(
+                "its prefix {:?} and {:?}, that of {:?}, could make the same names; write another prefix =",
+                self.prefix, other.prefix, other.name
+            )
+        })
+    }
 }
 
 fn target(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option<Target> {
@@ -181,10 +230,16 @@ fn target(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option
     let headers = pairs(keys, "headers", folder, findings);
     match (url, command) {
         (Some(url), None) => {
+            if !env.is_empty() {
+                findings.wrong(keys.at, keys.path(), "has env, which only a command has");
+            }
             let address = address(url, folder, findings)?;
             Some(Target::At { address, headers })
         }
         (None, Some(words)) => {
+            if !headers.is_empty() {
+                findings.wrong(keys.at, keys.path(), "has headers, which only a url has");
+            }
             let cwd = folder.join(cwd.as_ref().map_or("", Resolved::value));
             Some(Target::Command { words, env, cwd })
         }
@@ -202,15 +257,17 @@ fn target(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option
 
 /// The command and its arguments, if there is one: a list, or a text beside `args`.
 fn words(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option<Vec<Resolved>> {
-    let (path, is_list) = (format!("{}.command", keys.path()), keys.is_list("command")?);
-    let mut texts = match is_list {
+    let is_list = keys.is_list("command");
+    let args = keys.texts("args", findings);
+    let (at, path) = (keys.at, format!("{}.command", keys.path()));
+    let mut texts: Vec<_> = match is_list? {
         true => keys.texts("command", findings),
         false => keys.text("command", findings).into_iter().collect(),
     };
-    if is_list && texts.is_empty() {
-        findings.wrong(keys.at, &path, "is empty");
+    if is_list == Some(true) && texts.is_empty() {
+        findings.wrong(at, &path, "is empty");
     }
-    texts.extend(keys.texts("args", findings));
+    texts.extend(args);
     let words = texts.into_iter();
     Some(
         words
@@ -246,21 +303,31 @@ fn pairs(
     members.into_iter().filter_map(pair).collect()
 }
 
-fn address(text: Text, folder: &Path, findings: &mut Findings<'_>) -> Option<Address> {
+fn address(text: Text, folder: &Path, findings: &mut Findings<'_>) -> Option<Place> {
     let (path, at) = (text.path.clone(), text.at);
-    let address = value(text, folder, findings)?.value().parse();
-    address
-        .map_err(|error: AddressError| findings.wrong(at, &path, error))
-        .ok()
+    let written = value(text, folder, findings)?;
+    match written.value().parse() {
+        Ok(address) => Some(Place { address, written }),
+        // Its words have the value.
+        Err(_) if written.is_reference() => {
+            findings.wrong(at, &path, "what this refers to is no address");
+            None
+        }
+        Err(error) => {
+            let error: AddressError = error;
+            findings.wrong(at, &path, error);
+            None
+        }
+    }
 }
 
 /// A policy and its members, JSON; its table has the members of [`Policy::from_json`].
 fn policy(entry: Entry, folder: &Path, findings: &mut Findings<'_>) -> Option<(Policy, String)> {
     let (path, at) = (entry.path.clone(), entry.node.at);
-    let known = findings.problems.len();
+    let known = findings.problems();
     let json = json(entry, folder, findings).to_string();
     // With a value missing, the rest is not judged.
-    if findings.problems.len() > known {
+    if findings.problems() > known {
         return None;
     }
     let policy = Policy::from_json(&json);

@@ -8,6 +8,7 @@ mod reload;
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use mcpbolt::chain::{External, Front, Prefix};
@@ -46,33 +47,36 @@ pub struct Gateway {
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn gateway(args: Gateway) -> Result<u8> {
     let config = load(&args)?;
+    let shown = config.shown();
+    let listen = config.listen.as_ref().map(|listen| listen.address.clone());
+    let policy = config.policy_members.clone();
+    let front = config.front(&args.network)?;
     if args.check {
-        shown::print(&shown::lines(&config.shown()))?;
+        shown::print(&shown::lines(&shown))?;
         return Ok(0);
     }
-    let address = match args.address.as_ref().or(config.listen.as_ref()) {
-        Some(address) => address.clone(),
+    let address = match args.address.clone().or(listen.clone()) {
+        Some(address) => address,
         None => ADDRESS.parse()?,
     };
-    let (listen, policy) = (config.listen.clone(), config.policy_members.clone());
-    let front = config.front(&args.network)?;
     let mut current = None;
     let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
     let serving = serve_with(hosting, &address, args.carrier.options())?;
-    if let Some(current) = current {
-        reload::watch(&args.config.clone(), move || {
+    if let Some(current) = &current {
+        let file = args.config.clone();
+        reload::watch(&file, Arc::downgrade(current), move || {
             let config = load(&args)?;
-            let is_same = config.listen == listen && config.policy_members == policy;
+            let now = config.listen.as_ref().map(|listen| &listen.address);
+            let is_same = now == listen.as_ref() && config.policy_members == policy;
             ensure!(
                 is_same,
                 "listen and policy are read at the start: restart the gateway"
             );
-            current.replace(&config.front(&args.network)?);
-            Ok(())
+            config.front(&args.network)
         });
     }
     let done = carrier::run(&serving, &address);
-    drop(serving);
+    drop((serving, current, front));
     wait_for_clients(FAREWELL);
     done
 }
@@ -92,8 +96,8 @@ impl Config {
     /// What `--check` shows. References stand for their values, which may be secret.
     fn shown(&self) -> String {
         let mut text = String::new();
-        if let Some(address) = &self.listen {
-            let _ = writeln!(text, "listen {address}");
+        if let Some(listen) = &self.listen {
+            let _ = writeln!(text, "listen {}", listen.written);
         }
         for Upstream {
             name,
@@ -111,7 +115,7 @@ impl Config {
                     let words: Vec<_> = words.iter().map(ToString::to_string).collect();
                     words.join(" ")
                 }
-                Target::At { address, .. } => address.to_string(),
+                Target::At { address, .. } => address.written.to_string(),
             };
             let _ = writeln!(text, "{name}: {names} at {at}");
         }
@@ -153,12 +157,13 @@ impl Upstream {
             Target::At { address, headers } => {
                 let header = |(name, value): (String, Resolved)| (name, value.value().to_owned());
                 let headers = headers.into_iter().map(header).collect();
-                let options = network.connecting(&address, Auth::None, headers)?;
-                External::at(self.name, address, options)
+                let options = network.connecting(&address.address, Auth::None, headers)?;
+                External::at(self.name, address.address, options)
             }
         };
         if !self.prefix.is_empty() {
-            external = external.prefix(Prefix::new(self.prefix)?);
+            let why = format!("the prefix {:?}", self.prefix);
+            external = external.prefix(Prefix::new(self.prefix).context(why)?);
         }
         if let Some(revisions) = self.revisions {
             external = external.revisions(revisions);

@@ -9,9 +9,9 @@ pub struct Findings<'f> {
     file: &'f Path,
     text: &'f str,
     /// Whether keys that are not known may be another program's.
-    is_shared: bool,
-    pub problems: Vec<String>,
-    pub warnings: Vec<String>,
+    pub is_shared: bool,
+    problems: Vec<(usize, String)>,
+    warnings: Vec<(usize, String)>,
 }
 
 impl<'f> Findings<'f> {
@@ -28,7 +28,21 @@ impl<'f> Findings<'f> {
     /// Notes what is wrong at a place.
     pub fn wrong(&mut self, at: usize, key: &str, why: impl std::fmt::Display) {
         let found = self.found(at, key, &why);
-        self.problems.push(found);
+        self.problems.push((at, found));
+    }
+
+    /// How many problems there are so far.
+    pub fn problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// The problems and the warnings, in the order of their places.
+    pub fn told(self) -> (Vec<String>, Vec<String>) {
+        let in_order = |mut found: Vec<(usize, String)>| {
+            found.sort_by_key(|(at, _)| *at);
+            found.into_iter().map(|(_, text)| text).collect()
+        };
+        (in_order(self.problems), in_order(self.warnings))
     }
 
     fn found(&self, at: usize, key: &str, why: &dyn std::fmt::Display) -> String {
@@ -111,15 +125,22 @@ impl Keys {
     }
 
     pub fn take(&mut self, key: &'static str) -> Option<Entry> {
-        self.known.push(key);
+        self.knows(key);
         let at = self.left.iter().position(|member| member.key == key)?;
         Some(self.entry(at))
     }
 
     /// Whether a key has a list, if it is there.
-    pub fn is_list(&self, key: &str) -> Option<bool> {
+    pub fn is_list(&mut self, key: &'static str) -> Option<bool> {
+        self.knows(key);
         let member = self.left.iter().find(|member| member.key == key)?;
         Some(matches!(member.node.value, Value::List(_)))
+    }
+
+    fn knows(&mut self, key: &'static str) {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
     }
 
     /// The members that are left, with their keys.
@@ -198,7 +219,7 @@ impl Keys {
             let path = joined(&self.path, key);
             if findings.is_shared {
                 let found = findings.found(*at, &path, &"is ignored");
-                findings.warnings.push(found);
+                findings.warnings.push((*at, found));
             } else {
                 let known = self.known.join(", ");
                 findings.wrong(*at, &path, format_args!("is no setting; there are {known}"));

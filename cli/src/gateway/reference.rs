@@ -18,6 +18,11 @@ impl Resolved {
     pub fn value(&self) -> &str {
         &self.value
     }
+
+    /// Whether the value is not what was written.
+    pub fn is_reference(&self) -> bool {
+        self.written != self.value
+    }
 }
 
 impl fmt::Display for Resolved {

@@ -1,7 +1,8 @@
 //! New settings while the gateway serves.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +23,7 @@ pub struct Current {
     config: Arc<Config>,
     policy: Option<Arc<Policy>>,
     front: RwLock<Arc<dyn Hosting>>,
+    generation: AtomicU64,
 }
 
 impl Current {
@@ -32,6 +34,7 @@ impl Current {
             config: hosting.config().clone(),
             policy: hosting.policy(),
             front: RwLock::new(hosting),
+            generation: AtomicU64::new(0),
         })
     }
 
@@ -39,6 +42,7 @@ impl Current {
     pub fn replace(&self, front: &Front) {
         let hosting = front.hosting(self.spawner.clone());
         *self.front.write().unwrap_or_else(PoisonError::into_inner) = hosting;
+        self.generation.fetch_add(1, Ordering::Release);
     }
 
     fn front(&self) -> Arc<dyn Hosting> {
@@ -61,24 +65,38 @@ impl Hosting for Current {
     fn policy(&self) -> Option<Arc<Policy>> {
         self.policy.clone()
     }
+
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
 }
 
-/// Calls `reload` each time the file has changed, on a thread of its own, until the process ends. A file that cannot be
-/// used is told, and changes nothing.
-pub fn watch(file: &Path, reload: impl Fn() -> Result<()> + Send + 'static) {
+/// Serves by what `load` makes of the file each time that it has changed, on a thread of its own, until nobody serves any
+/// more. A file that cannot be used is told, and changes nothing.
+pub fn watch(
+    file: &Path,
+    current: Weak<Current>,
+    load: impl Fn() -> Result<Front> + Send + 'static,
+) {
     let file = file.to_owned();
     let mut known = changed(&file);
     thread::spawn(move || {
         loop {
             thread::sleep(PERIOD);
+            let Some(current) = current.upgrade() else {
+                return;
+            };
             let now = changed(&file);
             // Editors remove a file before they write it anew.
             if now.is_none() || now == known {
                 continue;
             }
             known = now;
-            match reload() {
-                Ok(()) => info!(file = %file.display(), "reloaded"),
+            match load() {
+                Ok(front) => {
+                    current.replace(&front);
+                    info!(file = %file.display(), "reloaded");
+                }
                 Err(why) => error!("not reloaded, the gateway serves as before: {why:#}"),
             }
         }

@@ -46,8 +46,9 @@ pub struct Outcome {
     pub errors: u64,
     /// How often each failure was seen.
     pub failures: BTreeMap<String, u64>,
-    /// The calls that ended within the measured time.
+    /// The calls that ended within the measured time, and how many of them were answered as they should be.
     pub ended: u64,
+    pub answered: u64,
     /// What the server used in that time.
     pub used: Option<Usage>,
 }
@@ -218,6 +219,7 @@ impl Tally {
             errors: 0,
             failures: BTreeMap::new(),
             ended: 0,
+            answered: 0,
             used: None,
         };
         let is_shown = std::io::stderr().is_terminal();
@@ -234,7 +236,9 @@ impl Tally {
         let Self {
             window, outcome, ..
         } = self;
-        outcome.ended += u64::from(window.measured <= now && now < window.end);
+        let is_within = window.measured <= now && now < window.end;
+        outcome.ended += u64::from(is_within);
+        outcome.answered += u64::from(is_within && ended.is_ok());
         if due < window.measured || due >= window.end {
             return;
         }

@@ -107,14 +107,16 @@ pub fn load(args: &Args) -> Result<u8> {
         timeout: args.timeout,
         server: Server::new(processes),
     })?;
-    for session in sessions {
-        session.close()?;
-    }
     let report = Report::new(&outcome);
     shown::print(&shown::lines(&report.table()))?;
     if let Some(file) = &args.json {
         let json = serde_json::to_string_pretty(&report)? + "\n";
         std::fs::write(file, json).with_context(|| format!("writing {}", file.display()))?;
+    }
+    for session in sessions {
+        if let Err(error) = session.close() {
+            eprintln!("warning: {}", shown::line(&format!("{error:#}")));
+        }
     }
     let faults = report.beyond(args.max_errors, args.max_p99);
     for fault in &faults {

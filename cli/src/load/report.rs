@@ -14,6 +14,7 @@ pub struct Report {
     /// Calls that were answered as they should be.
     calls: u64,
     errors: u64,
+    /// Good answers a second, as they came.
     calls_per_second: f64,
     duration_s: f64,
     latency_ms: Latency,
@@ -45,7 +46,7 @@ impl Report {
         Self {
             calls: latency.len(),
             errors: outcome.errors,
-            calls_per_second: latency.len() as f64 / outcome.duration.as_secs_f64(),
+            calls_per_second: outcome.answered as f64 / outcome.duration.as_secs_f64(),
             duration_s: outcome.duration.as_secs_f64(),
             latency_ms: Latency {
                 p50: at(0.5),
@@ -69,7 +70,7 @@ impl Report {
         row(
             "calls",
             format!(
-                "{} in {} s, {:.1} a second",
+                "{} due in {} s, {:.1} answered a second",
                 self.calls, self.duration_s, self.calls_per_second
             ),
         );

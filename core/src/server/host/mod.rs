@@ -54,6 +54,12 @@ pub trait Hosting: Send + Sync + 'static {
     fn wants_heads(&self) -> bool {
         false
     }
+
+    /// A number that changes when connections that begin from now on have another server. What a
+    /// transport has kept of earlier ones, to use it again, is dropped then.
+    fn generation(&self) -> u64 {
+        0
+    }
 }
 
 /// The [`Host`] of a server. Requests that the registry alone can answer (lists, unknown names,

@@ -113,6 +113,8 @@ pub struct HttpExchange {
     /// How many handles of the connection the server's host holds: more than that, and a handler still
     /// has one.
     handles: usize,
+    /// [`Hosting::generation`] before the host was made.
+    generation: u64,
 }
 
 impl HttpExchange {
@@ -130,8 +132,10 @@ impl HttpExchange {
             connection.set_principal(principal.clone());
         }
         let handle = connection.handle();
+        let generation = hosting.generation();
         let host = hosting.host(handle, Some(timers));
         Self {
+            generation,
             stream: connection.open_stream(Framing::Whole),
             handles: connection.handles(),
             connection,
@@ -141,6 +145,11 @@ impl HttpExchange {
             alarm: Alarm::default(),
             principal: principal.cloned(),
         }
+    }
+
+    /// The generation of its server.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Sets the source of the request.

@@ -17,11 +17,22 @@ type Kept = Vec<Box<HttpExchange>>;
 pub struct ExchangePool(Mutex<Kept>);
 
 impl ExchangePool {
-    /// Takes an exchange of that principal.
-    pub fn take(&self, principal: Option<&Principal>) -> Option<Box<HttpExchange>> {
+    /// Takes an exchange of that principal, with a server of that generation.
+    pub fn take(
+        &self,
+        principal: Option<&Principal>,
+        generation: u64,
+    ) -> Option<Box<HttpExchange>> {
         let mut kept = self.lock();
-        let at = kept.iter().rposition(|one| one.is_of(principal))?;
-        Some(kept.remove(at))
+        let mut old = Vec::new();
+        if kept.iter().any(|one| one.generation() != generation) {
+            old = kept.extract_if(.., |one| one.generation() != generation).collect();
+        }
+        let at = kept.iter().rposition(|one| one.is_of(principal));
+        let taken = at.map(|at| kept.remove(at));
+        drop(kept);
+        drop(old);
+        taken
     }
 
     /// Keeps a finished exchange, if it can be reused and there is room.
@@ -63,7 +74,19 @@ mod tests {
             let exchange = HttpExchange::new(&*hosting, config, &timers, None);
             spare.put(Box::new(exchange));
         }
-        let taken = std::iter::from_fn(|| spare.take(None));
+        let taken = std::iter::from_fn(|| spare.take(None, 0));
         assert_eq!(taken.count(), MOST);
+    }
+
+    #[test]
+    fn what_an_earlier_server_has_left_is_dropped() {
+        let server = Server::builder("test", "1").build().unwrap();
+        let hosting = server.hosting(Arc::new(Workers::new(WorkersConfig::default())));
+        let config = hosting.config();
+        let timers = Connection::new(config.clone(), Instant::now()).handle();
+        let spare = ExchangePool::default();
+        spare.put(Box::new(HttpExchange::new(&*hosting, config, &timers, None)));
+        assert!(spare.take(None, 1).is_none());
+        assert!(spare.take(None, 0).is_none());
     }
 }

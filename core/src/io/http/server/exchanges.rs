@@ -49,7 +49,9 @@ impl Exchanges {
     /// Creates the exchange of a request, or takes a finished one of the same principal.
     pub fn exchange(&self, request: &Admitted<'_>) -> Box<HttpExchange> {
         let principal = request.principal();
-        let mut exchange = self.pool.take(principal).unwrap_or_else(|| {
+        let generation = self.hosting.generation();
+        let kept = self.pool.take(principal, generation);
+        let mut exchange = kept.unwrap_or_else(|| {
             let timers = self.timekeeper.handle(&self.config);
             let exchange = HttpExchange::new(&*self.hosting, &self.config, timers, principal);
             Box::new(exchange)
@@ -109,6 +111,8 @@ impl Exchanges {
 
     /// Keeps a finished exchange for another request.
     pub fn finish(&self, exchange: Box<HttpExchange>) {
-        self.pool.put(exchange);
+        if exchange.generation() == self.hosting.generation() {
+            self.pool.put(exchange);
+        }
     }
 }
