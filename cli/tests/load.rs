@@ -78,7 +78,7 @@ fn calls_at_a_rate_are_all_sent_and_counted() {
 }
 
 #[test]
-fn calls_in_flight_follow_each_other_on_every_connection() {
+fn calls_in_flight_follow_each_other_over_several_connections() {
     let args = [
         "--arguments",
         r#"{"a": {n}, "b": 1}"#,
