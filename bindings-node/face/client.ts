@@ -262,6 +262,7 @@ export class Client extends Actions {
      */
     async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
         if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `unknown log level ${JSON.stringify(level)}; use one of ${LEVELS.join(', ')}`);
+        this.requests.hasLevel = true;
         if (this.opened.setsLevel) await this.ask('logging', 'logging/setLevel', { level }, options);
         else this.requests.level = level;
     }

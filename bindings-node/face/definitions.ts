@@ -195,7 +195,11 @@ export interface Policy {
     /**
      * Says who a client is, in place of `keys` and `jwt`: called with the credentials of each request (of each connection,
      * where one message establishes them), at most 1000 at a time. It may be `async`; other requests go on meanwhile. An
-     * exception refuses the credentials, and goes to the log and to `onError`, not to the client.
+     * exception goes to the log and to `onError`, and is no verdict: over HTTP the client gets status 503. Catch what a library
+     * throws for a wrong token, and return nothing:
+     *
+     *     try { return jwt.verify(secret, key).sub; }
+     *     catch (error) { if (!(error instanceof jwt.JsonWebTokenError)) throw error; }
      */
     verifier?: Verifier;
     /** How long `verifier` may take for a request, in ms; 10,000 by default. Then there is no verdict. */

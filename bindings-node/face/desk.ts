@@ -158,6 +158,16 @@ class Handling {
     }
 
     #fail(error: unknown): void {
+        try {
+            this.#tell(error);
+        } catch (unsendable) {
+            // Such as its data, which may be no JSON.
+            this.#conceal(unsendable);
+        }
+    }
+
+    /** Answers with the error that an exception stands for. */
+    #tell(error: unknown): void {
         const { seat, number } = this.#row;
         if (this.#failure !== undefined && error === this.#failure) return this.#desk.native.settle(seat, number);
         if (this.#abort.signal.aborted && error === this.#abort.signal.reason) return;
@@ -167,6 +177,11 @@ class Handling {
         }
         if (error instanceof McpError && error.rpcCode !== undefined) return this.#refuse(error.rpcCode, '', error.message, error.data);
         if (error instanceof ToolError) return this.#refuse(undefined, 'internal', error.message, undefined);
+        this.#conceal(error);
+    }
+
+    /** Reports an exception whose text is not for the sender. */
+    #conceal(error: unknown): void {
         this.#seat.failures.report(error, 'the middleware');
         this.#refuse(undefined, 'internal', FAILED, undefined);
     }
@@ -225,7 +240,7 @@ export class Desk {
             passed = message;
             const came: ChainMessage = JSON.parse(text!);
             const method = message.method === came.method ? undefined : message.method;
-            const params = message.params === undefined ? undefined : changed(came.params, message.params);
+            const params = changed(came.params ?? {}, message.params ?? {});
             guarded(() => this.native.letGo(seat, number, true, method, params));
             return message;
         };

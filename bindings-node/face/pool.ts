@@ -64,12 +64,13 @@ interface Place {
  * Clients of servers, used again by later callers. A caller gets a connection that nobody has, else a new one, else it waits
  * for its turn. The connection is its own until it is given back. Connections are used again for the same server with the same
  * options only: other credentials, headers or revisions make other connections. One that has broken leaves the pool, and so does
- * one that is given back with subscriptions.
+ * one that is given back with subscriptions or a log level.
  */
 export class Pool implements AsyncDisposable {
     readonly #ledger: NativeLedger;
     readonly #clients = new Map<number, Client>();
-    readonly #ids = new Map<Client, number>();
+    /** The callers' own objects of connections that they have. */
+    readonly #leases = new Map<Client, number>();
     readonly #waiting = new Map<number, { resolve: (place: Place) => void; reject: (error: unknown) => void }>();
     readonly #ending = new Set<Promise<unknown>>();
     /** Numbers for options that are compared by identity. */
@@ -116,23 +117,27 @@ export class Pool implements AsyncDisposable {
         for (;;) {
             const { what, id } = await this.#granted(key);
             if (what === 'open') return this.#open(id, target, options);
-            const client = this.#clients.get(id)!;
-            // It broke while nobody had it.
-            if (client.closed) this.#lose(id);
-            // Somebody else who has it subscribed.
-            else if (client.link.native.hasSubscriptions()) this.#ledger.giveBack(id, false);
-            else return client;
+            const client = this.#clients.get(id);
+            // It broke while nobody had it, or was discarded while the grant was on its way.
+            if (client === undefined || client.closed) this.#lose(id);
+            // Somebody else who has it subscribed, or set a log level.
+            else if (!isFit(client)) this.#ledger.giveBack(id, false);
+            else return this.#lent(id, client);
             this.#settle();
         }
     }
 
-    /** Gives a client back. With `discard`, closes the connection instead, as one whose state is not known any more. */
+    /**
+     * Gives a client back; a second time has no effect. With `discard`, closes the connection instead, as one whose state is
+     * not known any more.
+     */
     release(client: Client, { discard = false }: { discard?: boolean } = {}): void {
-        const id = this.#ids.get(client);
-        // The pool is closed, or it was discarded.
+        const id = this.#leases.get(client);
+        // It was given back or discarded, or the pool is closed.
         if (id === undefined) return;
+        this.#leases.delete(client);
         if (discard || client.closed) this.#lose(id);
-        else this.#ledger.giveBack(id, !client.link.native.hasSubscriptions());
+        else this.#ledger.giveBack(id, isFit(client));
         this.#settle();
     }
 
@@ -173,10 +178,26 @@ export class Pool implements AsyncDisposable {
             throw closed();
         }
         this.#clients.set(id, client);
-        this.#ids.set(client, id);
+        const lent = this.#lent(id, client);
         this.#ledger.opened(id);
         this.#settle();
-        return client;
+        return lent;
+    }
+
+    /** An object of a caller's own for a connection, which tells its `release` from those of callers before and after. */
+    #lent(id: number, client: Client): Client {
+        const lent: Client = new Proxy(client, {
+            get(target, name) {
+                const value = Reflect.get(target, name, target);
+                if (typeof value !== 'function' || name === 'constructor') return value;
+                return (...given: unknown[]) => {
+                    const result = value.apply(target, given);
+                    return result === target ? lent : result;
+                };
+            }
+        });
+        this.#leases.set(lent, id);
+        return lent;
     }
 
     #lose(id: number): void {
@@ -188,7 +209,7 @@ export class Pool implements AsyncDisposable {
         const client = this.#clients.get(id);
         if (client === undefined) return;
         this.#clients.delete(id);
-        this.#ids.delete(client);
+        for (const [lent, of] of this.#leases) if (of === id) this.#leases.delete(lent);
         const ending = client.close().finally(() => this.#ending.delete(ending));
         this.#ending.add(ending);
     }
@@ -242,6 +263,11 @@ export class Pool implements AsyncDisposable {
         this.#objects.set(object, known);
         return known;
     }
+}
+
+/** Whether nothing of a caller is left at the server: neither subscriptions nor a log level. */
+function isFit(client: Client): boolean {
+    return !client.requests.hasLevel && !client.link.native.hasSubscriptions();
 }
 
 function closed(): McpError {

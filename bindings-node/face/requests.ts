@@ -32,6 +32,8 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 export class Requests {
     /** The log level that each request carries, in revisions that need it. */
     level: LogLevel | undefined;
+    /** Whether a log level was set, here or at the server. */
+    hasLevel = false;
 
     constructor(private readonly link: Link, readonly timeout: number | undefined) {}
 

@@ -135,6 +135,10 @@ test('middleware may answer itself and refuse, and its exceptions are errors for
                     return next(message);
                 case 'method':
                     return next({ ...message, method: 'tools/list' });
+                case 'circular': {
+                    const data = {};
+                    throw new ProtocolError('invalid params', 'not so', (data.self = data));
+                }
             }
             return next(message);
         }
@@ -150,14 +154,14 @@ test('middleware may answer itself and refuse, and its exceptions are errors for
         protocol: [-32602, 'not so', { a: 1 }],
         peer: [-7, 'as the other said', undefined],
         tool: [-32603, 'shown', undefined],
-        ...{ fails: unexpected, nothing: unexpected, twice: unexpected, method: unexpected }
+        ...{ fails: unexpected, nothing: unexpected, twice: unexpected, method: unexpected, circular: unexpected }
     };
     for (const [name, [rpcCode, message, data]] of Object.entries(refused))
         await assert.rejects(client.callTool(name), error => {
             assert.deepEqual([error.rpcCode, error.message, error.data], [rpcCode, message, data]);
             return true;
         });
-    assert.equal(failures.length, 4);
+    assert.equal(failures.length, 5);
     assert.match(failures[2], /passed on before/);
     // The front goes on.
     assert.equal(texts(await client.callTool('add', { a: 1, b: 2 })), '3');
@@ -188,6 +192,18 @@ test('R-CAN-12 a cancellation reaches middleware and the server', async t => {
     await aborted;
     while (told === undefined) await new Promise(setImmediate);
     assert.equal(told.code, 'ERR_MCP_CANCELLED');
+});
+
+test('middleware may remove the params of a notification', async t => {
+    const middleware = [{ notification: ({ params, ...message }, next) => next(message) }];
+    const front = new Front(new External(inner()), { middleware });
+    const [logs, told] = [[], []];
+    const on = { log: ({ data }) => logs.push(data), notification: (...given) => told.push(given) };
+    const client = await Client.connect(front, { revision: '2025-06-18', on });
+    t.after(() => client.close());
+    await client.setLogLevel('debug');
+    await client.callTool('log');
+    assert.deepEqual([logs, told], [[], Array(2).fill(['notifications/message', {}])]);
 });
 
 test('R-CHN-14 a server that cannot be reached is an exception for middleware and an error for the client', async t => {

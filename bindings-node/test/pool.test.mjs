@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after } from 'node:test';
-import { Pool, Server } from 'mcpbolt';
+import { Client, Pool, Server } from 'mcpbolt';
 
 const main = new URL('../index.mjs', import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), 'mcpbolt-pool-'));
@@ -105,6 +105,59 @@ for (const revision of ['2025-06-18', '2026-07-28'])
         });
         assert.notEqual(await pool.use(COMMAND, { revision }, pid), own);
     });
+
+for (const revision of ['2025-06-18', '2026-07-28'])
+    test(`R-POL-04 a connection with a log level goes to nobody else, in ${revision}`, async t => {
+        const pool = new Pool({ sharing: 2 });
+        t.after(() => pool.close());
+        const [first, second] = [await pool.acquire(COMMAND, { revision }), await pool.acquire(COMMAND, { revision })];
+        const own = await pid(first);
+        assert.equal(await pid(second), own);
+        await first.setLogLevel('debug');
+        pool.release(first);
+        assert.notEqual(await pool.use(COMMAND, { revision }, pid), own);
+        pool.release(second);
+        assert.notEqual(await pool.use(COMMAND, { revision }, pid), own);
+        assert.equal(pool.counts.dropped, 1);
+    });
+
+test('R-POL-05 a client that is given back twice is not taken from its next caller', async t => {
+    const pool = new Pool();
+    t.after(() => pool.close());
+    const first = await pool.acquire(COMMAND);
+    assert.ok(first instanceof Client && first.constructor === Client);
+    assert.equal(first.on('log', () => {}), first);
+    const own = await pid(first);
+    pool.release(first);
+    const second = await pool.acquire(COMMAND);
+    pool.release(first);
+    pool.release(first, { discard: true });
+    assert.deepEqual([pool.counts.inUse, pool.counts.idle], [1, 0]);
+    assert.notEqual(await pool.use(COMMAND, pid), own);
+    assert.equal(await pid(second), own);
+    pool.release(second);
+    assert.deepEqual([pool.counts.inUse, pool.counts.idle, pool.counts.dropped], [0, 2, 0]);
+});
+
+test('a connection that goes while its grant is on its way is replaced', async t => {
+    const pool = new Pool({ maxConnections: 1, sharing: 2 });
+    t.after(() => pool.close());
+    const [first, second] = [await pool.acquire(COMMAND), await pool.acquire(COMMAND)];
+    const own = await pid(first);
+    const waiting = pool.acquire(COMMAND);
+    assert.equal(pool.counts.waiting, 1);
+    pool.release(first);
+    pool.release(second, { discard: true });
+    assert.notEqual(await pid(await waiting), own);
+    assert.deepEqual([pool.counts.inUse, pool.counts.dropped], [1, 1]);
+    // The pool is closed meanwhile.
+    const fourth = await pool.acquire(COMMAND);
+    const late = assert.rejects(pool.acquire(COMMAND), { code: 'ERR_MCP_CLOSED', message: 'the pool is closed' });
+    assert.equal(pool.counts.waiting, 1);
+    pool.release(fourth);
+    await pool.close();
+    await late;
+});
 
 test('idle connections end with time and a closed pool has nothing', async t => {
     {

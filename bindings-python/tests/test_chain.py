@@ -236,6 +236,25 @@ async def test_a_cancellation_reaches_middleware_and_the_server() -> None:
     assert sorted(reached) == ["middleware", "server"]
 
 
+# R-CAN-12
+@coroutine
+async def test_a_request_that_is_cancelled_before_its_middleware_runs_leaves_nothing_behind() -> None:
+    from mcpbolt._desk import Desk
+    from mcpbolt._failures import Failures
+
+    watching = Watching()
+    desk = Desk(asyncio.get_running_loop())
+    desk.sit([0], [watching], Failures("inner"))
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    for number in range(3):
+        # As both are told when they come together.
+        desk.on_request(0, number, message, ("to_server", "2026-07-28", None))
+        desk.on_given_up(0, number)
+    await asyncio.sleep(0)
+    assert (desk.calls, watching.seen) == ({}, [])
+    desk.close()
+
+
 @coroutine
 async def test_middleware_that_gives_up_an_answer_cancels_the_request() -> None:
     ended = asyncio.Event()

@@ -167,6 +167,65 @@ async def test_a_connection_with_subscriptions_goes_to_nobody_else(command: list
             assert await pid(client) != own
 
 
+# R-POL-04
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+@coroutine
+async def test_a_connection_with_a_log_level_goes_to_nobody_else(command: list[str], revision: str) -> None:
+    async with pool(sharing=2) as pooled:
+        first = await pooled.acquire(command, revision=revision)
+        second = await pooled.acquire(command, revision=revision)
+        own = await pid(first)
+        assert await pid(second) == own
+        await first.set_log_level("debug")
+        pooled.release(first)
+        async with pooled.client(command, revision=revision) as other:
+            assert await pid(other) != own
+        pooled.release(second)
+        async with pooled.client(command, revision=revision) as other:
+            assert await pid(other) != own
+        assert pooled.counts.dropped == 1
+
+
+# R-POL-05
+@coroutine
+async def test_a_client_that_is_given_back_twice_is_not_taken_from_its_next_caller(command: list[str]) -> None:
+    async with pool() as pooled:
+        first = await pooled.acquire(command)
+        own = await pid(first)
+        pooled.release(first)
+        second = await pooled.acquire(command)
+        pooled.release(first)
+        pooled.release(first, discard=True)
+        assert (pooled.counts.in_use, pooled.counts.idle) == (1, 0)
+        async with pooled.client(command) as third:
+            assert await pid(second) == own != await pid(third)
+        pooled.release(second)
+        assert (pooled.counts.in_use, pooled.counts.idle, pooled.counts.dropped) == (0, 2, 0)
+
+
+@coroutine
+async def test_a_connection_that_goes_while_its_grant_is_on_its_way_is_replaced(command: list[str]) -> None:
+    async with pool(max_connections=1, sharing=2) as pooled:
+        first, second = await pooled.acquire(command), await pooled.acquire(command)
+        own = await pid(first)
+        waiting = asyncio.create_task(pooled.acquire(command))
+        while pooled.counts.waiting == 0:
+            await asyncio.sleep(0)
+        pooled.release(first)
+        pooled.release(second, discard=True)
+        third = await waiting
+        assert await pid(third) != own
+        assert (pooled.counts.in_use, pooled.counts.dropped) == (1, 1)
+        # The pool is closed meanwhile.
+        fourth = await pooled.acquire(command)
+        waiting = asyncio.create_task(pooled.acquire(command))
+        while pooled.counts.waiting == 0:
+            await asyncio.sleep(0)
+        pooled.release(fourth)
+    with pytest.raises(ConnectionClosed, match="the pool is closed"):
+        await waiting
+
+
 @coroutine
 async def test_idle_connections_end_with_time_and_a_closed_pool_has_nothing(command: list[str]) -> None:
     async with pool(idle_timeout=0.05) as pooled:

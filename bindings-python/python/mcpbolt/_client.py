@@ -338,6 +338,7 @@ class Client(Actions):
         """Asks for log messages of this level and up, until the connection ends. From 2026-07-28 on the
         level is sent with each `call_tool`, `start_tool`, `read_resource`, `get_prompt`, `complete`,
         `ping` and `request`, and the server logs only for those."""
+        self._has_log_level = True
         is_settled: bool = await self._made(lambda future: self._connected.set_log_level(level, future))
         if not is_settled:
             self._meta[_LOG_LEVEL] = level

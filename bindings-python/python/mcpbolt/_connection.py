@@ -112,13 +112,14 @@ class Connection:
         self._is_closing = False
         self._known: set[str] = set()  # tools that are called in the way that their list asks for
         self._meta: dict[str, Any] = {}  # of every request
+        self._has_log_level = False
 
     async def __aenter__(self: _C) -> _C:
         if self._link is not None:
             raise Misuse("the client is connected already")
         loop = self._loop = self._answers.loop = event_loop()
         setup = self._setup
-        self._known, self._meta, self._is_closing = set(), {}, False
+        self._known, self._meta, self._is_closing, self._has_log_level = set(), {}, False, False
         setup.opened, setup.ended = loop.create_future(), loop.create_future()
         async with AsyncExitStack() as stack:
             link = self._answers.link = await self._connect(stack)

@@ -77,8 +77,10 @@ class _Call:
         self._answer: Future[Wire] | None = None
         self._failure: BaseException | None = None
         self.task: Cancellable | None = None
+        self.has_begun = False
 
     async def run(self) -> None:
+        self.has_begun = True
         native, key, seat = self._desk.native, self._key, self._seat
         try:
             response = await seat.middleware.request(self._message, Next(self._pass, *self._about))
@@ -155,6 +157,9 @@ class Desk:
     def on_given_up(self, seat: int, number: int) -> None:
         if (call := self.calls.get((seat, number))) and call.task is not None:
             call.task.cancel()
+            # A task that is cancelled before its first step does not run at all.
+            if not call.has_begun:
+                del self.calls[seat, number]
 
     def on_notification(self, seat: int, number: int, message: Wire, direction: Direction) -> None:
         self._notices[seat, number] = None

@@ -64,7 +64,7 @@ class Pool:
     A caller gets a connection that nobody has, else a new one, else it waits for its turn. The connection is its own until
     the block ends. Connections are used again for the same server with the same options only: other credentials, headers or
     revisions make other connections. Each does its own handshake. One that has broken leaves the pool, and so does one that
-    is given back with subscriptions. A pool belongs to one event loop.
+    is given back with subscriptions or a log level. A pool belongs to one event loop.
 
     Args:
         max_connections: The most connections to one target; 10 by default.
@@ -100,7 +100,8 @@ class Pool:
         self._ledger = _core.Ledger(to_json(settings))
         self._options = options
         self._clients: dict[int, Client] = {}
-        self._ids: dict[Client, int] = {}
+        # The callers' own objects of connections that they have.
+        self._leases: dict[Client, int] = {}
         self._waiting: dict[int, Future[tuple[str, int]]] = {}
         # What callers have got that have not run since.
         self._given: dict[int, tuple[str, int]] = {}
@@ -145,32 +146,29 @@ class Pool:
             what, id = await self._granted(key)
             if what == "open":
                 return await self._open(id, made)
-            client = self._clients[id]
-            link = client._link
-            if link is None or link.end() is not None:
-                self._lose(id)  # It broke while nobody had it.
-            elif link.has_subscriptions():
-                # Somebody else who has it subscribed.
+            client = self._clients.get(id)
+            if client is None or _has_ended(client):
+                self._lose(id)  # It broke while nobody had it, or was discarded while the grant was on its way.
+            elif not _is_fit(client):
+                # Somebody else who has it subscribed, or set a log level.
                 self._ledger.give_back(id, False)
             else:
-                return client
+                return self._lent(id, client)
             self._settle()
 
     def release(self, client: Client, *, discard: bool = False) -> None:
-        """Gives a client back.
+        """Gives a client back. A second time has no effect.
 
         Args:
             discard: Closes the connection instead, as one whose state is not known any more.
         """
-        id = self._ids.get(client)
+        id = self._leases.pop(client, None)
         if id is None:
-            return  # The pool is closed, or it was discarded.
-        link = client._link
-        if discard or link is None or link.end() is not None:
+            return  # It was given back or discarded, or the pool is closed.
+        if discard or _has_ended(client):
             self._lose(id)
         else:
-            client._meta = {}
-            self._ledger.give_back(id, not link.has_subscriptions())
+            self._ledger.give_back(id, _is_fit(client))
         self._settle()
 
     async def close(self) -> None:
@@ -224,10 +222,18 @@ class Pool:
         if self._is_closed:
             await self._end(client)
             raise _closed()
-        self._clients[id], self._ids[client] = client, id
+        self._clients[id] = client
+        lent = self._lent(id, client)
         self._ledger.opened(id)
         self._settle()
-        return client
+        return lent
+
+    def _lent(self, id: int, client: Client) -> Client:
+        """An object of a caller's own for a connection, which tells its `release` from those of callers before and after."""
+        lent = Client.__new__(Client)
+        lent.__dict__ = client.__dict__
+        self._leases[lent] = id
+        return lent
 
     def _decline(self, what: str, id: int) -> None:
         """A caller does not use what it has got."""
@@ -244,7 +250,7 @@ class Pool:
     def _forget(self, id: int) -> None:
         client = self._clients.pop(id, None)
         if client is not None:
-            del self._ids[client]
+            self._leases = {lent: of for lent, of in self._leases.items() if of != id}
             self._ending[client] = self._loop.create_future()
             self._loop.create_task(self._end(client))
 
@@ -297,6 +303,15 @@ class Pool:
         self._watcher = None
         self._ledger.advance()
         self._settle()
+
+
+def _has_ended(client: Client) -> bool:
+    return client._link is None or client._link.end() is not None
+
+
+def _is_fit(client: Client) -> bool:
+    """Whether nothing of a caller is left at the server: neither subscriptions nor a log level."""
+    return client._link is not None and not client._link.has_subscriptions() and not client._has_log_level
 
 
 def _closed() -> ConnectionClosed:

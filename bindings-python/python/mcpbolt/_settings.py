@@ -154,7 +154,13 @@ class Policy:
             connection, for WebSockets), it returns a `Principal` or its name, or `None` to refuse them. A plain function runs on
             a worker thread, a coroutine function as a task of the event loop, which is cancelled when the client goes. Other
             requests do not wait for it. An exception is logged, and is no verdict: over HTTP the client gets status 503
-            and comes again, where refused credentials get 401 and count as guesses.
+            and comes again, where refused credentials get 401 and count as guesses. Catch what a library raises for a wrong
+            token, and return `None`:
+
+                try:
+                    return jwt.decode(credentials.secret, KEY, algorithms=["HS256"])["sub"]
+                except jwt.InvalidTokenError:
+                    return None
         verifier_timeout: Seconds that `verifier` may take for a request, 10 by default. Then there is no verdict.
         scopes: The scopes that a tool requires, by tool name. A client that lacks one is told which, over HTTP with
             status 403.
