@@ -4,9 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use mcpbolt::io::http::{HttpClientOptions, Proxy};
-use mcpbolt::io::{Address, Auth, ConnectOptions};
-
-use crate::login;
 
 /// How requests reach servers on the network.
 #[derive(clap::Args)]
@@ -27,29 +24,6 @@ impl Network {
             proxy: self.proxy(),
             root_certificates: self.certificates()?,
             ..HttpClientOptions::default()
-        })
-    }
-
-    /// Options of a connection to a server, with the user's login unless there are credentials.
-    pub fn connecting(
-        &self,
-        address: &Address,
-        auth: Auth,
-        headers: Vec<(String, String)>,
-    ) -> Result<ConnectOptions> {
-        let is_authorization =
-            |(name, _): &(String, String)| name.trim().eq_ignore_ascii_case("authorization");
-        let has_credentials = auth != Auth::None || headers.iter().any(is_authorization);
-        let has_login = matches!(address, Address::Http(_)) && !has_credentials;
-        Ok(ConnectOptions {
-            auth,
-            headers,
-            root_certificates: self.certificates()?,
-            http: HttpClientOptions {
-                authorization: has_login.then(login::stored).transpose()?,
-                ..self.options()?
-            },
-            ..ConnectOptions::default()
         })
     }
 

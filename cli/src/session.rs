@@ -11,9 +11,11 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
 };
+use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, wait_for_clients};
 use mcpbolt::mcp::{ErrorKind, Revision, Revisions, Side};
 
+use crate::login;
 use crate::network::Network;
 use crate::shown;
 
@@ -56,7 +58,7 @@ impl Start {
         };
         let headers = self.headers.iter().map(header).collect::<Result<_>>()?;
         let auth = self.bearer.clone().map_or(Auth::None, Auth::Bearer);
-        self.network.connecting(address, auth, headers)
+        connecting(&self.network, address, auth, headers)
     }
 
     /// The command, and its program.
@@ -101,6 +103,29 @@ impl Start {
         let command = move || self.child().map_or_else(|_| missing(), |(_, child)| child);
         Ok(External::command(name, command))
     }
+}
+
+/// Options of a connection to a server, with the user's login unless there are credentials.
+pub fn connecting(
+    network: &Network,
+    address: &Address,
+    auth: Auth,
+    headers: Vec<(String, String)>,
+) -> Result<ConnectOptions> {
+    let is_authorization =
+        |(name, _): &(String, String)| name.trim().eq_ignore_ascii_case("authorization");
+    let has_credentials = auth != Auth::None || headers.iter().any(is_authorization);
+    let has_login = matches!(address, Address::Http(_)) && !has_credentials;
+    Ok(ConnectOptions {
+        auth,
+        headers,
+        root_certificates: network.certificates()?,
+        http: HttpClientOptions {
+            authorization: has_login.then(login::stored).transpose()?,
+            ..network.options()?
+        },
+        ..ConnectOptions::default()
+    })
 }
 
 fn is_here(host: &str) -> bool {

@@ -16,7 +16,7 @@ use mcpbolt::io::{Address, Auth, ChildCommand, serve_with, wait_for_clients};
 
 use crate::carrier::{self, Carrier};
 use crate::network::Network;
-use crate::session::FAREWELL;
+use crate::session::{FAREWELL, connecting};
 use crate::shown;
 
 use self::config::{Config, Target, Upstream};
@@ -157,7 +157,7 @@ impl Upstream {
             Target::At { address, headers } => {
                 let header = |(name, value): (String, Resolved)| (name, value.value().to_owned());
                 let headers = headers.into_iter().map(header).collect();
-                let options = network.connecting(&address.address, Auth::None, headers)?;
+                let options = connecting(network, &address.address, Auth::None, headers)?;
                 External::at(self.name, address.address, options)
             }
         };
