@@ -12,7 +12,7 @@ use super::passage::{Passage, Way};
 use super::question::{self, is_own, state_of};
 use super::route::{Route, Unanswered};
 use super::shared::Shared;
-use super::{merged, streams};
+use super::{hiding, merged, streams};
 use crate::connection::{Call, Handle};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
@@ -50,7 +50,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
     );
     let answered = Unanswered(route.clone());
     let principal = call.reply.principal().cloned();
-    let request = ChainRequest {
+    let mut request = ChainRequest {
         message: call.message,
         direction: RelayDirection::ToServer,
         revision: call.reply.revision(),
@@ -64,7 +64,9 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         exclusive: Mutex::default(),
     };
     let (shared, route) = (&passage.shared, &passage.route);
-    let outcome = {
+    let outcome = async {
+        // By the names of clients, which middleware may change.
+        hiding::listening(route, &mut request)?;
         let passage = &passage;
         let send = move |request: ChainRequest| -> ChainAnswer<'_> {
             Box::pin(dispatch(passage, request))
@@ -84,10 +86,12 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         })
         .await
     };
+    let outcome = outcome.await;
     if let (Some(Method::ListTools), Ok(page)) = (route.method, &outcome) {
         let tools = reader::find(page.result(), "tools").unwrap_or("[]");
         shared.parts.mirrored.learn(tools);
     }
+    let outcome = outcome.map(|answer| hiding::answer(route, answer));
     question::ask_elsewhere(route.close());
     let exclusive = std::mem::take(&mut *crate::sync::lock(&passage.exclusive));
     drop(exclusive);

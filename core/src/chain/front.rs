@@ -10,7 +10,7 @@ use super::attempts::Attempts;
 use super::carry::{Near, carry};
 use super::external::External;
 use super::introduce::meet;
-use super::lane::{self, Lane};
+use super::lane::{self, Far, Lane};
 use super::lanes::LaneKey;
 use super::listen;
 use super::middleware::{ChainNotification, Middleware, RelayDirection, notify};
@@ -106,7 +106,7 @@ impl Front {
     ///
     /// # Errors
     /// [`RequestError::Misuse`] if two servers have the same name, no prefix, or prefixes that could make the same names: one
-    /// is the other, or is the other and `_` and more.
+    /// is the other, in either case, or is the other and `_` and more.
     pub fn join(mut self, external: External) -> Result<Self, RequestError> {
         for other in &self.externals {
             if other.name == external.name {
@@ -121,8 +121,8 @@ impl Front {
             };
             if !is_apart {
                 return Err(RequestError::Misuse(
-                    "two servers of a front could have the same names: give each a prefix of its own, which does not begin with \
-                     that of another one and _",
+                    "two servers of a front could have the same names: give each a prefix of its own, which differs by more than \
+                     case and does not begin with that of another one and _",
                 ));
             }
         }
@@ -142,8 +142,8 @@ impl Front {
         self
     }
 
-    /// Sets who may do what: credentials, permissions, rates, audit. Credentials that clients send never reach the server
-    /// (R-CHN-15).
+    /// Sets who may do what: credentials, permissions, rates, audit. Lists leave out what the policy hides, by the names that
+    /// clients see. Credentials that clients send never reach the server, with or without a policy (R-CHN-15).
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(Arc::new(policy));
         self
@@ -175,10 +175,6 @@ impl Front {
         if let Some(policy) = &self.policy {
             registry.set_policy(policy.clone());
         }
-        let verifies = self
-            .policy
-            .as_ref()
-            .is_some_and(|policy| policy.has_verifier());
         let (config, registry) = (Arc::new(self.config.clone()), Arc::new(registry));
         let parts = |external: &External| {
             Arc::new(Parts {
@@ -189,7 +185,6 @@ impl Front {
                 config: config.clone(),
                 registry: registry.clone(),
                 spawner: spawner.clone(),
-                verifies,
                 max_hops: self.max_hops,
                 attempts: Attempts::default(),
                 mirrored: mirrored.clone(),
@@ -431,25 +426,32 @@ impl Executor for FrontExecutor {
                 let mut lanes: Vec<_> = sets.flat_map(|own| own.iter()).collect();
                 lanes.sort_by_key(|lane| Arc::as_ptr(lane));
                 lanes.dedup_by(|one, other| Arc::ptr_eq(one, other));
-                let lanes = lanes.into_iter();
-                for (lane, far) in lanes.filter_map(|lane| Some((lane, lane.ready()?))) {
-                    let is_known_there =
-                        known.is_none_or(|known| known.defined(far.revision, Side::Client));
-                    let crosses_eras = lane.era() != far.revision.era();
-                    let own = own(self.shared.parts.verifies, crosses_eras);
-                    if !is_known_there {
-                        continue;
-                    }
-                    let params = message.params().map(|params| without(params, own));
-                    let direction = RelayDirection::ToServer;
-                    let shown = ChainNotification::new(direction, &method, params.as_deref());
-                    let parts = self.shared.parts.clone();
-                    drive(Box::pin(async move {
-                        if let Some(shown) = notify(&parts.middleware, shown).await {
-                            let _ = far.handle().notify(&shown.method, shown.params.as_deref());
-                        }
-                    }));
+                let is_known_there =
+                    |far: &Far| known.is_none_or(|known| known.defined(far.revision, Side::Client));
+                let servers = lanes.into_iter().filter_map(|lane| {
+                    let far = lane.ready().filter(is_known_there)?;
+                    let stays = own(lane.era() != far.revision.era());
+                    Some((far, stays))
+                });
+                let servers: Vec<_> = servers.collect();
+                if servers.is_empty() {
+                    return true;
                 }
+                let params = message.params().map(|params| without(params, own(false)));
+                let direction = RelayDirection::ToServer;
+                let shown = ChainNotification::new(direction, &method, params.as_deref());
+                let parts = self.shared.parts.clone();
+                // Middleware sees it once, however many servers are told.
+                drive(Box::pin(async move {
+                    let Some(shown) = notify(&parts.middleware, shown).await else {
+                        return;
+                    };
+                    for (far, stays) in servers {
+                        let params = shown.params.as_deref().map(|it| without(it, stays));
+                        // Fails only if that server is lost.
+                        let _ = far.handle().notify(&shown.method, params.as_deref());
+                    }
+                }));
                 true
             }
         }

@@ -107,7 +107,8 @@ impl Met {
         let offered = offered.reduce(|one, other| union(&one, &other));
         let mut offered = offered.unwrap_or_else(|| "{}".to_owned());
         if self.of > 1 {
-            // The lists change when a server is lost or found again.
+            // The lists change when a server is found, late or again. The loss of one is not told of: it mostly comes back, and
+            // then the client hears that they may be others.
             for kind in ["tools", "prompts", "resources"] {
                 if self.fars.len() < self.of || reader::find(&offered, kind).is_some() {
                     let changes = format!("{{\"{kind}\":{{\"listChanged\":true}}}}");

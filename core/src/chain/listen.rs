@@ -2,10 +2,7 @@
 //! era (R-CHN-12, R-CHN-13).
 
 use std::collections::BTreeSet;
-use std::future::{Future as _, poll_fn};
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::attempts::{LONGEST_WAIT, wait_after};
@@ -17,8 +14,9 @@ use super::middleware::{
 use super::params::{json_text, with_meta};
 use super::parts::{Parts, no_such_method};
 use super::route::Route;
+use super::stream::{acknowledgement, ended_well, over};
 use super::unless::unless;
-use crate::connection::{self, Handle, ReplyTo, RequestOptions};
+use crate::connection::{self, Handle, RequestOptions};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::driven::drive;
@@ -133,33 +131,6 @@ pub(super) fn is_list(name: JsonStr<'_>) -> bool {
     LISTS.iter().any(|(_, filter, _)| name == *filter)
 }
 
-fn acknowledgement(granted: &str, reply: &ReplyTo) -> String {
-    let id = reply.id().raw();
-    format!(
-        "{{\"notifications\":{granted},\"_meta\":{{\"{}\":{id}}}}}",
-        meta::SUBSCRIPTION_ID
-    )
-}
-
-/// Acknowledges a stream of several servers (R-SUB-02).
-pub(super) async fn acknowledge(
-    parts: &Parts,
-    route: &Route,
-    granted: &str,
-) -> Result<(), RequestError> {
-    let Some((front, reply)) = route.reply() else {
-        return Err(RequestError::Cancelled(None));
-    };
-    let name = Method::SubscriptionAcknowledged.name();
-    let told = acknowledgement(granted, &reply);
-    let told = ChainNotification::new(RelayDirection::ToClient, name, Some(&told));
-    if let Some(shown) = notify(&parts.middleware, told).await {
-        let mut replies = front.replies();
-        replies.notify(&reply, &shown.method, shown.params.as_deref());
-    }
-    Ok(())
-}
-
 /// The stream of one of several servers is open: tells the client that lists may be others, if it may have missed changes.
 pub(super) fn arrived(lane: &Arc<Lane>, route: &Route, filter: &str) {
     let Some((front, reply)) = route.reply().filter(|_| route.comes_late(&lane.parts)) else {
@@ -175,28 +146,6 @@ pub(super) fn arrived(lane: &Arc<Lane>, route: &Route, filter: &str) {
             });
         }
     }
-}
-
-/// Completes when the front ends the stream in good order, or with an error when its client has cancelled it.
-pub(super) async fn over(route: &Route) -> Result<(), RequestError> {
-    let mut drained = route.ends.cancelled();
-    poll_fn(|cx| {
-        if route.poll_cancelled(cx).is_ready() {
-            return Poll::Ready(Err(RequestError::Cancelled(None)));
-        }
-        Pin::new(&mut drained).poll(cx).map(Ok)
-    })
-    .await
-}
-
-/// The answer to a request that listens (R-SUB-09).
-pub(super) fn ended_well(route: &Route) -> Result<ChainResponse, RequestError> {
-    let (_, reply) = route.reply().ok_or(RequestError::Cancelled(None))?;
-    let id = reply.id().raw();
-    Ok(ChainResponse::new(format!(
-        "{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{id}}}}}",
-        meta::SUBSCRIPTION_ID
-    )))
 }
 
 fn granted(kinds: &[&(&str, &str, Method)], uris: &BTreeSet<Box<str>>) -> String {
@@ -407,11 +356,21 @@ pub(super) fn follow(
     lane: &Arc<Lane>,
     far: &Far,
 ) -> Result<Option<(u64, CancelToken)>, RequestError> {
+    let uris = lock(&lane.subscribed).clone();
+    follow_with(lane, far, uris)
+}
+
+/// The same, with these resources.
+fn follow_with(
+    lane: &Arc<Lane>,
+    far: &Far,
+    uris: BTreeSet<Box<str>>,
+) -> Result<Option<(u64, CancelToken)>, RequestError> {
     let kinds: Vec<_> = LISTS
         .iter()
         .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
         .collect();
-    let uris = lock(&lane.subscribed).clone();
+    let has_both = !kinds.is_empty() && !uris.is_empty();
     if kinds.is_empty() && uris.is_empty() {
         let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
         drop(gone);
@@ -437,26 +396,33 @@ pub(super) fn follow(
     servers.push(listening);
     drop(servers);
     let acknowledged = followed.1.clone();
-    let kept = keep(Arc::downgrade(lane), response, cancel, acknowledged);
+    let kept = keep(
+        Arc::downgrade(lane),
+        response,
+        cancel,
+        acknowledged,
+        has_both,
+    );
     drive(Box::pin(kept));
     Ok(Some(followed))
 }
 
 /// Keeps a stream open until this side or the server ends it. One that the server ends is opened again, unless the server has
-/// refused it.
+/// refused it: then it is asked once more for the lists alone, if nothing else tells of them.
 async fn keep(
     lane: Weak<Lane>,
     response: connection::Response,
     cancel: CancelToken,
     acknowledged: CancelToken,
+    has_both: bool,
 ) {
     let (id, begun) = (response.key().get(), Instant::now());
     let ended = unless(response, cancel.cancelled()).await;
     let (Some(ended), Some(held)) = (ended, lane.upgrade()) else {
         return;
     };
-    let is_refused =
-        !acknowledged.is_cancelled() && matches!(&ended, Err(error) if is_final(error));
+    let refusal = ended.as_ref().err().filter(|error| is_final(error));
+    let refusal = refusal.filter(|_| !acknowledged.is_cancelled()).cloned();
     let why = ended.map_or_else(
         |error| error.to_string(),
         |_| "the server ended the stream of changes".to_owned(),
@@ -465,9 +431,30 @@ async fn keep(
         *lock(&held.listeners.endings) = 0;
     }
     forget(&held, id, Some(&why));
-    drop(held);
-    if !is_refused {
-        reopen(lane);
+    let Some(error) = refusal else {
+        return reopen(lane);
+    };
+    if !lock(&held.listeners.servers).is_empty() {
+        return;
+    }
+    log_refusal(&held.parts, &error);
+    let far = held.ready().filter(|_| has_both);
+    let again = far.map(|far| (follow_with(&held, &far, BTreeSet::new()), far));
+    if let Some((Ok(_), far)) = again {
+        tell_all(&held, &far);
+    }
+}
+
+/// Logs that changes of a server, or of its resources, are not heard.
+#[cfg_attr(
+    not(feature = "tracing"),
+    allow(unused_variables, reason = "there is no log")
+)]
+pub(super) fn log_refusal(parts: &Parts, error: &RequestError) {
+    #[cfg(feature = "tracing")]
+    if let RequestError::Peer(error) = error {
+        let (server, code) = (parts.external.name(), error.code);
+        tracing::warn!(server, code, "a server refuses to tell of changes");
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde_json::value::RawValue;
 
 use super::listen;
 use super::middleware::{ChainRequest, ChainResponse, refusal};
@@ -24,10 +25,10 @@ const PARTIAL: &str = "dev.mcpbolt/partial";
 
 /// A list: its member in results, the capability of servers that have it, and what its elements are called by.
 pub(super) struct List {
-    member: &'static str,
+    pub member: &'static str,
     capability: &'static str,
     kind: Kind,
-    name: &'static str,
+    pub name: &'static str,
 }
 
 /// The list that a method asks for.
@@ -60,18 +61,18 @@ pub(super) async fn list(
     let shared = &passage.shared;
     let mut asked = Vec::new();
     match reader::find(request.params(), "cursor") {
-        None => asked.extend(
-            shared
-                .members
-                .iter()
-                .map(|member| (member, request.clone())),
-        ),
+        None | Some("null") => {
+            let mut first = request.clone();
+            first.set_params(&with_cursor(request.params(), None))?;
+            let members = shared.members.iter();
+            asked.extend(members.map(|member| (member, first.clone())));
+        }
         Some(cursor) => {
             let cursors = inner_cursors(shared, cursor);
             let why = "the cursor is not one of this list";
             for (member, cursor) in cursors.ok_or_else(|| refusal(INVALID_PARAMS, why))? {
                 let mut request = request.clone();
-                request.set_params(&with_cursor(request.params(), &cursor))?;
+                request.set_params(&with_cursor(request.params(), Some(&cursor)))?;
                 asked.push((member, request));
             }
         }
@@ -234,23 +235,27 @@ fn why(parts: &Parts, error: &RequestError) -> String {
     }
 }
 
-/// The servers that a cursor names, each with its own cursor in JSON.
+/// The servers that a cursor names, each with its own cursor, raw JSON: not each is a text.
 fn inner_cursors<'a>(shared: &'a Shared, cursor: &str) -> Option<Vec<(&'a Member, String)>> {
     let cursors = BASE64.decode(&*reader::as_str(cursor)?).ok()?;
-    let cursors: BTreeMap<String, String> = serde_json::from_slice(&cursors).ok()?;
-    let found: Vec<_> = shared
-        .members
-        .iter()
-        .filter_map(|member| Some((member, json_text(cursors.get(member.name())?))))
-        .collect();
+    let cursors: BTreeMap<String, &RawValue> = serde_json::from_slice(&cursors).ok()?;
+    let own = |member: &'a Member| {
+        let cursor = cursors.get(member.name())?.get();
+        cursor.starts_with('"').then(|| (member, cursor.to_owned()))
+    };
+    let found: Vec<_> = shared.members.iter().filter_map(own).collect();
     (found.len() == cursors.len() && !found.is_empty()).then_some(found)
 }
 
-fn with_cursor(params: &str, cursor: &str) -> String {
+/// Params with another cursor, or with none.
+fn with_cursor(params: &str, cursor: Option<&str>) -> String {
     let mut out = vec![b'{'];
     for (name, value) in reader::members(params) {
-        let value = if name == "cursor" { cursor } else { value };
-        push(&mut out, name.raw(), value);
+        match cursor {
+            _ if name != "cursor" => push(&mut out, name.raw(), value),
+            Some(cursor) => push(&mut out, name.raw(), cursor),
+            None => {}
+        }
     }
     out.push(b'}');
     String::from_utf8(out).unwrap_or_default()

@@ -15,10 +15,11 @@
 //! | `carry`, `route` | one call from its arrival to its answer |
 //! | `passage`, `trip` | which server a request is for; one request to it |
 //! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
+//! | `hiding` | what a policy keeps from a client: entries of lists, changes of resources |
 //! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
-//! | `question`, `listen`, `listeners` | questions and subscriptions, between the eras |
+//! | `question`, `listen`, `listeners`, `stream` | questions and subscriptions, between the eras |
 //! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
 //! | `prefix` | a prefix for the names of a server |
 //! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
@@ -28,6 +29,7 @@ mod carry;
 mod external;
 mod front;
 mod handoff;
+mod hiding;
 mod introduce;
 mod lane;
 mod lanes;
@@ -42,6 +44,7 @@ mod prefix;
 mod question;
 mod route;
 mod shared;
+mod stream;
 mod streams;
 mod translate;
 mod trip;

@@ -35,15 +35,12 @@ static OWN: [&str; 5] = [
     "auth",
 ];
 
-/// The members of `_meta` that stay on this side: credentials if this front `verifies` them (R-CHN-15), and between the
-/// eras the description of the client.
-pub(super) fn own(verifies: bool, crosses_eras: bool) -> &'static [&'static str] {
-    let [envelope @ .., auth] = &OWN;
-    match (crosses_eras, verifies) {
-        (true, true) => &OWN,
-        (true, false) => envelope,
-        (false, true) => std::slice::from_ref(auth),
-        (false, false) => &[],
+/// The members of `_meta` that stay on this side: credentials (R-CHN-15), and between the eras the description of the client.
+pub(super) fn own(crosses_eras: bool) -> &'static [&'static str] {
+    let [.., auth] = &OWN;
+    match crosses_eras {
+        true => &OWN,
+        false => std::slice::from_ref(auth),
     }
 }
 
@@ -60,11 +57,11 @@ impl Edit<'_> {
     pub fn append(&self, out: &mut Vec<u8>, message: &MessageRef<'_>) {
         let params = message.params();
         // A `_meta` that is no object is replaced by one.
-        let is_odd = message
-            .raw(Field::Meta)
-            .is_some_and(|meta| !meta.starts_with('{'));
-        let is_plain = !(is_odd && self.hops.is_some())
-            && self.drop.is_empty()
+        let own = message.raw(Field::Meta);
+        let is_odd = own.is_some_and(|meta| !meta.starts_with('{'));
+        let edits_meta =
+            is_odd && self.hops.is_some() || has_any(own.unwrap_or_default(), self.drop);
+        let is_plain = !edits_meta
             && self.add.is_empty()
             && self.drop_params.is_empty()
             && self.add_params.is_empty();
@@ -182,9 +179,15 @@ pub(super) fn is_any(name: JsonStr<'_>, names: &[&str]) -> bool {
     names.iter().any(|one| name == *one)
 }
 
+/// Whether a `_meta` has any of these members.
+fn has_any(meta: &str, names: &[&str]) -> bool {
+    reader::members(meta).any(|(name, _)| is_any(name, names))
+}
+
 /// Params without these members of `_meta`.
 pub(super) fn without(params: &str, drop: &[&str]) -> String {
-    if drop.is_empty() {
+    let own = reader::find(params, "_meta");
+    if !own.is_some_and(|own| has_any(own, drop)) {
         return params.to_owned();
     }
     let edit = Edit {

@@ -27,8 +27,6 @@ pub(super) struct Parts {
     pub config: Arc<Config>,
     pub registry: Arc<Registry>,
     pub spawner: Arc<dyn Spawner>,
-    /// Whether credentials in the metadata of requests are for this front, and stay here (R-CHN-15).
-    pub verifies: bool,
     pub max_hops: u64,
     /// The attempts to reach the server.
     pub attempts: Attempts,

@@ -17,10 +17,11 @@ use crate::mcp::{ErrorKind, Method, Revision, meta};
 /// middleware among others.
 ///
 /// Names of tools and prompts become `PREFIX_NAME`, as do ids of tasks. URIs, and templates of URIs, get the prefix as their first segment; those
-/// without `://` get it before them: `urn:x` becomes `via:PREFIX/urn:x`, and `{+uri}` becomes `via:PREFIX/{+uri}`. Links in
+/// without `://` get it before them: `urn:x` becomes `via:prefix/urn:x`, and `{+uri}` becomes `via:prefix/{+uri}`. Parsers of URLs
+/// take that segment for a host and write it in lower case, so it is in lower case here, and found in either case. Links in
 /// results, subscriptions and completion have the same names. A name without the prefix is unknown, and never reaches the
 /// server. Two names are never made the same. `server.mount` of the Python and Node packages makes the same names, but leaves
-/// URIs without `://` as they are.
+/// URIs without `://` as they are and writes the prefix in URIs as it is given.
 ///
 /// ```
 /// use mcpbolt::chain::{External, Front, Prefix};
@@ -168,9 +169,15 @@ impl Prefix {
     /// A prefix of ASCII letters, digits, `-` and `_`.
     ///
     /// # Errors
-    /// [`RequestError::Misuse`] for any other text, and for an empty one.
+    /// [`RequestError::Misuse`] for any other text, for an empty one, and for `localhost` in either case, which parsers of URLs
+    /// take out of `file://localhost/a`.
     pub fn new(prefix: impl Into<Box<str>>) -> Result<Self, RequestError> {
         let prefix = prefix.into();
+        if prefix.eq_ignore_ascii_case("localhost") {
+            return Err(RequestError::Misuse(
+                "localhost is no prefix: a URI with it would be one of this machine; choose another word",
+            ));
+        }
         let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         match !prefix.is_empty() && prefix.bytes().all(is_fit) {
             true => Ok(Self(prefix)),
@@ -184,19 +191,30 @@ impl Prefix {
     fn outer(&self, kind: Kind, inner: &str) -> String {
         match (kind, split(inner)) {
             (Kind::Name | Kind::Task, _) => format!("{}_{inner}", self.0),
-            (Kind::Uri, Some((scheme, rest))) => format!("{scheme}://{}/{rest}", self.0),
-            (Kind::Uri, None) => format!("{VIA}{}/{inner}", self.0),
+            (Kind::Uri, Some((scheme, rest))) => format!("{scheme}://{}/{rest}", self.segment()),
+            (Kind::Uri, None) => format!("{VIA}{}/{inner}", self.segment()),
         }
+    }
+
+    /// The first segment of URIs: parsers of URLs take it for a host, whose case they do not keep.
+    fn segment(&self) -> String {
+        self.0.to_ascii_lowercase()
     }
 
     /// The server's own name or URI for one that a client sends; `None` if it is not the server's.
     pub(super) fn inner(&self, kind: Kind, outer: &str) -> Option<String> {
-        let own =
-            |text: &str, end| Some(text.strip_prefix(&*self.0)?.strip_prefix(end)?.to_owned());
+        let behind = |text: &str| {
+            let (first, rest) = text.split_once('/')?;
+            let is_own = first.eq_ignore_ascii_case(&self.0);
+            is_own.then(|| rest.to_owned())
+        };
         match (kind, split(outer)) {
-            (Kind::Name | Kind::Task, _) => own(outer, '_'),
-            (Kind::Uri, Some((scheme, rest))) => Some(format!("{scheme}://{}", own(rest, '/')?)),
-            (Kind::Uri, None) => own(outer.strip_prefix(VIA)?, '/'),
+            (Kind::Name | Kind::Task, _) => {
+                let rest = outer.strip_prefix(&*self.0)?.strip_prefix('_');
+                rest.map(str::to_owned)
+            }
+            (Kind::Uri, Some((scheme, rest))) => Some(format!("{scheme}://{}", behind(rest)?)),
+            (Kind::Uri, None) => behind(outer.strip_prefix(VIA)?),
         }
     }
 
@@ -268,7 +286,7 @@ impl Prefix {
         }
         let mut inner = |kind, outer: &str| {
             let why = || match kind {
-                Kind::Uri => format!("the first segment of {outer:?} is not {:?}", &*self.0),
+                Kind::Uri => format!("the first segment of {outer:?} is not {:?}", self.segment()),
                 Kind::Name | Kind::Task => {
                     format!("{outer:?} does not begin with \"{}_\"", self.0)
                 }
@@ -297,13 +315,14 @@ impl Prefix {
         }
     }
 
-    /// Whether no name could be one under either prefix.
+    /// Whether no name or URI could be one under either prefix. Case does not tell URIs apart.
     pub(super) fn is_apart_from(&self, other: &Self) -> bool {
         let begins = |one: &str, with: &str| {
             let rest = one.strip_prefix(with);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
-        !begins(&self.0, &other.0) && !begins(&other.0, &self.0)
+        let (one, other) = (self.segment(), other.segment());
+        !begins(&one, &other) && !begins(&other, &one)
     }
 }
 

@@ -11,8 +11,8 @@ use super::params::push;
 use super::passage::Passage;
 use super::prefix::Kind;
 use super::shared::{Member, Shared};
-use super::trip;
 use super::unless::all;
+use super::{stream, trip};
 use crate::error::RequestError;
 use crate::json::reader;
 
@@ -24,7 +24,7 @@ pub(super) async fn listen(
     let (shared, route) = (&passage.shared, &passage.route);
     let filter = listen::filter(request)?;
     let granted = part(shared, filter, None);
-    listen::acknowledge(&shared.parts, route, &granted).await?;
+    stream::acknowledge(&shared.parts, route, &granted).await?;
     let mut works = Vec::new();
     for member in &shared.members {
         let own = part(shared, filter, Some(member));
@@ -35,14 +35,14 @@ pub(super) async fn listen(
         }
     }
     let mut works = pin!(all(works.into_iter()));
-    let mut over = pin!(listen::over(route));
+    let mut over = pin!(stream::over(route));
     let mut is_served = true;
     poll_fn(|cx| {
         is_served = is_served && works.as_mut().poll(cx).is_pending();
         over.as_mut().poll(cx)
     })
     .await?;
-    listen::ended_well(route)
+    stream::ended_well(route)
 }
 
 /// The part of a filter that a server sees to; without a server, what any sees to.
@@ -73,7 +73,8 @@ fn part(shared: &Shared, filter: &str, member: Option<&Member>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn with_filter(params: &str, filter: &str) -> String {
+/// Params with another filter.
+pub(super) fn with_filter(params: &str, filter: &str) -> String {
     let mut out = vec![b'{'];
     for (name, value) in reader::members(params) {
         let value = if name == "notifications" {
@@ -87,8 +88,30 @@ fn with_filter(params: &str, filter: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Keeps the stream of one server open, until the server refuses it.
-async fn keep(passage: &Passage, member: &Member, request: ChainRequest) {
+/// The request without resources and tasks; `None` if it has none, or nothing else.
+fn lists_alone(request: &ChainRequest) -> Option<ChainRequest> {
+    let filter = listen::filter(request).ok()?;
+    let (lists, others): (Vec<_>, Vec<_>) =
+        reader::members(filter).partition(|(name, _)| listen::is_list(*name));
+    if lists.is_empty() || others.is_empty() {
+        return None;
+    }
+    let mut out = vec![b'{'];
+    for (name, value) in lists {
+        push(&mut out, name.raw(), value);
+    }
+    out.push(b'}');
+    let filter = String::from_utf8(out).ok()?;
+    let mut request = request.clone();
+    request
+        .set_params(&with_filter(request.params(), &filter))
+        .ok()?;
+    Some(request)
+}
+
+/// Keeps the stream of one server open, until the server refuses it. What it refuses may be one of the resources: then it is
+/// asked once more, for the lists alone.
+async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
     let (mut waits, mut is_late) = (0, false);
     loop {
         let begun = Instant::now();
@@ -99,8 +122,14 @@ async fn keep(passage: &Passage, member: &Member, request: ChainRequest) {
             }
             trip::pass(&lane, &passage.route, request.clone()).await
         };
-        if ended.await.is_err_and(|error| listen::is_final(&error)) {
-            return;
+        if let Err(error) = ended.await
+            && listen::is_final(&error)
+        {
+            match lists_alone(&request) {
+                Some(lists) => (request, is_late) = (lists, true),
+                None => return listen::log_refusal(&member.parts, &error),
+            }
+            continue;
         }
         if begun.elapsed() >= LONGEST_WAIT {
             waits = 0;

@@ -344,7 +344,7 @@ impl Trip<'_> {
 
     /// The members of `_meta` that stay on this side.
     fn own(&self, crosses_eras: bool) -> &'static [&'static str] {
-        params::own(self.lane.parts.verifies, crosses_eras)
+        params::own(crosses_eras)
     }
 
     /// Checks that the server's revision has the method.

@@ -448,6 +448,13 @@ impl Policy {
         self.scopes.lacks(method, name, who)
     }
 
+    /// Whether a client may hear of changes of a resource: if it may read it.
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub(crate) fn may_watch(&self, uri: &str, who: Option<&Principal>) -> bool {
+        let method = Method::Subscribe;
+        self.admits(method, uri).is_ok() && self.lacks(method, uri, who).is_none()
+    }
+
     /// Whether lists leave out what the caller lacks scopes for.
     pub(crate) fn filters_lists(&self) -> bool {
         self.scopes.filter_lists

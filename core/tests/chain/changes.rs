@@ -120,15 +120,25 @@ fn a_stream_that_the_server_ends_is_opened_again() {
         json!({"uri": "a:b"}),
     );
     assert_eq!(rig.hear(near)["params"], json!({"uri": "a:b"}));
-    // One that it refuses is not.
+    // One that it refuses is not, but for the lists: it may have refused the resource.
     rig.answer(0, &again, &end);
     rig.pass(Duration::from_secs(1));
-    let refused = rig.far_hears(0);
-    let error = json!({"code": -32601, "message": "no"});
-    rig.far_says(
-        0,
-        &json!({"jsonrpc": "2.0", "id": refused["id"], "error": error}).to_string(),
-    );
+    let refuse = |rig: &mut Rig| {
+        let refused = rig.far_hears(0);
+        let error = json!({"code": -32601, "message": "no"});
+        let answer = json!({"jsonrpc": "2.0", "id": refused["id"], "error": error});
+        rig.far_says(0, &answer.to_string());
+        refused["params"]["notifications"].clone()
+    };
+    let with = refuse(&mut rig);
+    let lists =
+        json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+    assert_eq!(with["resourceSubscriptions"], json!(["a:b"]));
+    for _ in 0..3 {
+        let told = rig.hear(near)["method"].to_string();
+        assert!(told.contains("list_changed"), "{told}");
+    }
+    assert_eq!(refuse(&mut rig), lists);
     rig.pass(Duration::from_secs(60));
     rig.assert_quiet();
 }

@@ -15,14 +15,14 @@ const NEW: Revision = Revision::NEWEST;
 const PARTIAL: &str = "dev.mcpbolt/partial";
 
 /// A client of that revision that has opened its session, if it has one.
-fn client(rig: &mut Rig, revision: Revision) -> usize {
+pub fn client(rig: &mut Rig, revision: Revision) -> usize {
     match revision.era() {
         Era::Handshake => rig.open(revision, &json!({})),
         Era::Stateless => rig.connect(Framing::Line),
     }
 }
 
-fn say(rig: &mut Rig, near: usize, revision: Revision, method: &str, params: Value) {
+pub fn say(rig: &mut Rig, near: usize, revision: Revision, method: &str, params: Value) {
     let line = match revision.era() {
         Era::Handshake => request("id", method, &params),
         Era::Stateless => stateless("id", method, params, &json!({})),
@@ -31,7 +31,7 @@ fn say(rig: &mut Rig, near: usize, revision: Revision, method: &str, params: Val
 }
 
 /// The next line that the server hears, but for the streams that the front listens to.
-fn hears(rig: &mut Rig, name: &str) -> Value {
+pub fn hears(rig: &mut Rig, name: &str) -> Value {
     let far = rig.far(name);
     loop {
         let heard = rig.far_hears(far);
@@ -42,7 +42,7 @@ fn hears(rig: &mut Rig, name: &str) -> Value {
 }
 
 /// The server answers the next request.
-fn answers(rig: &mut Rig, name: &str, method: &str, result: &Value) -> Value {
+pub fn answers(rig: &mut Rig, name: &str, method: &str, result: &Value) -> Value {
     let heard = hears(rig, name);
     assert_eq!(heard["method"], method);
     let far = rig.far(name);
@@ -50,7 +50,7 @@ fn answers(rig: &mut Rig, name: &str, method: &str, result: &Value) -> Value {
     heard
 }
 
-fn names(list: &Value, name: &str) -> Vec<String> {
+pub fn names(list: &Value, name: &str) -> Vec<String> {
     let elements = list.as_array().unwrap().iter();
     elements
         .map(|one| one[name].as_str().unwrap().to_owned())
@@ -72,6 +72,8 @@ fn servers_whose_names_could_be_the_same_are_refused() {
         (("a", ""), ("a", "a"), true),
         (("a", "a"), ("b", "a"), true),
         (("a", "a"), ("b", "a_b"), true),
+        (("a", "git"), ("b", "Git"), true),
+        (("a", "A_b"), ("b", "a"), true),
         (("a", "a_b"), ("b", "a"), true),
         (("a", "a"), ("b", "a-b"), false),
         (("a", "a"), ("b", "ab"), false),

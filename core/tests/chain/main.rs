@@ -5,8 +5,10 @@
 mod bounds;
 mod changes;
 mod eras;
+mod hidden;
 mod joined;
 mod laws;
+mod members;
 mod middleware;
 mod prefix;
 mod rig;

@@ -152,9 +152,35 @@ fn what_has_no_prefix_is_unknown_and_never_reaches_the_server() {
     // What has no name has no prefix.
     rig.say(near, &request(2, "tools/call", &json!({"name": 1})));
     assert_eq!(rig.far_hears(0)["params"]["name"], 1);
-    for bad in ["", "a b", "a/b", "é"] {
+    for bad in ["", "a b", "a/b", "é", "localhost", "LocalHost"] {
         assert!(Prefix::new(bad).is_err(), "{bad}");
     }
+}
+
+/// Parsers of URLs write the first segment in lower case, so URIs have it so, and are found in either case; names keep theirs.
+#[test]
+fn the_case_of_a_prefix_counts_in_names_alone() {
+    let mut rig = Rig::with(OLD, 1, |front| front.with(Prefix::new("Git").unwrap()));
+    let near = rig.open(OLD, &json!({}));
+    for (uri, inner, outer) in [
+        ("file://git//a", "file:///a", "file://git//a"),
+        ("file://Git//a", "file:///a", "file://git//a"),
+        ("file://GIT/Git/a", "file://Git/a", "file://git/Git/a"),
+        ("via:Git/urn:x", "urn:x", "via:git/urn:x"),
+    ] {
+        rig.say(near, &request(1, "resources/read", &json!({"uri": uri})));
+        let arrived = rig.far_hears(0);
+        assert_eq!(arrived["params"]["uri"], inner, "{uri}");
+        let contents = json!({"contents": [{"uri": inner}]});
+        rig.answer(0, &arrived, &contents);
+        let told = rig.hear(near)["result"]["contents"][0]["uri"].take();
+        assert_eq!(told, outer);
+    }
+    rig.say(near, &request(2, "tools/call", &json!({"name": "Git_x"})));
+    assert_eq!(rig.far_hears(0)["params"]["name"], "x");
+    rig.say(near, &request(3, "tools/call", &json!({"name": "git_x"})));
+    assert_eq!(rig.hear(near)["error"]["code"], -32602);
+    rig.assert_quiet();
 }
 
 /// R-SUB-02: the stream of a client of the stateless era names resources as the client does.

@@ -12,6 +12,7 @@ use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::mcp::{Era, Revision, Revisions, meta};
 use mcpbolt::server::{Hosting, ServerHost};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 /// One connection to a scripted server.
@@ -105,6 +106,13 @@ impl Rig {
 
     /// A front before several servers, each with its name, which is its prefix unless it is `plain`.
     pub fn joined(members: &[(&'static str, Revision)]) -> Self {
+        Self::joined_with(members, |front| front)
+    }
+
+    pub fn joined_with(
+        members: &[(&'static str, Revision)],
+        change: impl Fn(Front) -> Front,
+    ) -> Self {
         let (fars, now) = (Fars::default(), Instant::now());
         let mut all = members.iter().map(|(name, revision)| {
             let external = external(name, *revision, &fars, now);
@@ -115,7 +123,7 @@ impl Rig {
         });
         let front = Front::new(all.next().unwrap());
         let front = all.fold(front, |front, external| front.join(external).unwrap());
-        Self::before(&front, (fars, now), Revision::NEWEST_HANDSHAKE)
+        Self::before(&change(front), (fars, now), Revision::NEWEST_HANDSHAKE)
     }
 
     fn before(front: &Front, (fars, now): (Fars, Instant), far_revision: Revision) -> Self {
@@ -302,7 +310,8 @@ impl Rig {
         let said = drain(connection, stream);
         let moved = !said.is_empty();
         for line in said {
-            let message: Value = serde_json::from_str(&line).unwrap();
+            // A line with a lone surrogate is no value, and opens nothing.
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
             if message["method"] == "notifications/initialized" {
                 continue;
             }
@@ -395,7 +404,7 @@ fn drain(connection: &mut Connection, stream: StreamId) -> Vec<String> {
     let bytes: Vec<u8> = pieces.flatten().collect();
     let text = String::from_utf8(bytes).unwrap();
     // Over HTTP, messages follow one another without line ends.
-    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
     let mut lines = Vec::new();
     let mut from = 0;
     while let Some(value) = values.next() {

@@ -133,10 +133,11 @@ impl Registry {
     /// The pages of all lists in this revision.
     pub(in crate::server) fn lists(&self, revision: Revision) -> &Lists {
         let lists = &self.lists[revision as usize];
-        lists.get_or_init(|| Arc::new(self.write_lists(revision, |_, _| true)))
+        let permits = |list, name: &str| self.permits(list, revision, name);
+        lists.get_or_init(|| Arc::new(self.write_lists(revision, permits)))
     }
 
-    /// Writes the pages of all lists, with the entries that `shows` their method and name.
+    /// Writes the pages of all lists, with the entries that `shows` the method of their list and their name.
     fn write_lists(&self, revision: Revision, shows: impl Fn(Method, &str) -> bool) -> Lists {
         let hints = match revision.rules().cache_hints {
             true => self.cache_hints(),
@@ -147,15 +148,11 @@ impl Registry {
         let (mut tools, mut resources) = (self.tools(), self.resources());
         #[cfg(feature = "skills")]
         resources.extend(self.skills.manifests());
-        if let Some(permissions) = self.hidden_by(revision) {
-            tools.retain(|tool| permissions.may_call(&tool.name));
-            resources.retain(|resource| permissions.may_read(&resource.uri));
-        }
         let (mut templates, mut prompts) = (templates, self.prompts());
-        tools.retain(|tool| shows(Method::CallTool, &tool.name));
-        resources.retain(|resource| shows(Method::ReadResource, &resource.uri));
-        templates.retain(|template| shows(Method::ReadResource, &template.uri_template));
-        prompts.retain(|prompt| shows(Method::GetPrompt, &prompt.name));
+        tools.retain(|tool| shows(Method::ListTools, &tool.name));
+        resources.retain(|resource| shows(Method::ListResources, &resource.uri));
+        templates.retain(|template| shows(Method::ListResourceTemplates, &template.uri_template));
+        prompts.retain(|prompt| shows(Method::ListPrompts, &prompt.name));
         Lists {
             tools: paging.of("tools", &tools, |one, out| one.write(out, revision)),
             resources: paging.of("resources", &resources, |one, out| one.write(out, revision)),
@@ -184,8 +181,40 @@ impl Registry {
         policy.is_some_and(|it| it.filters_lists() && it.lacks(method, name, who).is_some())
     }
 
+    /// Whether permissions let the list that `list` asks for show an entry (R-PER-05).
+    fn permits(&self, list: Method, revision: Revision, name: &str) -> bool {
+        let permissions = self.hidden_by(revision);
+        permissions.is_none_or(|permissions| match list {
+            Method::ListTools => permissions.may_call(name),
+            Method::ListResources => permissions.may_read(name),
+            _ => true,
+        })
+    }
+
+    /// Whether the list that `list` asks for shows an entry to a caller, as far as the policy decides.
+    pub(crate) fn shows(
+        &self,
+        list: Method,
+        revision: Revision,
+        name: &str,
+        who: Option<&Principal>,
+    ) -> bool {
+        let method = match list {
+            Method::ListTools => Method::CallTool,
+            Method::ListPrompts => Method::GetPrompt,
+            _ => Method::ReadResource,
+        };
+        self.permits(list, revision, name) && !self.hides(method, name, who)
+    }
+
+    /// Whether the policy may have lists leave out anything.
+    #[cfg(feature = "client")]
+    pub(crate) fn may_hide(&self, revision: Revision) -> bool {
+        self.filters_lists() || self.hidden_by(revision).is_some()
+    }
+
     /// Whether lists differ from caller to caller.
-    fn filters_lists(&self) -> bool {
+    pub(crate) fn filters_lists(&self) -> bool {
         let policy = self.policy.as_ref();
         policy.is_some_and(|policy| policy.filters_lists())
     }
@@ -204,7 +233,8 @@ impl Registry {
             return None;
         }
         if self.filters_lists() {
-            let lists = self.write_lists(revision, |method, name| !self.hides(method, name, who));
+            let shows = |list, name: &str| self.shows(list, revision, name, who);
+            let lists = self.write_lists(revision, shows);
             let page = page(lists.of(method), cursor)?;
             return Some(Cow::Owned(page.to_owned()));
         }
