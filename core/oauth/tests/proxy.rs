@@ -765,8 +765,19 @@ fn a_client_that_leaves_gets_its_tokens_when_it_asks_again() {
         "another-verifier-of-a-client-that-is-long-enough",
     )];
     assert_eq!(error(&site.redeem(&client, &code, &wrong)), "invalid_grant");
-    assert_eq!(body_of(&site.redeem(&client, &code, &[])), body_of(&lost));
+    // Long after the code's own end. The access token has lost that time.
+    site.now += 599;
+    let mut expected = body_of(&lost);
+    assert_eq!(expected["expires_in"], 600);
+    expected["expires_in"] = json!(1);
+    assert_eq!(body_of(&site.redeem(&client, &code, &[])), expected);
     assert_eq!(error(&site.redeem(&client, &code, &[])), "invalid_grant");
+    let late = site.code(&client, REDIRECT);
+    site.leaves = true.into();
+    assert_eq!(site.redeem(&client, &late, &[]).status, 200);
+    site.leaves = false.into();
+    site.now += 600;
+    assert_eq!(error(&site.redeem(&client, &late, &[])), "invalid_grant");
 
     let mut refresh = body_of(&lost)["refresh_token"].as_str().unwrap().to_owned();
     for wait in [0, 599] {
@@ -776,7 +787,9 @@ fn a_client_that_leaves_gets_its_tokens_when_it_asks_again() {
         site.now += wait;
         let other = site.register(&[REDIRECT]);
         assert_eq!(error(&site.refresh(&other, &refresh)), "invalid_grant");
-        assert_eq!(body_of(&site.refresh(&client, &refresh)), lost);
+        let mut expected = lost.clone();
+        expected["expires_in"] = json!(600 - wait);
+        assert_eq!(body_of(&site.refresh(&client, &refresh)), expected);
         refresh = lost["refresh_token"].as_str().unwrap().to_owned();
     }
 
@@ -817,6 +830,73 @@ fn a_client_that_leaves_gets_its_tokens_when_it_asks_again() {
     assert_eq!(error(&site.refresh(&client, &refresh)), "invalid_grant");
     let newest = lost["refresh_token"].as_str().unwrap();
     assert_eq!(error(&site.refresh(&client, newest)), "invalid_grant");
+}
+
+#[test]
+fn a_kept_reply_is_for_the_scopes_that_were_asked_for() {
+    let mut site = Site::new();
+    let client = site.register(&[REDIRECT]);
+    let both = "files:read files:write";
+    let page = site.authorize(&client, &[("scope", both)]);
+    let to_provider = site.consent(&page, "allow");
+    let back = site.provider.log_in(location(&to_provider));
+    let code = answered(&site.ask("GET", "/auth/callback", &back, ""))["code"].clone();
+    let mut refresh = body_of(&site.redeem(&client, &code, &[]))["refresh_token"].clone();
+    for (first, other, same) in [
+        ("files:read", both, "files:read"),
+        (both, "files:write", "files:write files:read"),
+    ] {
+        let mut ask = |scope: &str, leaves: bool| {
+            let form = query(&[
+                ("grant_type", "refresh_token"),
+                ("refresh_token", refresh.as_str().unwrap()),
+                ("client_id", &client),
+                ("scope", scope),
+            ]);
+            site.leaves = leaves.into();
+            site.ask("POST", "/auth/token", "", &form)
+        };
+        let lost = body_of(&ask(first, true));
+        assert_eq!(lost["scope"], first);
+        assert_eq!(error(&ask(other, false)), "invalid_scope");
+        assert_eq!(body_of(&ask(same, false)), lost);
+        refresh = lost["refresh_token"].clone();
+    }
+}
+
+/// RFC 9700, section 4.14.2: a login that is over stays so for its newest token, which lives longer than the one that
+/// ended the login.
+#[test]
+fn a_login_that_is_over_is_over_for_its_newest_token() {
+    for revokes in [false, true] {
+        let mut site = Site::new();
+        let client = site.register(&[REDIRECT]);
+        let refresh_token =
+            |reply: &ProxyReply| body_of(reply)["refresh_token"].as_str().unwrap().to_owned();
+        let log_in = |site: &mut Site| {
+            let code = site.code(&client, REDIRECT);
+            refresh_token(&site.redeem(&client, &code, &[]))
+        };
+        let end = |site: &mut Site, token: &str| {
+            if revokes {
+                let revoke = query(&[("token", token), ("client_id", &client)]);
+                assert_eq!(site.ask("POST", "/auth/revoke", "", &revoke).status, 200);
+            } else {
+                site.refresh(&client, token);
+                assert_eq!(error(&site.refresh(&client, token)), "invalid_grant");
+            }
+        };
+        let day = 24 * 3600;
+        let first = log_in(&mut site);
+        site.now += 10 * day;
+        let newest = refresh_token(&site.refresh(&client, &first));
+        end(&mut site, &first);
+        // The first token's time is over, and another login that ends clears away what has ended.
+        site.now = NOW + 30 * day + 1;
+        let other = log_in(&mut site);
+        end(&mut site, &other);
+        assert_eq!(error(&site.refresh(&client, &newest)), "invalid_grant");
+    }
 }
 
 /// A token that a resource server would refuse is not issued.

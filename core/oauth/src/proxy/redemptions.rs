@@ -1,7 +1,10 @@
 //! What is redeemed once, and replies whose client has left.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
 
 use super::reply::{ProxyReply, ProxyRequest};
 use super::used::Marks;
@@ -20,8 +23,38 @@ pub struct Redemptions {
     open: Mutex<Open>,
 }
 
-/// `None` while the provider is being asked, then the reply, and until when it is kept.
-type Open = HashMap<String, Option<(u64, ProxyReply)>>;
+/// `None` while the provider is being asked, then the tokens, and until when they are kept.
+type Open = HashMap<String, Option<(u64, Issued)>>;
+
+/// Tokens that were issued. `Debug` omits them.
+#[derive(Clone)]
+pub struct Issued {
+    /// The reply without `expires_in`.
+    pub body: Value,
+    /// The scopes of the access token.
+    pub scopes: Vec<String>,
+    /// When the access token ends.
+    pub end: u64,
+}
+
+impl Issued {
+    /// The reply at `now`.
+    fn reply(&self, now: u64) -> ProxyReply {
+        let mut body = self.body.clone();
+        body["expires_in"] = self.end.saturating_sub(now).into();
+        ProxyReply::json(200, &body)
+    }
+
+    fn is_for(&self, scopes: &[String]) -> bool {
+        self.scopes.len() == scopes.len() && scopes.iter().all(|it| self.scopes.contains(it))
+    }
+}
+
+impl fmt::Debug for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Issued {{ end: {}, .. }}", self.end)
+    }
+}
 
 /// What becomes of a request with a code or a refresh token.
 pub enum Begun<'a> {
@@ -29,22 +62,33 @@ pub enum Begun<'a> {
     Now(Redemption<'a>),
     /// The reply to an earlier request, whose client had left.
     Before(ProxyReply),
+    /// An earlier request, whose client had left, asked for other scopes. Its reply stays.
+    OtherScopes,
     /// An earlier request is being answered.
     Busy,
+    /// Its time is over.
+    Ended,
     /// It was redeemed.
     Used,
 }
 
 impl Redemptions {
-    /// Begins to redeem what is good until a time.
-    pub fn begin(&self, what: String, until: u64, now: u64) -> Begun<'_> {
+    /// Begins to redeem for these scopes what is good until a time. A kept reply outlasts that time.
+    pub fn begin(&self, what: String, scopes: &[String], until: u64, now: u64) -> Begun<'_> {
         let mut open = self.open();
         match open.remove(&what) {
             Some(None) => {
                 open.insert(what, None);
                 Begun::Busy
             }
-            Some(Some((end, reply))) if now < end => Begun::Before(reply),
+            Some(Some((end, issued))) if now < end => match issued.is_for(scopes) {
+                true => Begun::Before(issued.reply(now)),
+                false => {
+                    open.insert(what, Some((end, issued)));
+                    Begun::OtherScopes
+                }
+            },
+            _ if until <= now => Begun::Ended,
             _ if !self.used.mark(&what, until, now) => Begun::Used,
             _ => {
                 open.insert(what.clone(), None);
@@ -67,8 +111,9 @@ pub struct Redemption<'a> {
 }
 
 impl Redemption<'_> {
-    /// Ends with this reply, which is kept if the client has left.
-    pub fn end(self, reply: ProxyReply, request: &ProxyRequest<'_>, now: u64) -> ProxyReply {
+    /// Ends with these tokens, which are kept if the client has left.
+    pub fn end(self, issued: Issued, request: &ProxyRequest<'_>, now: u64) -> ProxyReply {
+        let reply = issued.reply(now);
         let mut open = self.all.open();
         if request.has_left() {
             open.retain(|_, kept| kept.as_ref().is_none_or(|(end, _)| now < *end));
@@ -80,7 +125,7 @@ impl Redemption<'_> {
                 open.remove(&oldest);
             }
             let until = now.saturating_add(KEPT_SECONDS);
-            open.insert(self.what.clone(), Some((until, reply.clone())));
+            open.insert(self.what.clone(), Some((until, issued)));
         }
         drop(open);
         reply
@@ -116,14 +161,23 @@ mod tests {
         let mut request = ProxyRequest::new("POST", "/token", "");
         request.left = Some(&left);
         let redeem = |number: usize, now| {
-            let Begun::Now(redemption) = all.begin(number.to_string(), u64::MAX, now) else {
+            let Begun::Now(redemption) = all.begin(number.to_string(), &[], u64::MAX, now) else {
                 panic!("{number} was redeemed")
             };
-            redemption.end(ProxyReply::json(200, &json!(number)), &request, now);
+            let issued = Issued {
+                body: json!({"number": number}),
+                scopes: Vec::new(),
+                end: 1000,
+            };
+            redemption.end(issued, &request, now);
         };
         (0..=MAX_KEPT).for_each(|number| redeem(number, number as u64));
-        let kept = |number: usize, now| match all.begin(number.to_string(), u64::MAX, now) {
-            Begun::Before(reply) => reply.body == number.to_string(),
+        // Also after the end of what was redeemed.
+        let kept = |number: usize, now| match all.begin(number.to_string(), &[], 0, now) {
+            Begun::Before(reply) => {
+                let body: Value = serde_json::from_str(&reply.body).unwrap();
+                body == json!({"number": number, "expires_in": 1000 - now})
+            }
             _ => false,
         };
         assert!(!kept(0, 300), "one too many");

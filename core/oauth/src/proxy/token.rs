@@ -8,7 +8,7 @@ use super::callback::LoginCode;
 use super::clients::mark;
 use super::form::Form;
 use super::options::ConsentProxyError;
-use super::redemptions::{Begun, Redemption};
+use super::redemptions::{Begun, Issued, Redemption};
 use super::reply::{ProxyReply, ProxyRequest};
 use super::seal::{Purpose, digest, equal};
 use super::server::ConsentProxy;
@@ -120,11 +120,9 @@ async fn redeem(
     let need = |name| form.need(name).map_err(|why| ("invalid_request", why));
     let (sealed, client, verifier) = (need("code")?, need("client_id")?, need("code_verifier")?);
     let code: Option<LoginCode> = proxy.seal.open(Purpose::Code, sealed);
-    let Some(code) = code.filter(|code| now < code.until) else {
-        return refusal(
-            "invalid_grant",
-            "the code is out of date, or none of this server",
-        );
+    let out_of_date = "the code is out of date, or none of this server";
+    let Some(code) = code else {
+        return refusal("invalid_grant", out_of_date);
     };
     let asked = &code.request;
     let fits = equal(&mark(client), &asked.client)
@@ -142,10 +140,13 @@ async fn redeem(
             "resource is not the one of the authorization",
         );
     }
-    let redemption = match proxy.used.codes.begin(digest(sealed), code.until, now) {
+    let codes = &proxy.used.codes;
+    let redemption = match codes.begin(digest(sealed), &asked.scopes, code.until, now) {
         Begun::Now(redemption) => redemption,
         Begun::Before(reply) => return Ok(reply),
+        Begun::OtherScopes => return other_scopes(),
         Begun::Busy => return busy(),
+        Begun::Ended => return refusal("invalid_grant", out_of_date),
         Begun::Used => return refusal("invalid_grant", "the code was used before"),
     };
     let back = proxy.options.callback();
@@ -165,8 +166,8 @@ async fn redeem(
         scopes: asked.scopes.clone(),
         before: None,
     };
-    let reply = issue(proxy, client, grant, tokens, None, now)?;
-    Ok(redemption.end(reply, request, now))
+    let issued = issue(proxy, client, grant, tokens, None, now)?;
+    Ok(redemption.end(issued, request, now))
 }
 
 async fn refresh(
@@ -179,12 +180,10 @@ async fn refresh(
     let need = |name| form.need(name).map_err(|why| ("invalid_request", why));
     let (sealed, client) = (need("refresh_token")?, need("client_id")?);
     let token: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, sealed);
-    let token = token.filter(|it| now < it.until && equal(&mark(client), &it.client));
+    let token = token.filter(|it| equal(&mark(client), &it.client));
+    let no_longer_good = "the refresh token is no longer good: log in again";
     let Some(token) = token.filter(|token| !proxy.used.logins.has(&token.login)) else {
-        return refusal(
-            "invalid_grant",
-            "the refresh token is no longer good: log in again",
-        );
+        return refusal("invalid_grant", no_longer_good);
     };
     if !names_resource(proxy, form) {
         return refusal(
@@ -201,13 +200,16 @@ async fn refresh(
             None => return refusal("invalid_scope", "a scope was not granted at the login"),
         },
     };
-    let redemption = match proxy.used.tokens.begin(digest(sealed), token.until, now) {
+    let used = &proxy.used.tokens;
+    let redemption = match used.begin(digest(sealed), &scopes, token.until, now) {
         Begun::Now(redemption) => redemption,
         Begun::Before(reply) => return Ok(reply),
+        Begun::OtherScopes => return other_scopes(),
         Begun::Busy => return busy(),
+        Begun::Ended => return refusal("invalid_grant", no_longer_good),
         Begun::Used => {
             // Somebody else has it (RFC 9700, section 4.14.2).
-            proxy.used.logins.mark(&token.login, token.until, now);
+            end_login(proxy, &token, now);
             return refusal(
                 "invalid_grant",
                 "the refresh token was used before: log in again",
@@ -230,8 +232,23 @@ async fn refresh(
     };
     // RFC 6749, section 6: without a new one the provider's old one stays good.
     let old = Some((token.upstream, token.scopes));
-    let reply = issue(proxy, client, grant, tokens, old, now)?;
-    Ok(redemption.end(reply, request, now))
+    let issued = issue(proxy, client, grant, tokens, old, now)?;
+    Ok(redemption.end(issued, request, now))
+}
+
+/// Ends the login of a refresh token. Newer tokens of that login live longer than this one.
+fn end_login(proxy: &ConsentProxy, token: &RefreshToken, now: u64) {
+    let newest = now.saturating_add(proxy.options.refresh_lifetime);
+    let until = newest.max(token.until);
+    proxy.used.logins.mark(&token.login, until, now);
+}
+
+/// What a client is told whose reply is kept for other scopes than it asks for now.
+fn other_scopes<T>() -> Result<T, Refusal> {
+    refusal(
+        "invalid_scope",
+        "an earlier request with this code or token asked for other scopes: ask for those",
+    )
 }
 
 /// What a client is told that asks again while it is being answered: it may have given up too early.
@@ -271,7 +288,7 @@ fn issue(
     answer: UpstreamTokens,
     old: Option<(String, Vec<String>)>,
     now: u64,
-) -> Result<ProxyReply, Refusal> {
+) -> Result<Issued, Refusal> {
     let failed = || {
         (
             "server_error",
@@ -295,6 +312,7 @@ fn issue(
         .min(tokens.expires_in.unwrap_or(u64::MAX));
     let sealed = proxy.seal.seal(Purpose::Upstream, &tokens.access_token);
     let scope = grant.scopes.join(" ");
+    let end = now.saturating_add(lifetime);
     let token = proxy.signer.sign(&Claims {
         iss: options.issuer.clone(),
         sub: subject.clone(),
@@ -302,7 +320,7 @@ fn issue(
         client_id: client_id.to_owned(),
         scope: scope.clone(),
         iat: now,
-        exp: now.saturating_add(lifetime),
+        exp: end,
         jti: id,
         upstream: sealed.ok_or_else(failed)?,
     });
@@ -312,19 +330,19 @@ fn issue(
             "the identity provider's access token is too long: have it put fewer claims into it";
         return refusal("server_error", why);
     }
-    let mut body = json!({
-        "access_token": token,
-        "token_type": "Bearer",
-        "expires_in": lifetime,
-    });
+    let mut body = json!({"access_token": token, "token_type": "Bearer"});
     if !scope.is_empty() {
         body["scope"] = scope.into();
     }
-    let (old, scopes) = old.map_or((None, grant.scopes), |(old, scopes)| (Some(old), scopes));
+    let scopes = grant.scopes;
+    let (old, of_login) = match old {
+        Some((old, of_login)) => (Some(old), of_login),
+        None => (None, scopes.clone()),
+    };
     if let Some(upstream) = answer.tokens.refresh_token.or(old) {
         let refresh = RefreshToken {
             client: grant.client,
-            scopes,
+            scopes: of_login,
             subject,
             login,
             upstream,
@@ -333,7 +351,7 @@ fn issue(
         let sealed = proxy.seal.seal(Purpose::Refresh, &refresh);
         body["refresh_token"] = sealed.ok_or_else(failed)?.into();
     }
-    Ok(ProxyReply::json(200, &body))
+    Ok(Issued { body, scopes, end })
 }
 
 /// Revokes a token of the client that asks (RFC 7009): of a refresh token, the whole login; of an access token that has
@@ -353,7 +371,7 @@ pub async fn revoke(
     let refresh: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, token);
     let upstream = match refresh.filter(|it| equal(&it.client, &mark(client))) {
         Some(refresh) => {
-            proxy.used.logins.mark(&refresh.login, refresh.until, now);
+            end_login(proxy, &refresh, now);
             Some(refresh.upstream)
         }
         None => verify(proxy, token, now)

@@ -32,10 +32,16 @@ struct Table {
 }
 
 impl Marks {
-    /// Marks a text; whether it was not marked before.
+    /// Marks a text; whether it was not marked before. Of two ends, the later one counts.
     pub fn mark(&self, what: &str, until: u64, now: u64) -> bool {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if table.until.contains_key(what) {
+        let table = &mut *table;
+        if let Some(end) = table.until.get_mut(what) {
+            if *end < until {
+                table.order.remove(&(*end, what.to_owned()));
+                table.order.insert((until, what.to_owned()));
+                *end = until;
+            }
             return false;
         }
         while let Some((first, _)) = table.order.first() {
@@ -77,6 +83,13 @@ mod tests {
         used.forget("b");
         assert!(!used.has("b") && used.mark("b", 200, 11));
         assert!(used.mark("c", 20, 11));
+        // The later end counts, whichever comes first.
+        for (first, second) in [(20, 30), (30, 20)] {
+            let used = Marks::default();
+            assert!(used.mark("a", first, 0) && !used.mark("a", second, 1));
+            assert!(used.mark("b", 90, 29) && used.has("a"));
+            assert!(used.mark("c", 90, 30) && !used.has("a"));
+        }
         for n in 0..MAX_MARKS - 1 {
             assert!(used.mark(&n.to_string(), 100, 12));
         }
