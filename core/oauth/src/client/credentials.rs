@@ -223,16 +223,23 @@ impl Credentials {
     /// can be read. The registration of the client stays.
     ///
     /// # Errors
-    /// When the URL is none, or the store fails.
+    /// When the URL is none, or the store fails. The tokens are still in the store then, for a second try.
     pub async fn forget(store: &dyn CredentialStore, url: &str) -> io::Result<Option<Self>> {
         let key = server_key(url)?;
         let origin: Option<Origin> = document(store, &key).await?;
         let Some(origin) = origin else {
             return Ok(None);
         };
-        let tokens = tokens::forget(store, &origin.tokens_key()).await?;
+        // The tokens last: whoever has taken them out revokes them.
         store.remove(&key).await?;
-        Ok(tokens.map(|tokens| Self::new(tokens, origin)))
+        match tokens::forget(store, &origin.tokens_key()).await {
+            Ok(tokens) => Ok(tokens.map(|tokens| Self::new(tokens, origin))),
+            Err(error) => {
+                // Without the document, nothing would find the tokens.
+                let _ = store.save(&key, &serde_json::to_string(&origin)?).await;
+                Err(error)
+            }
+        }
     }
 
     /// The tokens.

@@ -84,6 +84,15 @@ impl Flow {
 
     /// Replaces an access token that has ended; `None` if a new login is needed.
     async fn refreshed(&self, held: &Credentials) -> Result<Option<Credentials>, LoginError> {
+        let fresh = self.refresh(held).await;
+        if !matches!(fresh, Ok(Some(_))) {
+            // The secret was not accepted, and others need not wait for the login that follows.
+            *self.first_use() = None;
+        }
+        fresh
+    }
+
+    async fn refresh(&self, held: &Credentials) -> Result<Option<Credentials>, LoginError> {
         let key = held.origin.tokens_key();
         let origin = self.origin_of_now(&held.origin);
         // Before the tokens are locked: a login that uses the secret first locks its tokens after it.
@@ -110,6 +119,10 @@ impl Flow {
         if key.is_some() && dpop.is_none() {
             return Err(LoginError::new(LoginStage::Store, DAMAGED_KEY));
         }
+        // A refresh binds nothing to a key that it does not have.
+        if key.is_none() && self.options.dpop == Some(true) {
+            return Ok(None);
+        }
         let url = &origin.token_endpoint;
         // A stored document chose the URL; the guard applies to it all the same. A new login finds another.
         if self.guard.check(url).is_err() {
@@ -121,9 +134,10 @@ impl Flow {
                 let binding = self.binding(LoginStage::Refresh, &response, dpop.as_ref());
                 let response = match &binding {
                     Ok(_) => response,
-                    // The refresh token may be a new one, and is kept. The access token is not used.
+                    // The refresh token may be a new one, and is kept, with the key. The access token is not used.
                     Err(_) => TokenResponse {
                         expires_in: Some(0),
+                        token_type: own.tokens().token_type.clone(),
                         ..response
                     },
                 };

@@ -71,6 +71,9 @@ fn of_v6(address: Ipv6Addr) -> Zone {
     }
 }
 
+/// What to do if a server may name addresses of a private network.
+const ALLOW_PRIVATE: &str = "; if it may, allow private addresses (--allow-private, allowsPrivateAddresses, allows_private_addresses)";
+
 /// Decides which URLs are used.
 #[derive(Clone, Copy, Debug)]
 pub struct UrlGuard {
@@ -109,7 +112,7 @@ impl UrlGuard {
                     shown(&url)
                 );
                 Err(match zone {
-                    Zone::Private => why + "; set allows_private_addresses if it may",
+                    Zone::Private => why + ALLOW_PRIVATE,
                     _ => why,
                 })
             }

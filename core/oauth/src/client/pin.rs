@@ -64,7 +64,7 @@ impl Flow {
         let Some(key) = self.pin_key().filter(|_| is_own) else {
             return Ok(());
         };
-        if self.first_use().is_some() || self.is_pinned(&origin.issuer).await? {
+        if self.is_trying(&origin.issuer) || self.is_pinned(&origin.issuer).await? {
             return Ok(());
         }
         let lock = self.store.lock(&key).await.map_err(of_store)?;
@@ -76,6 +76,14 @@ impl Flow {
             });
         }
         Ok(())
+    }
+
+    /// Whether this login is the first use of the secret at that authorization server. A first use at another one
+    /// is over.
+    fn is_trying(&self, issuer: &str) -> bool {
+        let mut first = self.first_use();
+        *first = first.take().filter(|first| first.issuer == issuer);
+        first.is_some()
     }
 
     /// Keeps that the secret was accepted, if this was its first use.

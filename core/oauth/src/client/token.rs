@@ -161,8 +161,13 @@ pub(super) fn refused(
     secrets: &[String],
 ) -> LoginError {
     let said: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-    let is_away = matches!(response.status, 408 | 429 | 500..);
-    let error = match said["error"].as_str() {
+    let code = said["error"].as_str();
+    // Such a code may come with any status.
+    let is_trouble = matches!(code, Some("server_error" | "temporarily_unavailable"));
+    let is_away = is_trouble || matches!(response.status, 408 | 429 | 500..);
+    // Another answer may be that of a proxy on the way, or of a login page.
+    let is_refusal = code.is_some() && matches!(response.status, 400 | 401);
+    let error = match code {
         Some(code) => {
             let description = said["error_description"].as_str().unwrap_or_default();
             // Before they are cut: a secret that is cut is not recognised.
@@ -172,6 +177,9 @@ pub(super) fn refused(
         None => {
             let todo = match is_away {
                 true => "try again later",
+                false if stage == LoginStage::Refresh => {
+                    "ask its operator, or log out and log in again"
+                }
                 false => "ask its operator",
             };
             let status = response.status;
@@ -179,9 +187,10 @@ pub(super) fn refused(
             LoginError::new(stage, why)
         }
     };
-    match is_away {
-        true => error.away(),
-        false => error.refusal(),
+    match (is_away, is_refusal) {
+        (true, _) => error.away(),
+        (false, true) => error.refusal(),
+        (false, false) => error,
     }
 }
 

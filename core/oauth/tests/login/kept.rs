@@ -1,5 +1,6 @@
 //! What is kept of logins: for each URL, whole, for whom it is meant, and no further than that.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -235,6 +236,48 @@ fn a_secret_is_tried_at_one_authorization_server_at_a_time() {
     }
 }
 
+/// R-AUC-13: a refresh that is refused is no acceptance, and nobody waits while the user decides about the login that
+/// follows.
+#[test]
+fn a_first_use_ends_with_a_refresh_that_is_refused() {
+    let mut world = World::with_secret();
+    // With `issuer`, there is no pin.
+    world.options.issuer = Some(ISSUER.into());
+    let held = world.log_in().unwrap();
+    world.options.issuer = None;
+    world.options.grant = Grant::AuthorizationCode;
+    world.document(PRM)["authorization_servers"] = json!([OTHER]);
+    world.now += 3600;
+    world.tokens.push_back(error("invalid_grant"));
+    let mut login = world.begin(Occasion {
+        held: Some(held),
+        is_refreshed: false,
+        ..refused(SERVER)
+    });
+    let pin = "client own";
+    loop {
+        let answer = match block_on(login.next()).unwrap() {
+            Step::Send(request) => world.answer(request),
+            Step::RedirectUri(_) => Answer::RedirectUri(world.redirect_uri.clone()),
+            Step::Authorize(page) => {
+                assert_eq!(world.forms().len(), 2, "{:?}", world.log);
+                let lock = world.store.lock(pin).now_or_never();
+                assert!(lock.is_some_and(|lock| lock.is_ok()));
+                Answer::Callback(format!("code=secret-code&state={}", page.state))
+            }
+            Step::Done(credentials) => {
+                assert_eq!(credentials.issuer(), OTHER);
+                break;
+            }
+            step => panic!("{step:?}"),
+        };
+        login.answer(answer, world.now);
+    }
+    let kept = block_on(world.store.load(pin)).unwrap().unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["issuer"], OTHER);
+}
+
 /// A secret on its first use: the user of another device may take minutes, and nobody waits for that.
 #[test]
 fn a_device_code_is_acceptance() {
@@ -277,6 +320,46 @@ impl CredentialStore for Slow {
 
     fn lock<'a>(&'a self, key: &'a str) -> Stored<'a, KeyLock> {
         self.inner.lock(key)
+    }
+}
+
+/// A store that cannot remove documents whose keys begin so.
+struct Failing(Arc<MemoryStore>, &'static str);
+
+impl CredentialStore for Failing {
+    fn load<'a>(&'a self, key: &'a str) -> Stored<'a, Option<String>> {
+        self.0.load(key)
+    }
+
+    fn save<'a>(&'a self, key: &'a str, document: &'a str) -> Stored<'a, ()> {
+        self.0.save(key, document)
+    }
+
+    fn remove<'a>(&'a self, key: &'a str) -> Stored<'a, ()> {
+        match key.starts_with(self.1) {
+            true => Box::pin(async { Err(io::Error::other("read-only")) }),
+            false => self.0.remove(key),
+        }
+    }
+
+    fn lock<'a>(&'a self, key: &'a str) -> Stored<'a, KeyLock> {
+        self.0.lock(key)
+    }
+}
+
+/// Tokens leave the store to be revoked, or are found by a second logout.
+#[test]
+fn a_logout_that_fails_loses_no_tokens() {
+    for keys in ["server ", "tokens "] {
+        let mut world = World::new();
+        world.log_in().unwrap();
+        let store = Failing(world.store.clone(), keys);
+        let why = block_on(Credentials::forget(&store, SERVER)).unwrap_err();
+        assert_eq!(why.to_string(), "read-only", "{keys}");
+        let held = block_on(Credentials::forget(&*world.store, SERVER)).unwrap();
+        let token = held.and_then(|held| held.tokens().refresh_token.clone());
+        assert_eq!(token.as_deref(), Some("secret-refresh"), "{keys}");
+        assert_eq!(world.kept(SERVER), None, "{keys}");
     }
 }
 

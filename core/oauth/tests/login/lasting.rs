@@ -178,7 +178,14 @@ fn tokens_stay_bound_when_they_are_refreshed() {
         let kept = kept.unwrap();
         assert_eq!(kept.tokens().refresh_token.as_deref(), Some(&*next));
         assert!(kept.tokens().wants_refresh(world.now));
+        assert!(held.tokens().dpop_key.is_some());
+        assert_eq!(kept.tokens().dpop_key, held.tokens().dpop_key);
     }
+    // The next one may do better.
+    world.now += 3600;
+    world.tokens.push_back(bound("secret-access-1"));
+    let held = world.run(Occasion::new(SERVER, Some(held))).unwrap();
+    assert_eq!(held.tokens().access_token, "secret-access-1");
     // Where the program does not insist, the token is sent as what it is.
     world.options.dpop = None;
     world.now += 3600;
@@ -192,8 +199,74 @@ fn tokens_stay_bound_when_they_are_refreshed() {
     // A token that is bound to no key of ours is of no use.
     world.now += 3600;
     world.tokens.push_back(bound("secret-access-3"));
-    let error = world.run(Occasion::new(SERVER, Some(fresh))).unwrap_err();
+    let error = world
+        .run(Occasion::new(SERVER, Some(fresh.clone())))
+        .unwrap_err();
     assert_eq!(error.stage, LoginStage::Refresh);
+    // A program that insists gets a key by a login alone.
+    world.options.dpop = Some(true);
+    let forms = world.forms().len();
+    let error = world
+        .run(Occasion::new(SERVER, Some(fresh.clone())))
+        .unwrap_err();
+    assert!(
+        error.is_login_needed() && world.forms().len() == forms,
+        "{error}"
+    );
+    world.tokens.push_back(bound("secret-access-4"));
+    let fresh = world.run(refused(Some(&fresh))).unwrap();
+    assert!(!fresh.is_refreshed() && fresh.tokens().dpop_key.is_some());
+}
+
+/// A page of a proxy on the way, or of a server that is being moved, is no word of the authorization server.
+#[test]
+fn a_refusal_of_a_refresh_is_an_error_code_of_the_server() {
+    let code = |code: &str| json!({"error": code, "error_description": "said"});
+    for (status, body, refuses, told) in [
+        (400, code("invalid_grant"), true, ""),
+        // Some servers have a status of their own for it.
+        (403, code("invalid_grant"), true, ""),
+        (401, code("invalid_client"), true, ""),
+        (400, code("invalid_request"), true, ""),
+        (401, code("of_its_own"), true, ""),
+        (400, code("server_error"), false, "server_error: said; try"),
+        (
+            401,
+            code("temporarily_unavailable"),
+            false,
+            "temporarily_unavailable: said; try",
+        ),
+        (404, code("not_found"), false, "not_found: said; ask"),
+        (302, json!(null), false, "status 302; ask its operator, or"),
+        (403, json!("<html>"), false, "status 403; ask"),
+        (404, json!({"error": 404}), false, "status 404; ask"),
+        (400, json!("<html>"), false, "status 400; ask"),
+        (429, json!(null), false, "status 429; try again later"),
+    ] {
+        // Whether the MCP server has asked for a login.
+        for asks in [false, true] {
+            let mut world = World::new();
+            let held = world.log_in().unwrap();
+            world.now += 3600;
+            world.tokens.push_back((status, Vec::new(), body.clone()));
+            let occasion = match asks {
+                true => refused(Some(&held)),
+                false => Occasion::new(SERVER, Some(held)),
+            };
+            let case = format!("{status} {body} {asks}");
+            match world.run(occasion) {
+                Ok(_) => assert!(refuses && asks, "{case}"),
+                Err(why) if refuses => assert!(!asks && why.is_login_needed(), "{case}: {why}"),
+                Err(why) => {
+                    assert_eq!(why.stage, LoginStage::Refresh, "{case}");
+                    assert!(!why.is_login_needed(), "{case}");
+                    assert!(why.to_string().contains(told), "{case}: {why}");
+                }
+            }
+            let logins = 1 + usize::from(refuses && asks);
+            assert_eq!(world.pages.len(), logins, "{case}");
+        }
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Resolve for GuardedResolver {
             let fits = |address: &SocketAddr| guard.is_none_or(|it| it.allows(address.ip()));
             let allowed: Vec<_> = all.filter(fits).collect();
             if allowed.is_empty() {
-                let why = "the name leads to an inner network, which this server may not choose; set allows_private_addresses if it may";
+                let why = "the name leads to an inner network, which this server may not choose; if it may, allow private addresses (--allow-private, allowsPrivateAddresses, allows_private_addresses)";
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
