@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { Client as TheirClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client, External, Front, McpError, Prefix, ProtocolError, Server, ToolError } from 'mcpbolt';
+import { within } from './until.mjs';
 
 const REVISIONS = ['2025-06-18', '2026-07-28'];
 const path = name => fileURLToPath(new URL(`../examples/${name}`, import.meta.url));
@@ -192,6 +193,39 @@ test('R-CAN-12 a cancellation reaches middleware and the server', async t => {
     await aborted;
     while (told === undefined) await new Promise(setImmediate);
     assert.equal(told.code, 'ERR_MCP_CANCELLED');
+});
+
+test('R-CAN-12 messages go on when a client has given up a notification that middleware has in hand', async t => {
+    const [held, released] = [[], []];
+    const middleware = [
+        {
+            async notification(message, next) {
+                if (message.method === 'notifications/subscriptions/acknowledged') {
+                    held.shift()();
+                    await new Promise(resolve => released.push(resolve));
+                }
+                await next(message);
+            }
+        }
+    ];
+    const front = new Front(new External(inner({ listChanges: true }), { opening: 'handshake' }), { middleware });
+    const logs = [];
+    const client = await Client.connect(front, { revision: '2026-07-28', on: { log: ({ data }) => logs.push(data) } });
+    t.after(() => client.close());
+    await client.setLogLevel('debug');
+    for (let n = 0; n < 5; n++) {
+        const isHeld = new Promise(resolve => held.push(resolve));
+        const abort = new AbortController();
+        const listening = assert.rejects(client.listen({ tools: true }, { signal: abort.signal }));
+        await within('the acknowledgement', isHeld);
+        abort.abort();
+        await listening;
+        // That it is given up is then told before anything else comes.
+        await new Promise(resolve => setTimeout(resolve, 20));
+        await within('the call', client.callTool('log'));
+    }
+    for (const release of released) release();
+    assert.deepEqual(logs, Array.from({ length: 5 }, () => ['one', 'two']).flat());
 });
 
 test('middleware may remove the params of a notification', async t => {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcpbolt import Client, Context, McpError, PeerError, Server, _core
+from mcpbolt.chain import External, Front, Middleware, Next
 
 from support import coroutine
 
@@ -102,6 +103,24 @@ async def test_a_panic_on_the_way_to_a_server_is_told() -> None:
                 pass
         async with Client(address) as client:
             await works(client)
+
+
+@armed
+@coroutine
+async def test_a_panic_on_the_way_to_middleware_fails_the_request_and_the_sender_is_not_told_its_text() -> None:
+    assert panic_at is not None
+
+    class Passing(Middleware):
+        async def request(self, message: dict[str, Any], next: Next) -> dict[str, Any]:
+            return await next(message)
+
+    async with Client(Front(External(made()), middleware=[Passing()])) as client:
+        await works(client)
+        panic_at("desk")
+        with pytest.raises(PeerError) as refused:
+            await client.call_tool("plain", {"text": "x"}, timeout=20)
+        assert refused.value.message == "the middleware failed unexpectedly"
+        await works(client)
 
 
 @armed

@@ -174,8 +174,10 @@ impl Desk {
                 Passing::new(kind, (seat, number), Some(text))
             }
             HandoffEvent::GivenUp(number) => {
-                self.requests.remove(&(seat, number))?;
-                Passing::new("gone", (seat, number), None)
+                let key = (seat, number);
+                self.notifications.remove(&key);
+                self.requests.remove(&key)?;
+                Passing::new("gone", key, None)
             }
             HandoffEvent::Notification(number, notification) => {
                 let mut text = head(None);
@@ -233,16 +235,22 @@ impl Desk {
     #[napi(catch_unwind)]
     pub fn drain(&mut self) -> Vec<Passing> {
         panics::point("desk");
-        let events: Vec<_> = {
-            let mut state = self.queue.state();
-            state.is_told = !state.events.is_empty();
-            let many = state.events.len().min(DRAIN);
-            state.events.drain(..many).collect()
-        };
-        let shown = events.into_iter();
+        let mut shown = Vec::new();
+        // What is not there any more shows nothing, and JavaScript takes nothing for the end of the queue.
+        while shown.is_empty() {
+            let events: Vec<_> = {
+                let mut state = self.queue.state();
+                state.is_told = !state.events.is_empty();
+                let many = state.events.len().min(DRAIN);
+                state.events.drain(..many).collect()
+            };
+            if events.is_empty() {
+                break;
+            }
+            let events = events.into_iter();
+            shown.extend(events.filter_map(|(seat, event)| self.show(seat, event)));
+        }
         shown
-            .filter_map(|(seat, event)| self.show(seat, event))
-            .collect()
     }
 
     /// Passes a request on, with these params, or with those that it came with. Its answer follows.

@@ -24,6 +24,9 @@ use crate::panics::{self, caught};
 use crate::signal::Wake;
 use crate::{read, write};
 
+/// The text for the sender of a request in place of that of an unexpected exception, which is logged.
+const FAILED: &str = "the middleware failed unexpectedly";
+
 /// The most events handled in one turn of the event loop.
 const DRAIN: usize = 256;
 
@@ -107,11 +110,10 @@ impl Desk {
                 Ok(Err(error)) => error,
                 Err(panic) => panic.exception(py),
             };
-            let text = error.to_string();
             failures::of_client(py, error);
             if let Some(number) = number {
                 // Fails only for a seat that does not exist.
-                let _ = self.finish(seat, number, Err(refusal(INTERNAL_ERROR, text)));
+                let _ = self.finish(seat, number, Err(refusal(INTERNAL_ERROR, FAILED)));
             }
         }
     }
@@ -180,10 +182,8 @@ impl Desk {
         };
         let outcome = given.unwrap_or_else(|| {
             let error = PyErr::from_value(error);
-            refused(py, &error, revision).unwrap_or_else(|| {
-                let text = text.unwrap_or("the middleware failed unexpectedly");
-                refusal(INTERNAL_ERROR, text)
-            })
+            refused(py, &error, revision)
+                .unwrap_or_else(|| refusal(INTERNAL_ERROR, text.unwrap_or(FAILED)))
         });
         self.finish(seat, number, Err(outcome))
     }
@@ -299,6 +299,7 @@ impl Desk {
                     .call1((seat, number, message, failure))?;
             }
             HandoffEvent::GivenUp(number) => {
+                lock(&self.notifications).remove(&(seat, number));
                 let gone = lock(&self.requests).remove(&(seat, number));
                 drop(gone);
                 tell(py, Some(&ears.on_given_up), (seat, number));
