@@ -449,7 +449,7 @@ impl Policy {
     }
 
     /// Whether a client may hear of changes of a resource: if it may read it.
-    #[cfg(all(feature = "server", feature = "client"))]
+    #[cfg(feature = "server")]
     pub(crate) fn may_watch(&self, uri: &str, who: Option<&Principal>) -> bool {
         let method = Method::Subscribe;
         self.admits(method, uri).is_ok() && self.lacks(method, uri, who).is_none()

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcpbolt::client::{Client, block_on};
+use mcpbolt::connection::Principal;
 use mcpbolt::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Revisions};
 use mcpbolt::model::Elicitation;
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{
     Arguments, CacheScope, Context, HandlerError, Prompt, PromptResult, Resource, ResourceContents,
     Server, Tool,
@@ -109,6 +111,29 @@ fn a_guard_judges_every_access() {
             begun[0]["params"]["notifications"]["resourceSubscriptions"],
             uris
         );
+    }
+}
+
+/// Who may not read a resource for want of a scope hears of no change of it.
+#[test]
+fn streams_of_changes_need_the_scopes_of_what_they_watch() {
+    let server = server(0)
+        .subscriptions()
+        .resource(Resource::new("open:1", "open"), |uri, _| note(uri))
+        .resource(Resource::new("secret:1", "secret"), |uri, _| note(uri))
+        .policy(Policy::new().resource_scope("secret:*", "secrets"));
+    let server = server.build().unwrap();
+    for (scopes, uris) in [
+        (vec![], json!(["open:1"])),
+        (vec!["secrets"], json!(["open:1", "secret:1"])),
+    ] {
+        let mut wire = Wire::open(&server, NEWEST, json!({}));
+        let who = Principal::new("ada").with_scopes(scopes);
+        wire.connection.set_principal(who);
+        let filter = json!({"resourceSubscriptions": ["open:1", "secret:1"]});
+        let begun = wire.begin("subscriptions/listen", json!({ "notifications": filter }));
+        let acknowledged = &begun[0]["params"]["notifications"]["resourceSubscriptions"];
+        assert_eq!(*acknowledged, uris);
     }
 }
 

@@ -199,8 +199,9 @@ impl<E: Executor + ?Sized> ServerHost<E> {
     }
 
     /// Calls `use_it` with what this client may listen to.
-    fn with_filter<R>(&self, principal: Option<&str>, use_it: impl FnOnce(&Filter<'_>) -> R) -> R {
+    fn with_filter<R>(&self, who: Option<&Principal>, use_it: impl FnOnce(&Filter<'_>) -> R) -> R {
         let registry = &*self.registry;
+        let principal = self.principal(who);
         let may_listen = |uri: &str| {
             let access = Access {
                 method: Method::Subscribe,
@@ -209,7 +210,7 @@ impl<E: Executor + ?Sized> ServerHost<E> {
                 arguments: None,
             };
             let policy = registry.policy();
-            let is_allowed = policy.is_none_or(|policy| policy.admits(access.method, uri).is_ok());
+            let is_allowed = policy.is_none_or(|policy| policy.may_watch(uri, who));
             registry.subscribes()
                 && registry.read(uri).is_some()
                 && is_allowed
@@ -232,8 +233,9 @@ impl<E: Executor + ?Sized> ServerHost<E> {
         if has_tasks && self.registry.has_tasks() && !declares(request, extension::TASKS) {
             return Refusal::extension(extension::TASKS).send(answer);
         }
-        let principal = self.principal(answer.principal());
-        match self.with_filter(principal, |filter| Interests::parse(params, filter)) {
+        match self.with_filter(answer.principal(), |filter| {
+            Interests::parse(params, filter)
+        }) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
             Ok(interests) if !self.subscriber().has_room(interests.bytes()) => answer.error(
                 ErrorKind::Overloaded,
@@ -449,7 +451,7 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         for call in batch.take(Operation::Listen) {
             let params = call.message.as_ref().params().unwrap_or("{}");
             // The params were checked before; a change of the offer since then does not matter.
-            let who = self.principal(call.reply.principal());
+            let who = call.reply.principal();
             let interests = self.with_filter(who, |filter| Interests::parse(params, filter));
             if let Ok(interests) = interests {
                 self.subscriber().listen(&call, interests);

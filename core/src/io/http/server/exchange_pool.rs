@@ -26,7 +26,9 @@ impl ExchangePool {
         let mut kept = self.lock();
         let mut old = Vec::new();
         if kept.iter().any(|one| one.generation() != generation) {
-            old = kept.extract_if(.., |one| one.generation() != generation).collect();
+            old = kept
+                .extract_if(.., |one| one.generation() != generation)
+                .collect();
         }
         let at = kept.iter().rposition(|one| one.is_of(principal));
         let taken = at.map(|at| kept.remove(at));
@@ -85,7 +87,9 @@ mod tests {
         let config = hosting.config();
         let timers = Connection::new(config.clone(), Instant::now()).handle();
         let spare = ExchangePool::default();
-        spare.put(Box::new(HttpExchange::new(&*hosting, config, &timers, None)));
+        spare.put(Box::new(HttpExchange::new(
+            &*hosting, config, &timers, None,
+        )));
         assert!(spare.take(None, 1).is_none());
         assert!(spare.take(None, 0).is_none());
     }
