@@ -22,6 +22,7 @@ import threading
 import time
 
 CHUNK_BYTES = 1 << 18
+SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 class Record:
@@ -50,15 +51,27 @@ def pump(source: int, sink: int, record: Record, data_kind: str, end_kind: str) 
     os.close(source)
 
 
+def pass_on_signals(server: subprocess.Popen) -> None:
+    while True:
+        server.send_signal(signal.sigwait(SIGNALS))
+
+
 def main() -> None:
     path, separator, *command = sys.argv[1:]
     assert separator == "--" and command, __doc__
     record = Record(path)
+    # They wait for the thread below: a handler would run only once the wait for the child is over.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     # A group of its own, so that a signal to ours reaches the server once, from here.
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS),
+    )
     record.write("p", b"%d" % child.pid)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: child.send_signal(number))
+    threading.Thread(target=pass_on_signals, args=(child,), daemon=True).start()
 
     stdin, stdout = os.dup(child.stdin.fileno()), os.dup(child.stdout.fileno())
     child.stdin.close()
@@ -72,6 +85,7 @@ def main() -> None:
     down.join()
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         os.kill(os.getpid(), -status)
     os._exit(status)
 

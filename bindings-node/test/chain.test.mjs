@@ -228,16 +228,16 @@ test('R-CAN-12 messages go on when a client has given up a notification that mid
     assert.deepEqual(logs, Array.from({ length: 5 }, () => ['one', 'two']).flat());
 });
 
-test('middleware may remove the params of a notification', async t => {
-    const middleware = [{ notification: ({ params, ...message }, next) => next(message) }];
+test('middleware may make a notification another one, without params', async t => {
+    const middleware = [{ notification: ({ jsonrpc }, next) => next({ jsonrpc, method: 'notifications/prompts/list_changed' }) }];
     const front = new Front(new External(inner()), { middleware });
-    const [logs, told] = [[], []];
-    const on = { log: ({ data }) => logs.push(data), notification: (...given) => told.push(given) };
+    const told = [];
+    const on = { log: () => told.push('log'), promptsChanged: () => told.push('changed') };
     const client = await Client.connect(front, { revision: '2025-06-18', on });
     t.after(() => client.close());
     await client.setLogLevel('debug');
     await client.callTool('log');
-    assert.deepEqual([logs, told], [[], Array(2).fill(['notifications/message', {}])]);
+    assert.deepEqual(told, ['changed', 'changed']);
 });
 
 test('R-CHN-14 a server that cannot be reached is an exception for middleware and an error for the client', async t => {

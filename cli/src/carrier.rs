@@ -98,6 +98,8 @@ impl Carrier {
         http.limits.max_message_bytes = self.max_message;
         http.grace = Duration::from_secs(self.grace);
         options.stdio.grace = http.grace;
+        // `watch` takes them, also while child processes end, which would outlive this one.
+        options.stdio.signals = !cfg!(unix);
         if let (Some(certificate), Some(key)) = (self.certificate.clone(), self.key.clone()) {
             options.tls = Some(TlsOptions {
                 certificate,
@@ -113,8 +115,8 @@ impl Carrier {
 pub fn run(serving: &Serving, address: &Address) -> Result<u8> {
     if !matches!(address, Address::Stdio(_)) {
         shown::print(&format!("{}\n", serving.address()))?;
-        watch(serving)?;
     }
+    watch(serving)?;
     serving.wait();
     tell(serving);
     Ok(0)

@@ -3,10 +3,14 @@
 
 mod serving;
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serving::Serving;
+
+const HELLO: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\
+    \"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}\n";
 
 fn mcpbolt(args: &[&str]) -> Output {
     let command = PathBuf::from(env!("CARGO_BIN_EXE_mcpbolt"));
@@ -122,6 +126,29 @@ fn a_proxy_passes_a_server_on_from_any_carrier_to_any() {
             );
         }
     }
+}
+
+/// Its client waits no longer than the proxy waits itself for a server that goes on after the end of its input.
+#[cfg(unix)]
+#[test]
+fn a_proxy_asked_to_end_while_it_ends_leaves_no_server_behind() {
+    let mut proxy = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(["proxy", "stdio:", "--grace", "0", "--", "sh", "-c"])
+        .arg("echo $$ >&2; cat >/dev/null; echo over >&2; exec sleep 60")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = proxy.stdin.take().unwrap();
+    stdin.write_all(HELLO.as_bytes()).unwrap();
+    let mut said = BufReader::new(proxy.stderr.take().unwrap()).lines();
+    let server = said.next().unwrap().unwrap();
+    drop(stdin);
+    assert!(said.any(|line| line.unwrap() == "over"));
+    let kill = |signal, process: &str| Command::new("kill").args([signal, process]).status();
+    assert!(kill("-TERM", &proxy.id().to_string()).unwrap().success());
+    assert!(proxy.wait().unwrap().success());
+    assert!(!kill("-0", &server).unwrap().success(), "left behind");
 }
 
 #[test]

@@ -67,6 +67,14 @@ impl Attempts {
         }
     }
 
+    /// An attempt was given up by those who needed it, which says nothing of the server.
+    pub fn given_up(&self, begun: Begun) {
+        let mut failures = lock(&self.0);
+        if begun.0 == failures.changes {
+            failures.is_under_way = false;
+        }
+    }
+
     /// A connection is open.
     pub fn succeeded(&self) {
         let mut failures = lock(&self.0);
@@ -109,6 +117,7 @@ mod tests {
             now += wait - Duration::from_millis(1);
             assert_eq!(attempts.begin(now), Err(error.clone()), "{wait:?}");
             now += Duration::from_millis(1);
+            attempts.given_up(attempts.begin(now).unwrap());
             let begun = attempts.begin(now).unwrap();
             now += LONGEST_WAIT * 2;
             assert!(attempts.begin(now).is_err(), "another one is under way");

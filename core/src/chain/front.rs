@@ -20,6 +20,7 @@ use super::passage::Way;
 use super::question::Parking;
 use super::route::principal_of;
 use super::shared::{Member, Shared};
+use super::unless::unless;
 use super::upstream::{host, pass_progress, reopen};
 use crate::connection::{
     Answer, Batch, Call, Config, Disposition, Handle, IncomingRequest, Operation,
@@ -248,6 +249,7 @@ impl Hosting for Hosted {
             session: None,
             lanes: HashMap::new(),
             ends: CancelToken::new(),
+            closed: CancelToken::new(),
         };
         ServerHost::new(self.0.parts.registry.clone(), handle, Box::new(executor))
     }
@@ -270,6 +272,8 @@ struct FrontExecutor {
     lanes: HashMap<Box<str>, Own>,
     /// Cancelled when streams that would stay open for ever are to end.
     ends: CancelToken,
+    /// Cancelled when nobody waits for answers any more.
+    closed: CancelToken,
 }
 
 impl FrontExecutor {
@@ -351,7 +355,7 @@ impl FrontExecutor {
         self.session = Some(own.clone());
         let (shared, front) = (self.shared.clone(), self.handle.clone());
         let timers = self.timers.clone();
-        drive(Box::pin(async move {
+        self.open(async move {
             match meet(&shared, &own, &timers).await {
                 Ok(met) => {
                     let result = met.initialized(revision, &shared);
@@ -359,14 +363,14 @@ impl FrontExecutor {
                 }
                 Err((parts, error)) => parts.answer(&front, &call.reply, Err(error)),
             }
-        }));
+        });
     }
 
     fn discover(&mut self, call: Call) {
         let Some(way) = self.way(&call) else { return };
         let (shared, front) = (self.shared.clone(), self.handle.clone());
         let timers = self.timers.clone();
-        drive(Box::pin(async move {
+        self.open(async move {
             let met = match way {
                 Way::Own(own) => meet(&shared, &own, &timers).await,
                 Way::Shared(key) => {
@@ -387,6 +391,14 @@ impl FrontExecutor {
                 }
                 Err((parts, error)) => parts.answer(&front, &call.reply, Err(error)),
             }
+        });
+    }
+
+    /// Answers the client's first request, as long as it waits.
+    fn open(&self, opening: impl Future<Output = ()> + Send + 'static) {
+        let closed = self.closed.clone();
+        drive(Box::pin(async move {
+            unless(opening, closed.cancelled()).await;
         }));
     }
 }
@@ -503,6 +515,7 @@ impl Executor for FrontExecutor {
 
     fn closed(&mut self) {
         self.ends.cancel(None);
+        self.closed.cancel(None);
         self.session = None;
         self.lanes.clear();
     }

@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
-use std::io;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -14,11 +13,11 @@ use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
 use super::route::Route;
-
 use super::translate;
+use super::unless::unless;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Config, Handle, Host, OpeningMode, ReplyTo};
-use crate::correlate::RequestKey;
+use crate::correlate::{CancelToken, RequestKey};
 use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Side};
@@ -63,6 +62,8 @@ pub(super) struct Lane {
     pub near: Near,
     host: MakeHost,
     state: Mutex<State>,
+    /// Cancelled with the lane, which an attempt to connect does not keep.
+    gone: CancelToken,
     routes: Mutex<Routes>,
     /// The server's requests that the client is asked, by the ids that they have there.
     questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
@@ -104,6 +105,7 @@ impl Lane {
             near,
             host,
             state: Mutex::new(State::Idle),
+            gone: CancelToken::new(),
             routes: Mutex::default(),
             questions: Mutex::default(),
             rounds: Mutex::default(),
@@ -163,47 +165,15 @@ impl Lane {
         *state = State::Opening(attempt, vec![cx.waker().clone()]);
         drop(state);
         let attempt = Attempt {
-            lane: self.clone(),
+            lane: Arc::downgrade(self),
+            parts: self.parts.clone(),
             number: attempt,
             begun,
             next: None,
         };
-        self.parts.spawner.spawn_blocking(Box::pin(attempt.run()));
+        let run = attempt.run(self.era(), self.config(), self.host, self.gone.clone());
+        self.parts.spawner.spawn_blocking(Box::pin(run));
         Poll::Pending
-    }
-
-    async fn open(self: &Arc<Self>) -> Result<Far, RequestError> {
-        let chosen = self.parts.external.opening;
-        let first = chosen.unwrap_or(match self.era() {
-            Era::Handshake => OpeningMode::Handshake,
-            Era::Stateless => OpeningMode::Probe,
-        });
-        let opened = match self.connect(first).await {
-            // A server that refuses a handshake may speak the other era.
-            Err(_) if first == OpeningMode::Handshake && chosen.is_none() => {
-                self.connect(OpeningMode::Probe).await
-            }
-            opened => opened,
-        };
-        match opened {
-            Ok(client) => match client.revision() {
-                Some(revision) => Ok(Far { client, revision }),
-                None => Err(RequestError::BadAnswer("no revision was agreed")),
-            },
-            Err(error) => {
-                let fault = CarrierFault::Unreachable;
-                Err(CarrierError::new(fault, error.to_string()).into())
-            }
-        }
-    }
-
-    async fn connect(self: &Arc<Self>, opening: OpeningMode) -> io::Result<Client> {
-        let (lane, host) = (Arc::downgrade(self), self.host);
-        let relay = Box::new(move |far: Handle| host(lane, far));
-        let mut config = self.config();
-        config.opening = opening;
-        let builder = ClientBuilder::relay(config, relay);
-        self.parts.external.link.connect(builder).await
     }
 
     /// How this side describes itself to the server: with what the client declared, and no more (R-CHN-09).
@@ -348,43 +318,87 @@ impl Lane {
     }
 }
 
-/// An attempt to connect. What it ends with is noted when it is dropped, so that nobody waits for one that was given up or
-/// that panicked.
+/// An attempt to connect, which ends early when nobody needs the connection any more. What it ends with is noted when it is
+/// dropped, so that nobody waits for one that was given up or that panicked.
 struct Attempt {
-    lane: Arc<Lane>,
+    lane: Weak<Lane>,
+    parts: Arc<Parts>,
     number: u64,
     begun: Begun,
     next: Option<State>,
 }
 
 impl Attempt {
-    async fn run(mut self) {
-        self.next = Some(match self.lane.open().await {
+    async fn run(mut self, era: Era, config: Config, host: MakeHost, gone: CancelToken) {
+        let opened = unless(self.open(era, config, host), gone.cancelled()).await;
+        self.next = opened.map(|opened| match opened {
             Ok(far) => {
-                self.lane.parts.learn(far.revision.era());
+                self.parts.learn(far.revision.era());
                 State::Open(far)
             }
             Err(error) => State::Failed(self.number, error),
         });
     }
+
+    async fn open(&self, era: Era, config: Config, host: MakeHost) -> Result<Far, RequestError> {
+        let connect = |opening| {
+            let lane = self.lane.clone();
+            let mut config = config.clone();
+            config.opening = opening;
+            let relay = Box::new(move |far: Handle| host(lane, far));
+            let builder = ClientBuilder::relay(config, relay);
+            self.parts.external.link.connect(builder)
+        };
+        let chosen = self.parts.external.opening;
+        let first = chosen.unwrap_or(match era {
+            Era::Handshake => OpeningMode::Handshake,
+            Era::Stateless => OpeningMode::Probe,
+        });
+        let opened = match connect(first).await {
+            // A server that refuses a handshake may speak the other era.
+            Err(_) if first == OpeningMode::Handshake && chosen.is_none() => {
+                connect(OpeningMode::Probe).await
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok(client) => match client.revision() {
+                Some(revision) => Ok(Far { client, revision }),
+                None => Err(RequestError::BadAnswer("no revision was agreed")),
+            },
+            Err(error) => {
+                let fault = CarrierFault::Unreachable;
+                Err(CarrierError::new(fault, error.to_string()).into())
+            }
+        }
+    }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
+        let Some(lane) = self.lane.upgrade() else {
+            return self.parts.attempts.given_up(self.begun);
+        };
         let next = self.next.take().unwrap_or_else(|| {
             let why = "the attempt to connect was given up";
             let error = CarrierError::new(CarrierFault::Unreachable, why.to_owned());
             State::Failed(self.number, error.into())
         });
-        let attempts = &self.lane.parts.attempts;
+        let attempts = &self.parts.attempts;
         match &next {
             State::Failed(_, error) => attempts.failed(self.begun, error, Instant::now()),
             _ => attempts.succeeded(),
         }
-        let before = std::mem::replace(&mut *lock(&self.lane.state), next);
+        let before = std::mem::replace(&mut *lock(&lane.state), next);
         if let State::Opening(_, wakers) = before {
             wakers.into_iter().for_each(Waker::wake);
         }
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.gone.cancel(None);
     }
 }
 
