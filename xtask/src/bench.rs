@@ -60,7 +60,7 @@ enum Part {
     Correlate,
     /// Whole connections in memory
     Echo,
-    /// Calls over HTTP with access tokens and proofs, beside calls without (half a minute)
+    /// Calls over HTTP with access tokens and proofs, beside calls without (a minute)
     Token,
     /// Messages of 1 to 64 MB, beside the Rust server (--lang node; 2 minutes)
     Large,

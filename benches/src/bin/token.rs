@@ -43,11 +43,14 @@ const RESOURCE: &str = "https://api.example/mcp";
 
 fn main() {
     let is_quick = std::env::args().any(|it| it == "--quick");
-    let rounds = if is_quick { 5 } else { 30 };
-    let calls = if is_quick { 20 } else { 100 };
-    check_alone(rounds * 20);
-    whole_calls(rounds * 20);
-    over_sockets(rounds, calls);
+    let (short, long, calls) = if is_quick {
+        (100, 5, 20)
+    } else {
+        (600, 120, 100)
+    };
+    check_alone(short);
+    whole_calls(short);
+    over_sockets(long, calls);
 }
 
 /// A token of 800 characters, as those of identity providers are.
