@@ -1,5 +1,5 @@
 //! Checks that each public type of the engine has a name of its own: no `pub` or `pub(crate)` struct, enum,
-//! trait, type or union of `core` and its codec is defined in two modules. Re-exports do not count, tests
+//! trait, type or union of `core`, its codec and its logins is defined in two modules. Re-exports do not count, tests
 //! neither.
 #![allow(
     clippy::unwrap_used,
@@ -81,7 +81,11 @@ fn parsed(file: &PathBuf) -> Vec<Item> {
 fn each_public_type_of_the_engine_has_a_name_of_its_own() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut places = Places::new();
-    for (name, folder) in [("mcpbolt", "core/src"), ("mcpbolt_codec", "core/codec/src")] {
+    for (name, folder) in [
+        ("mcpbolt", "core/src"),
+        ("mcpbolt_codec", "core/codec/src"),
+        ("mcpbolt_oauth", "core/oauth/src"),
+    ] {
         let folder = root.join(folder);
         read(&mut places, name, &parsed(&folder.join("lib.rs")), &folder);
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcpbolt::client::block_on;
-use mcpbolt::io::login::{Credentials, FileStore};
+use mcpbolt::io::login::{FileStore, ServerCredentials};
 use serde_json::{Value, json};
 
 use super::Server;
@@ -41,12 +41,12 @@ pub struct Who(Value);
 
 /// The stored login of a server.
 pub fn load(store: &FileStore, url: &str) -> Result<Option<Who>> {
-    let credentials = block_on(Credentials::load(store, url));
+    let credentials = block_on(ServerCredentials::load(store, url));
     let credentials = credentials.context("reading the stored login")?;
     Ok(credentials.map(|credentials| Who(about(&credentials, now()))))
 }
 
-fn about(credentials: &Credentials, now: u64) -> Value {
+fn about(credentials: &ServerCredentials, now: u64) -> Value {
     let tokens = credentials.tokens();
     let left = tokens.expires_at.map(|end| end.saturating_sub(now));
     json!({

@@ -171,7 +171,7 @@ pub enum Refresh {
     /// Use these: another process, or another task of this one, has refreshed them.
     TakenOver(Tokens),
     /// Ask the authorization server.
-    Ask(Held),
+    Ask(HeldTokens),
     /// There is no refresh token: the user has to log in. The tokens are gone if somebody logged out.
     LoginNeeded,
 }
@@ -204,7 +204,7 @@ pub async fn refresh(
     let Some(refresh_token) = newest.refresh_token.clone() else {
         return Ok(Refresh::LoginNeeded);
     };
-    Ok(Refresh::Ask(Held {
+    Ok(Refresh::Ask(HeldTokens {
         store: Arc::clone(store),
         key: key.to_owned(),
         tokens: newest,
@@ -218,7 +218,7 @@ pub async fn refresh(
 /// Once the request is on its way, wait for the answer even if the caller gives up: with rotating refresh
 /// tokens an answer that nobody reads is a login lost. Dropping this without an answer leaves the stored
 /// tokens as they are.
-pub struct Held {
+pub struct HeldTokens {
     store: Arc<dyn CredentialStore>,
     key: String,
     tokens: Tokens,
@@ -226,7 +226,7 @@ pub struct Held {
     _lock: KeyLock,
 }
 
-impl Held {
+impl HeldTokens {
     /// The refresh token to use, once.
     pub fn refresh_token(&self) -> &str {
         &self.refresh_token
@@ -287,7 +287,7 @@ impl fmt::Debug for TokenResponse {
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held")
             .field("tokens", &self.tokens)

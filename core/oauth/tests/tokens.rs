@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::executor::block_on;
 use mcpbolt_oauth::store::{CredentialStore, KeyLock, MemoryStore, Stored};
-use mcpbolt_oauth::tokens::{self, Held, Refresh, TokenResponse, Tokens};
+use mcpbolt_oauth::tokens::{self, HeldTokens, Refresh, TokenResponse, Tokens};
 
 const KEY: &str = "tokens";
 
@@ -29,7 +29,7 @@ fn refresh(store: &Arc<dyn CredentialStore>, known: &Tokens) -> Refresh {
     block_on(tokens::refresh(store, KEY, known, 1100)).unwrap()
 }
 
-fn held(store: &Arc<dyn CredentialStore>, known: &Tokens) -> Held {
+fn held(store: &Arc<dyn CredentialStore>, known: &Tokens) -> HeldTokens {
     match refresh(store, known) {
         Refresh::Ask(held) => held,
         other => panic!("{other:?}"),

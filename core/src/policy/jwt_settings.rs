@@ -13,7 +13,7 @@ use super::texts::Texts;
 /// The member `jwt` of a policy.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Tokens {
+pub(super) struct TokenChecks {
     algorithm: Option<JwtAlgorithm>,
     key: Option<String>,
     #[serde(default)]
@@ -33,7 +33,7 @@ struct Key {
     key: String,
 }
 
-impl Tokens {
+impl TokenChecks {
     /// # Errors
     /// If a key does not fit its algorithm, there is no key, or the issuer or the audience is neither
     /// set nor waived.

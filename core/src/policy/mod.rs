@@ -64,7 +64,7 @@ pub use self::permissions::{Patterns, Permissions};
 pub use self::queue::{AuditQueue, WhenFull};
 pub use self::redact::Redaction;
 #[cfg(feature = "resource-server")]
-pub(crate) use self::resource::{Fetch, Fetched, TokenRequest};
+pub(crate) use self::resource::{IssuerFetch, IssuerFetched, TokenRequest};
 #[cfg(feature = "resource-server")]
 pub use self::resource::{ProofUse, ResourceError, ResourceServer, ResourceServerBuilder};
 pub use self::verifier::{ApiKeys, Credentials};

@@ -10,7 +10,7 @@ use super::clients::{self, KeyOwner};
 #[cfg(feature = "consent-proxy")]
 use super::consent::ConsentSettings;
 #[cfg(feature = "jwt")]
-use super::jwt_settings::Tokens;
+use super::jwt_settings::TokenChecks;
 use super::per_client::{Quotas, Rates};
 #[cfg(feature = "resource-server")]
 use super::resource::ResourceSettings;
@@ -33,7 +33,7 @@ struct Settings {
     audit_queue: Option<Queue>,
     keys: Option<BTreeMap<String, KeyOwner>>,
     #[cfg(feature = "jwt")]
-    jwt: Option<Tokens>,
+    jwt: Option<TokenChecks>,
     #[cfg(not(feature = "jwt"))]
     jwt: Option<serde::de::IgnoredAny>,
     scopes: BTreeMap<String, Vec<String>>,
@@ -129,7 +129,7 @@ impl Policy {
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         let said: Settings = serde_json::from_str(json)?;
         #[cfg(feature = "jwt")]
-        let tokens = said.jwt.map(Tokens::read).transpose()?;
+        let tokens = said.jwt.map(TokenChecks::read).transpose()?;
         #[cfg(feature = "jwt")]
         let by_token = tokens
             .clone()

@@ -157,7 +157,7 @@ pub(super) fn canonical(url: &Url) -> String {
 
 /// The tokens for one MCP server. `Debug` omits secrets.
 #[derive(Clone)]
-pub struct Credentials {
+pub struct ServerCredentials {
     pub(super) tokens: Tokens,
     pub(super) origin: Origin,
     pub(super) key: Option<DpopKey>,
@@ -167,7 +167,7 @@ pub struct Credentials {
     pub(super) is_refreshed: bool,
 }
 
-impl Credentials {
+impl ServerCredentials {
     pub(super) fn new(tokens: Tokens, origin: Origin) -> Self {
         let key = tokens.dpop_key.as_deref().and_then(DpopKey::read);
         Self {
@@ -306,7 +306,7 @@ impl Credentials {
     }
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for ServerCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials")
             .field("issuer", &self.origin.issuer)

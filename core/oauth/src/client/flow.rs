@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use url::Url;
 
-use super::credentials::{Credentials, DAMAGED_KEY, Origin, canonical, login_key};
+use super::credentials::{DAMAGED_KEY, Origin, ServerCredentials, canonical, login_key};
 use super::error::{LoginError, LoginStage};
 use super::grants::Asked;
 use super::guard::UrlGuard;
@@ -36,7 +36,7 @@ impl Flow {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub async fn run(self, occasion: Occasion) -> Result<Credentials, LoginError> {
+    pub async fn run(self, occasion: Occasion) -> Result<ServerCredentials, LoginError> {
         let url = Url::parse(&occasion.url)
             .map_err(|_| LoginError::new(LoginStage::Options, "the server's URL is no URL"))?;
         if let Some(held) = &occasion.held
@@ -59,8 +59,11 @@ impl Flow {
     }
 
     /// The credentials of a login by another process since this one last looked.
-    async fn taken_over(&self, occasion: &Occasion) -> Result<Option<Credentials>, LoginError> {
-        let stored = Credentials::load(&*self.store, &occasion.url).await;
+    async fn taken_over(
+        &self,
+        occasion: &Occasion,
+    ) -> Result<Option<ServerCredentials>, LoginError> {
+        let stored = ServerCredentials::load(&*self.store, &occasion.url).await;
         let Some(mut stored) = stored.map_err(of_store)? else {
             return Ok(None);
         };
@@ -83,7 +86,10 @@ impl Flow {
     }
 
     /// Replaces an access token that has ended; `None` if a new login is needed.
-    async fn refreshed(&self, held: &Credentials) -> Result<Option<Credentials>, LoginError> {
+    async fn refreshed(
+        &self,
+        held: &ServerCredentials,
+    ) -> Result<Option<ServerCredentials>, LoginError> {
         let fresh = self.refresh(held).await;
         if !matches!(fresh, Ok(Some(_))) {
             // The secret was not accepted, and others need not wait for the login that follows.
@@ -92,17 +98,20 @@ impl Flow {
         fresh
     }
 
-    async fn refresh(&self, held: &Credentials) -> Result<Option<Credentials>, LoginError> {
+    async fn refresh(
+        &self,
+        held: &ServerCredentials,
+    ) -> Result<Option<ServerCredentials>, LoginError> {
         let key = held.origin.tokens_key();
         let origin = self.origin_of_now(&held.origin);
         // Before the tokens are locked: a login that uses the secret first locks its tokens after it.
         let endpoint = self.endpoint(&origin).await?;
         let now = self.mailbox.now();
         let refresh = tokens::refresh(&self.store, &key, &held.tokens, now).await;
-        let with = |tokens| Credentials {
+        let with = |tokens| ServerCredentials {
             asked: held.asked.clone(),
             is_refreshed: true,
-            ..Credentials::new(tokens, held.origin.clone())
+            ..ServerCredentials::new(tokens, held.origin.clone())
         };
         let own = match refresh.map_err(of_store)? {
             Refresh::TakenOver(tokens) => return Ok(Some(with(tokens))),
@@ -164,7 +173,11 @@ impl Flow {
         }
     }
 
-    async fn log_in(&self, url: &Url, occasion: &Occasion) -> Result<Credentials, LoginError> {
+    async fn log_in(
+        &self,
+        url: &Url,
+        occasion: &Occasion,
+    ) -> Result<ServerCredentials, LoginError> {
         let discovery = Discovery {
             mailbox: &self.mailbox,
             guard: self.guard,
@@ -174,7 +187,7 @@ impl Flow {
             .options
             .issuer
             .as_deref()
-            .or(held.map(Credentials::issuer));
+            .or(held.map(ServerCredentials::issuer));
         let discovered = discovery
             .run(url, occasion.parameter("resource_metadata"), preferred)
             .await?;
@@ -212,9 +225,9 @@ impl Flow {
             answer => answer?,
         };
         let tokens = self.taken(response, &scopes, key.as_ref())?;
-        let mut credentials = Credentials {
+        let mut credentials = ServerCredentials {
             asked: scopes,
-            ..Credentials::new(tokens, origin)
+            ..ServerCredentials::new(tokens, origin)
         };
         let kept = async {
             let kept = credentials.keep(&*self.store, &occasion.url).await;

@@ -1,10 +1,10 @@
 //! Logins of a client, as a state machine: it says what to send or to show, the program answers.
 //!
 //! ```text
-//!   Occasion ─▶ Login ──▶ Step::Send ────────▶ discovery, registration, tokens
-//!     (401)       ▲  ├──▶ Step::Authorize ───▶ the user's browser
-//!                 │  ├──▶ Step::Device ──────▶ a code for another device
-//!               Answer ╰─▶ Step::Done ───────▶ Credentials: headers of requests
+//!   Occasion ─▶ Login ──▶ LoginStep::Send ────────▶ discovery, registration, tokens
+//!     (401)       ▲  ├──▶ LoginStep::Authorize ───▶ the user's browser
+//!                 │  ├──▶ LoginStep::Device ──────▶ a code for another device
+//!          LoginAnswer ╰─▶ LoginStep::Done ───────▶ ServerCredentials: headers of requests
 //! ```
 //!
 //! | step | specification |
@@ -41,7 +41,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-pub use self::credentials::Credentials;
+pub use self::credentials::ServerCredentials;
 pub use self::error::{LoginError, LoginStage};
 pub use self::guard::{UrlGuard, Zone};
 pub use self::jose::DpopKey;
@@ -49,7 +49,8 @@ pub use self::occasion::Occasion;
 pub use self::options::{Grant, IdentityProvider, LoginOptions, SigningKey};
 pub use self::secret::Secret;
 pub use self::steps::{
-    Answer, AssertionRequest, AuthorizationPage, DeviceCode, OAuthRequest, OAuthResponse, Step,
+    AssertionRequest, AuthorizationPage, DeviceCode, LoginAnswer, LoginStep, OAuthRequest,
+    OAuthResponse,
 };
 
 use self::flow::Flow;
@@ -61,7 +62,7 @@ use crate::store::CredentialStore;
 /// Once a request is on its way, wait for its answer even if nobody wants the token any more: a refresh
 /// token may be used up. While [`is_keeping`](Self::is_keeping), call [`next`](Self::next) to its end.
 pub struct Login {
-    flow: Pin<Box<dyn Future<Output = Result<Credentials, LoginError>> + Send>>,
+    flow: Pin<Box<dyn Future<Output = Result<ServerCredentials, LoginError>> + Send>>,
     mailbox: Mailbox,
 }
 
@@ -78,12 +79,12 @@ impl Login {
     }
 
     /// Begins to end the tokens of `credentials` at their authorization server (RFC 7009). Does nothing
-    /// without a [`Credentials::revocation_endpoint`].
+    /// without a [`ServerCredentials::revocation_endpoint`].
     pub fn revoke(
         options: Arc<LoginOptions>,
         store: Arc<dyn CredentialStore>,
         guard: UrlGuard,
-        credentials: Credentials,
+        credentials: ServerCredentials,
         now: u64,
     ) -> Self {
         let flow = |flow: Flow| flow.revoke(credentials);
@@ -98,7 +99,7 @@ impl Login {
         now: u64,
     ) -> Self
     where
-        F: Future<Output = Result<Credentials, LoginError>> + Send + 'static,
+        F: Future<Output = Result<ServerCredentials, LoginError>> + Send + 'static,
     {
         let mailbox = Mailbox::default();
         mailbox.put_answer(None, now);
@@ -123,9 +124,11 @@ impl Login {
     /// # Cancel safety
     /// May be dropped and called again. If [`is_keeping`](Self::is_keeping) then, call it again before the
     /// login is dropped.
-    pub async fn next(&mut self) -> Result<Step, LoginError> {
+    pub async fn next(&mut self) -> Result<LoginStep, LoginError> {
         poll_fn(|cx| match self.flow.as_mut().poll(cx) {
-            Poll::Ready(outcome) => Poll::Ready(outcome.map(|done| Step::Done(Box::new(done)))),
+            Poll::Ready(outcome) => {
+                Poll::Ready(outcome.map(|done| LoginStep::Done(Box::new(done))))
+            }
             Poll::Pending => match self.mailbox.take_step() {
                 Some(step) => Poll::Ready(Ok(step)),
                 None => Poll::Pending,
@@ -140,7 +143,7 @@ impl Login {
     }
 
     /// Answers the last step at `now`.
-    pub fn answer(&self, answer: Answer, now: u64) {
+    pub fn answer(&self, answer: LoginAnswer, now: u64) {
         self.mailbox.put_answer(Some(answer), now);
     }
 }

@@ -1,6 +1,6 @@
 //! Why a login begins.
 
-use super::credentials::Credentials;
+use super::credentials::ServerCredentials;
 use crate::challenge::Challenge;
 
 /// Why a login begins: what an MCP server answered, or that the access token has ended.
@@ -13,14 +13,14 @@ pub struct Occasion {
     /// The challenges of its answer.
     pub challenges: Vec<Challenge>,
     /// The credentials that were sent, or that have ended.
-    pub held: Option<Credentials>,
+    pub held: Option<ServerCredentials>,
     /// Whether `held` has just been refreshed, so that refreshing it again helps nothing.
     pub is_refreshed: bool,
 }
 
 impl Occasion {
     /// A login before anything was asked; or, with credentials, a refresh that begins no login.
-    pub fn new(url: impl Into<String>, held: Option<Credentials>) -> Self {
+    pub fn new(url: impl Into<String>, held: Option<ServerCredentials>) -> Self {
         Self {
             url: url.into(),
             status: 0,

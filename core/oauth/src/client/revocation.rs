@@ -1,12 +1,12 @@
 //! Has the authorization server end tokens that nobody needs any more (RFC 7009).
 
-use super::credentials::Credentials;
+use super::credentials::ServerCredentials;
 use super::error::{LoginError, LoginStage};
 use super::flow::Flow;
 
 impl Flow {
     /// Revokes the refresh token, and with it, at most servers, all that came of it; then the access token.
-    pub async fn revoke(self, held: Credentials) -> Result<Credentials, LoginError> {
+    pub async fn revoke(self, held: ServerCredentials) -> Result<ServerCredentials, LoginError> {
         let Some(url) = held.revocation_endpoint() else {
             return Ok(held);
         };

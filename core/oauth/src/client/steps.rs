@@ -5,33 +5,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use super::credentials::Credentials;
+use super::credentials::ServerCredentials;
 use super::error::{LoginError, LoginStage};
 
 /// What a login needs next.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Step {
-    /// Send this request; answer with [`Answer::Response`] or [`Answer::Failed`].
+pub enum LoginStep {
+    /// Send this request; answer with [`LoginAnswer::Response`] or [`LoginAnswer::Failed`].
     Send(OAuthRequest),
-    /// Say where the user's browser is to come back to; answer with [`Answer::RedirectUri`]. The value is
+    /// Say where the user's browser is to come back to; answer with [`LoginAnswer::RedirectUri`]. The value is
     /// the one that this client is registered with, if there is one. Using it again saves a registration.
     RedirectUri(Option<String>),
-    /// Have the user open this page; answer with [`Answer::Callback`] once the browser came back.
+    /// Have the user open this page; answer with [`LoginAnswer::Callback`] once the browser came back.
     Authorize(AuthorizationPage),
-    /// Show the user this code and the page where to enter it; answer with [`Answer::Continue`] at once.
+    /// Show the user this code and the page where to enter it; answer with [`LoginAnswer::Continue`] at once.
     Device(DeviceCode),
-    /// Get an assertion for this authorization server; answer with [`Answer::Assertion`].
+    /// Get an assertion for this authorization server; answer with [`LoginAnswer::Assertion`].
     Assertion(AssertionRequest),
-    /// Wait that long; answer with [`Answer::Continue`].
+    /// Wait that long; answer with [`LoginAnswer::Continue`].
     Wait(Duration),
     /// The login is over.
-    Done(Box<Credentials>),
+    Done(Box<ServerCredentials>),
 }
 
-/// The answer to a [`Step`].
+/// The answer to a [`LoginStep`].
 #[non_exhaustive]
-pub enum Answer {
+pub enum LoginAnswer {
     /// The response to a request, whatever its status.
     Response(OAuthResponse),
     /// Why there is no answer.
@@ -61,7 +61,7 @@ pub struct OAuthRequest {
 }
 
 impl OAuthRequest {
-    /// Longest body of a response, in bytes; one that is longer is answered with [`Answer::Failed`].
+    /// Longest body of a response, in bytes; one that is longer is answered with [`LoginAnswer::Failed`].
     pub const MAX_RESPONSE_BYTES: usize = 256 << 10;
 }
 
@@ -125,8 +125,8 @@ pub struct AssertionRequest {
 
 #[derive(Default)]
 struct Slot {
-    step: Option<Step>,
-    answer: Option<Answer>,
+    step: Option<LoginStep>,
+    answer: Option<LoginAnswer>,
     now: u64,
     is_keeping: bool,
 }
@@ -140,11 +140,11 @@ impl Mailbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn take_step(&self) -> Option<Step> {
+    pub fn take_step(&self) -> Option<LoginStep> {
         self.slot().step.take()
     }
 
-    pub fn put_answer(&self, answer: Option<Answer>, now: u64) {
+    pub fn put_answer(&self, answer: Option<LoginAnswer>, now: u64) {
         let mut slot = self.slot();
         slot.answer = answer;
         slot.now = now;
@@ -161,7 +161,7 @@ impl Mailbox {
     /// Whether a server may have issued what is not kept yet.
     pub fn is_keeping(&self) -> bool {
         let slot = self.slot();
-        slot.is_keeping || matches!(slot.answer, Some(Answer::Response(_)))
+        slot.is_keeping || matches!(slot.answer, Some(LoginAnswer::Response(_)))
     }
 
     /// The time as of the last answer, in seconds since 1970.
@@ -170,14 +170,14 @@ impl Mailbox {
     }
 
     /// Asks for a step and waits for its answer.
-    async fn ask(&self, stage: LoginStage, step: Step) -> Result<Answer, LoginError> {
+    async fn ask(&self, stage: LoginStage, step: LoginStep) -> Result<LoginAnswer, LoginError> {
         self.slot().step = Some(step);
         let answer = poll_fn(|_| match self.slot().answer.take() {
             Some(answer) => Poll::Ready(answer),
             None => Poll::Pending,
         });
         match answer.await {
-            Answer::Failed(why) => Err(LoginError::new(stage, super::error::quoted(&why))),
+            LoginAnswer::Failed(why) => Err(LoginError::new(stage, super::error::quoted(&why))),
             answer => Ok(answer),
         }
     }
@@ -187,51 +187,51 @@ impl Mailbox {
         stage: LoginStage,
         request: OAuthRequest,
     ) -> Result<OAuthResponse, LoginError> {
-        let answer = self.ask(stage, Step::Send(request)).await;
+        let answer = self.ask(stage, LoginStep::Send(request)).await;
         match answer.map_err(LoginError::away)? {
-            Answer::Response(response) => Ok(response),
+            LoginAnswer::Response(response) => Ok(response),
             _ => Err(unfit("a response")),
         }
     }
 
     pub async fn redirect_uri(&self, known: Option<String>) -> Result<String, LoginError> {
         match self
-            .ask(LoginStage::Authorization, Step::RedirectUri(known))
+            .ask(LoginStage::Authorization, LoginStep::RedirectUri(known))
             .await?
         {
-            Answer::RedirectUri(uri) => Ok(uri),
+            LoginAnswer::RedirectUri(uri) => Ok(uri),
             _ => Err(unfit("a redirect URI")),
         }
     }
 
     pub async fn authorize(&self, page: AuthorizationPage) -> Result<String, LoginError> {
         match self
-            .ask(LoginStage::Authorization, Step::Authorize(page))
+            .ask(LoginStage::Authorization, LoginStep::Authorize(page))
             .await?
         {
-            Answer::Callback(callback) => Ok(callback),
+            LoginAnswer::Callback(callback) => Ok(callback),
             _ => Err(unfit("a callback")),
         }
     }
 
     pub async fn assertion(&self, request: AssertionRequest) -> Result<String, LoginError> {
         match self
-            .ask(LoginStage::Token, Step::Assertion(request))
+            .ask(LoginStage::Token, LoginStep::Assertion(request))
             .await?
         {
-            Answer::Assertion(assertion) => Ok(assertion),
+            LoginAnswer::Assertion(assertion) => Ok(assertion),
             _ => Err(unfit("an assertion")),
         }
     }
 
     pub async fn show(&self, code: DeviceCode) -> Result<(), LoginError> {
-        self.ask(LoginStage::Authorization, Step::Device(code))
+        self.ask(LoginStage::Authorization, LoginStep::Device(code))
             .await
             .map(drop)
     }
 
     pub async fn wait(&self, time: Duration) -> Result<(), LoginError> {
-        self.ask(LoginStage::Authorization, Step::Wait(time))
+        self.ask(LoginStage::Authorization, LoginStep::Wait(time))
             .await
             .map(drop)
     }

@@ -7,7 +7,7 @@ use super::reply::ProxyReply;
 
 /// An endpoint of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum ProxyEndpoint {
     Metadata,
     Keys,
     Register,
@@ -18,7 +18,7 @@ pub enum Endpoint {
     Revoke,
 }
 
-impl Endpoint {
+impl ProxyEndpoint {
     /// The endpoints whose paths begin with that of the issuer.
     const BENEATH: [(&str, Self); 7] = [
         ("/jwks", Self::Keys),

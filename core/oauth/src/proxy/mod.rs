@@ -47,7 +47,7 @@ pub use self::server::ConsentProxy;
 pub use self::token::ProxyToken;
 pub use self::upstream::{Fetch, FetchRequest, FetchResponse, Fetched};
 
-use self::metadata::Endpoint;
+use self::metadata::ProxyEndpoint;
 use self::seal::Seal;
 use self::signer::Signer;
 use self::used::Used;
@@ -104,7 +104,7 @@ impl ConsentProxy {
 
     /// Whether the server answers requests for this path.
     pub fn serves(&self, path: &str) -> bool {
-        Endpoint::of(&self.options, path).is_some()
+        ProxyEndpoint::of(&self.options, path).is_some()
     }
 
     /// Answers a request. `now` is in seconds since the epoch; `http` asks the identity provider.
@@ -114,21 +114,21 @@ impl ConsentProxy {
         now: u64,
         http: &dyn Fetch,
     ) -> ProxyReply {
-        let Some(endpoint) = Endpoint::of(&self.options, request.path) else {
+        let Some(endpoint) = ProxyEndpoint::of(&self.options, request.path) else {
             return ProxyReply::not_found();
         };
         if let Some(reply) = endpoint.preflight(request.method) {
             return reply;
         }
         match endpoint {
-            Endpoint::Metadata => metadata::of_server(&self.options),
-            Endpoint::Keys => ProxyReply::json(200, self.signer.keys()).readable_anywhere(),
-            Endpoint::Register => clients::register(self, request, now),
-            Endpoint::Authorize => authorize::handle(self, request, now),
-            Endpoint::Consent => consent::handle(self, request, now),
-            Endpoint::Callback => callback::handle(self, request, now),
-            Endpoint::Token => token::handle(self, request, now, http).await,
-            Endpoint::Revoke => token::revoke(self, request, now, http).await,
+            ProxyEndpoint::Metadata => metadata::of_server(&self.options),
+            ProxyEndpoint::Keys => ProxyReply::json(200, self.signer.keys()).readable_anywhere(),
+            ProxyEndpoint::Register => clients::register(self, request, now),
+            ProxyEndpoint::Authorize => authorize::handle(self, request, now),
+            ProxyEndpoint::Consent => consent::handle(self, request, now),
+            ProxyEndpoint::Callback => callback::handle(self, request, now),
+            ProxyEndpoint::Token => token::handle(self, request, now, http).await,
+            ProxyEndpoint::Revoke => token::revoke(self, request, now, http).await,
         }
     }
 

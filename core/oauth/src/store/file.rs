@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::apart::apart;
-use super::turns::Turns;
+use super::turns::KeyTurns;
 use super::{CredentialStore, KeyLock, Stored, document, folder};
 
 /// Age from which an unfinished file counts as left behind by a process that died.
@@ -24,7 +24,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
-    turns: Turns,
+    turns: KeyTurns,
 }
 
 impl FileStore {
@@ -32,7 +32,7 @@ impl FileStore {
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            turns: Turns::default(),
+            turns: KeyTurns::default(),
         }
     }
 

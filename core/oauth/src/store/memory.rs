@@ -6,14 +6,14 @@ use std::future::ready;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use super::turns::Turns;
+use super::turns::KeyTurns;
 use super::{CredentialStore, KeyLock, Stored};
 
 /// Keeps credentials until it is dropped.
 #[derive(Default)]
 pub struct MemoryStore {
     documents: Mutex<HashMap<String, String>>,
-    turns: Turns,
+    turns: KeyTurns,
 }
 
 impl MemoryStore {

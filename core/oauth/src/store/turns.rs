@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 /// The keys that are held, and who waits for them. Its size is the number of callers.
 #[derive(Clone, Default)]
-pub struct Turns(Arc<Mutex<HashMap<String, Queue>>>);
+pub struct KeyTurns(Arc<Mutex<HashMap<String, Queue>>>);
 
 /// The tickets for one key; the first one holds it.
 #[derive(Default)]
@@ -18,15 +18,15 @@ struct Queue {
     waiting: VecDeque<(u64, Option<Waker>)>,
 }
 
-impl Turns {
+impl KeyTurns {
     /// Waits for a turn on `key`. Dropping the future gives the place in the queue up.
-    pub fn turn(&self, key: &str) -> Waiting {
+    pub fn turn(&self, key: &str) -> TurnWait {
         let mut queues = self.queues();
         let queue = queues.entry(key.to_owned()).or_default();
         let ticket = queue.next;
         queue.next += 1;
         queue.waiting.push_back((ticket, None));
-        Waiting(Some(Turn {
+        TurnWait(Some(Turn {
             turns: self.clone(),
             key: key.to_owned(),
             ticket,
@@ -39,9 +39,9 @@ impl Turns {
 }
 
 /// The future of a [`Turn`].
-pub struct Waiting(Option<Turn>);
+pub struct TurnWait(Option<Turn>);
 
-impl Future for Waiting {
+impl Future for TurnWait {
     type Output = Turn;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Turn> {
@@ -75,7 +75,7 @@ impl Future for Waiting {
 
 /// A place in the queue for a key. Dropping it lets the next one have its turn.
 pub struct Turn {
-    turns: Turns,
+    turns: KeyTurns,
     key: String,
     ticket: u64,
 }

@@ -2,7 +2,7 @@
 
 use futures::executor::block_on;
 use mcpbolt_oauth::challenge::Challenge;
-use mcpbolt_oauth::client::{Credentials, Grant, IdentityProvider, LoginStage, Occasion};
+use mcpbolt_oauth::client::{Grant, IdentityProvider, LoginStage, Occasion, ServerCredentials};
 use mcpbolt_oauth::jwk::sha256_base64url;
 use serde_json::json;
 
@@ -58,11 +58,11 @@ fn a_user_logs_in_with_a_browser() {
         [("authorization", "Bearer secret-access".to_owned())]
     );
     // Another start of the program needs no discovery; another server's tokens are others.
-    let stored = block_on(Credentials::load(&*world.store, SERVER))
+    let stored = block_on(ServerCredentials::load(&*world.store, SERVER))
         .unwrap()
         .unwrap();
     assert_eq!(stored.tokens(), credentials.tokens());
-    let other = block_on(Credentials::load(
+    let other = block_on(ServerCredentials::load(
         &*world.store,
         "https://mcp.example/other",
     ));
@@ -78,11 +78,11 @@ fn a_user_logs_in_with_a_browser() {
     world.redirect_uri = "http://127.0.0.1:4001/callback".into();
     world.log_in().unwrap();
     assert_eq!(world.requests.len(), before + 7);
-    block_on(Credentials::forget(&*world.store, SERVER))
+    block_on(ServerCredentials::forget(&*world.store, SERVER))
         .unwrap()
         .unwrap();
     assert!(
-        block_on(Credentials::load(&*world.store, SERVER))
+        block_on(ServerCredentials::load(&*world.store, SERVER))
             .unwrap()
             .is_none()
     );
@@ -216,7 +216,7 @@ fn more_scopes_are_asked_for_once() {
     let mut world = World::new();
     let first = format!(r#"Bearer resource_metadata="{PRM}", scope="read""#);
     let held = world.challenged(&first).unwrap();
-    let step_up = |scope: &str, held: &Credentials| Occasion {
+    let step_up = |scope: &str, held: &ServerCredentials| Occasion {
         status: 403,
         challenges: Challenge::parse_all([format!(
             r#"Bearer error="insufficient_scope", scope="{scope}", resource_metadata="{PRM}""#
@@ -235,7 +235,7 @@ fn more_scopes_are_asked_for_once() {
     world.run(step_up("admin", &more)).unwrap();
     assert_eq!(world.page("scope").as_deref(), Some("read write admin"));
     // A later process does not know what was asked for, and may ask again.
-    let stored = block_on(Credentials::load(&*world.store, SERVER))
+    let stored = block_on(ServerCredentials::load(&*world.store, SERVER))
         .unwrap()
         .unwrap();
     world.run(step_up("admin", &stored)).unwrap();

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::executor::block_on;
 use mcpbolt_oauth::challenge::Challenge;
 use mcpbolt_oauth::client::{
-    Answer, Credentials, Grant, Login, LoginStage, Occasion, Step, UrlGuard, Zone,
+    Grant, Login, LoginAnswer, LoginStage, LoginStep, Occasion, ServerCredentials, UrlGuard, Zone,
 };
 use mcpbolt_oauth::store::{CredentialStore, KeyLock, MemoryStore, Stored};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl World {
         let (status, headers, mut body) = tokens();
         body["access_token"] = token.into();
         self.tokens.push_back((status, headers, body));
-        let held = block_on(Credentials::load(&*self.store, url)).unwrap();
+        let held = block_on(ServerCredentials::load(&*self.store, url)).unwrap();
         self.run(Occasion {
             held,
             ..refused(url)
@@ -43,7 +43,7 @@ impl World {
     }
 
     fn kept(&self, url: &str) -> Option<String> {
-        let kept = block_on(Credentials::load(&*self.store, url)).unwrap();
+        let kept = block_on(ServerCredentials::load(&*self.store, url)).unwrap();
         kept.map(|kept| kept.tokens().access_token.clone())
     }
 
@@ -68,9 +68,9 @@ impl World {
     }
 
     /// Goes on until the token endpoint is to be asked.
-    fn until_token(&mut self, login: &mut Login) -> Answer {
+    fn until_token(&mut self, login: &mut Login) -> LoginAnswer {
         loop {
-            let Step::Send(request) = block_on(login.next()).unwrap() else {
+            let LoginStep::Send(request) = block_on(login.next()).unwrap() else {
                 panic!("only requests were expected");
             };
             let is_token = request.url.ends_with("/token");
@@ -95,7 +95,7 @@ fn urls_of_one_resource_have_tokens_of_their_own() {
     world.options.client_id = Some("own".into());
     world.get_token(SERVER, "third");
     assert_eq!(kept(&world), both("third", "second"));
-    block_on(Credentials::forget(&*world.store, SERVER)).unwrap();
+    block_on(ServerCredentials::forget(&*world.store, SERVER)).unwrap();
     assert_eq!(kept(&world), (None, Some("second".to_owned())));
 }
 
@@ -142,7 +142,7 @@ fn the_reach_of_a_login_is_kept() {
         let mut world = World::new();
         world.guard = guard;
         assert_eq!(world.log_in().unwrap().reach(), reach);
-        let loaded = block_on(Credentials::load(&*world.store, SERVER)).unwrap();
+        let loaded = block_on(ServerCredentials::load(&*world.store, SERVER)).unwrap();
         assert_eq!(loaded.unwrap().reach(), reach);
     }
 }
@@ -158,7 +158,7 @@ fn a_login_of_an_older_release_reaches_the_internet_alone() {
         let mut world = World::new();
         world.put(&format!("server {SERVER}"), &old_document(inside));
         world.put(&format!("tokens {ISSUER} dynamic {SERVER}"), &old_tokens());
-        let held = block_on(Credentials::load(&*world.store, SERVER)).unwrap();
+        let held = block_on(ServerCredentials::load(&*world.store, SERVER)).unwrap();
         let held = held.unwrap();
         assert_eq!(held.reach(), Zone::Public);
         world.now += 3600;
@@ -214,7 +214,7 @@ fn a_secret_is_tried_at_one_authorization_server_at_a_time() {
         world.document(PRM)["authorization_servers"] = json!([OTHER]);
         let mut second = world.begin(refused(SECOND));
         for _ in 0..2 {
-            let Step::Send(request) = block_on(second.next()).unwrap() else {
+            let LoginStep::Send(request) = block_on(second.next()).unwrap() else {
                 panic!("only requests were expected");
             };
             let answer = world.answer(request);
@@ -223,13 +223,13 @@ fn a_secret_is_tried_at_one_authorization_server_at_a_time() {
         assert!(second.next().now_or_never().is_none());
         match accepts {
             true => first.answer(answer, world.now),
-            false => first.answer(Answer::Failed("unreachable".into()), world.now),
+            false => first.answer(LoginAnswer::Failed("unreachable".into()), world.now),
         }
         let done = block_on(first.next());
         assert_eq!(done.is_ok(), accepts);
         drop(first);
         match block_on(second.next()) {
-            Ok(Step::Send(request)) => assert!(!accepts && request.url.starts_with(OTHER)),
+            Ok(LoginStep::Send(request)) => assert!(!accepts && request.url.starts_with(OTHER)),
             Err(why) => assert!(accepts && why.stage == LoginStage::Registration, "{why}"),
             step => panic!("{step:?}"),
         }
@@ -257,15 +257,15 @@ fn a_first_use_ends_with_a_refresh_that_is_refused() {
     let pin = "client own";
     loop {
         let answer = match block_on(login.next()).unwrap() {
-            Step::Send(request) => world.answer(request),
-            Step::RedirectUri(_) => Answer::RedirectUri(world.redirect_uri.clone()),
-            Step::Authorize(page) => {
+            LoginStep::Send(request) => world.answer(request),
+            LoginStep::RedirectUri(_) => LoginAnswer::RedirectUri(world.redirect_uri.clone()),
+            LoginStep::Authorize(page) => {
                 assert_eq!(world.forms().len(), 2, "{:?}", world.log);
                 let lock = world.store.lock(pin).now_or_never();
                 assert!(lock.is_some_and(|lock| lock.is_ok()));
-                Answer::Callback(format!("code=secret-code&state={}", page.state))
+                LoginAnswer::Callback(format!("code=secret-code&state={}", page.state))
             }
-            Step::Done(credentials) => {
+            LoginStep::Done(credentials) => {
                 assert_eq!(credentials.issuer(), OTHER);
                 break;
             }
@@ -354,9 +354,9 @@ fn a_logout_that_fails_loses_no_tokens() {
         let mut world = World::new();
         world.log_in().unwrap();
         let store = Failing(world.store.clone(), keys);
-        let why = block_on(Credentials::forget(&store, SERVER)).unwrap_err();
+        let why = block_on(ServerCredentials::forget(&store, SERVER)).unwrap_err();
         assert_eq!(why.to_string(), "read-only", "{keys}");
-        let held = block_on(Credentials::forget(&*world.store, SERVER)).unwrap();
+        let held = block_on(ServerCredentials::forget(&*world.store, SERVER)).unwrap();
         let token = held.and_then(|held| held.tokens().refresh_token.clone());
         assert_eq!(token.as_deref(), Some("secret-refresh"), "{keys}");
         assert_eq!(world.kept(SERVER), None, "{keys}");
@@ -386,13 +386,13 @@ fn a_login_says_when_it_holds_what_is_not_kept() {
             };
             assert!(!login.is_keeping(), "{step:?}");
             let answer = match step {
-                Step::Send(request) => world.answer(request),
-                Step::RedirectUri(_) => Answer::RedirectUri(world.redirect_uri.clone()),
-                Step::Authorize(page) => {
+                LoginStep::Send(request) => world.answer(request),
+                LoginStep::RedirectUri(_) => LoginAnswer::RedirectUri(world.redirect_uri.clone()),
+                LoginStep::Authorize(page) => {
                     store.is_open.store(false, Ordering::SeqCst);
-                    Answer::Callback(format!("code=secret-code&state={}", page.state))
+                    LoginAnswer::Callback(format!("code=secret-code&state={}", page.state))
                 }
-                Step::Done(credentials) => {
+                LoginStep::Done(credentials) => {
                     let waiting = store.waiting.lock().unwrap();
                     let kinds = waiting.iter().filter_map(|key| key.split(' ').next());
                     return (*credentials, kinds.map(str::to_owned).collect::<Vec<_>>());
@@ -407,6 +407,6 @@ fn a_login_says_when_it_holds_what_is_not_kept() {
     world.now += 3600;
     let (fresh, kept) = login(&mut world, Occasion::new(SERVER, Some(held)));
     assert_eq!(kept, ["tokens"]);
-    let loaded = block_on(Credentials::load(&*store, SERVER)).unwrap();
+    let loaded = block_on(ServerCredentials::load(&*store, SERVER)).unwrap();
     assert_eq!(loaded.unwrap().tokens(), fresh.tokens());
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use mcpbolt_oauth::challenge::Challenge;
 use mcpbolt_oauth::client::{
-    Answer, Credentials, Grant, Login, LoginOptions, LoginStage, Occasion, Step, UrlGuard, Zone,
+    Grant, Login, LoginAnswer, LoginOptions, LoginStage, LoginStep, Occasion, ServerCredentials,
+    UrlGuard, Zone,
 };
 use mcpbolt_oauth::store::CredentialStore;
 use serde_json::{Value, json};
 
 use crate::world::{AS, ISSUER, PRM, SERVER, World, get, tokens};
 
-fn refused(held: Option<&Credentials>) -> Occasion {
+fn refused(held: Option<&ServerCredentials>) -> Occasion {
     Occasion {
         status: 401,
         challenges: Challenge::parse_all([&b"Bearer"[..]]),
@@ -142,13 +143,13 @@ fn nothing_is_left_of_an_earlier_login() {
     // Damaged tokens are reported, and go with the next login or logout.
     for is_login in [true, false] {
         block_on(world.store.save(&key("own"), "damaged")).unwrap();
-        assert!(block_on(Credentials::load(&*world.store, SERVER)).is_err());
+        assert!(block_on(ServerCredentials::load(&*world.store, SERVER)).is_err());
         if is_login {
-            block_on(Credentials::forget(&*world.store, SERVER)).unwrap();
+            block_on(ServerCredentials::forget(&*world.store, SERVER)).unwrap();
             world.log_in().unwrap();
-            assert!(block_on(Credentials::load(&*world.store, SERVER)).is_ok());
+            assert!(block_on(ServerCredentials::load(&*world.store, SERVER)).is_ok());
         } else {
-            block_on(Credentials::forget(&*world.store, SERVER)).unwrap();
+            block_on(ServerCredentials::forget(&*world.store, SERVER)).unwrap();
             assert_eq!(stored(&world, &key("own")), None);
         }
     }
@@ -174,7 +175,7 @@ fn tokens_stay_bound_when_they_are_refreshed() {
         let occasion = Occasion::new(SERVER, Some(held.clone()));
         assert_eq!(world.run(occasion).unwrap_err().stage, LoginStage::Refresh);
         // The refresh token is used up all the same: the new one is kept, and the access token is not used.
-        let kept = block_on(Credentials::load(&*world.store, SERVER)).unwrap();
+        let kept = block_on(ServerCredentials::load(&*world.store, SERVER)).unwrap();
         let kept = kept.unwrap();
         assert_eq!(kept.tokens().refresh_token.as_deref(), Some(&*next));
         assert!(kept.tokens().wants_refresh(world.now));
@@ -281,7 +282,7 @@ fn a_damaged_key_is_reported() {
     let mut document: Value = serde_json::from_str(&stored(&world, &key).unwrap()).unwrap();
     document["dpop_key"] = json!("damaged");
     block_on(world.store.save(&key, &document.to_string())).unwrap();
-    let error = block_on(Credentials::load(&*world.store, SERVER)).unwrap_err();
+    let error = block_on(ServerCredentials::load(&*world.store, SERVER)).unwrap_err();
     assert!(error.to_string().contains("log out"), "{error}");
     world.now += 3600;
     let forms = world.forms().len();
@@ -340,8 +341,8 @@ fn a_login_of_another_process_is_taken_over() {
 
 impl World {
     /// Logs in anew, for a scope.
-    fn log_in_with(&mut self, scope: &str) -> Credentials {
-        block_on(Credentials::forget(&*self.store, SERVER)).unwrap();
+    fn log_in_with(&mut self, scope: &str) -> ServerCredentials {
+        block_on(ServerCredentials::forget(&*self.store, SERVER)).unwrap();
         let token = format!("secret-access for {scope}");
         self.tokens.push_back(granted(&token, &[]));
         let challenge = format!(r#"Bearer scope="{scope}""#);
@@ -365,20 +366,26 @@ fn one_of_several_processes_asks_the_user() {
         )
     };
     let (mut first, mut second) = (begin(&world), begin(&world));
-    assert!(matches!(block_on(first.next()).unwrap(), Step::Send(_)));
+    assert!(matches!(
+        block_on(first.next()).unwrap(),
+        LoginStep::Send(_)
+    ));
     // The second waits as long as the first takes.
     let waits = |login: &mut Login| futures::FutureExt::now_or_never(login.next()).is_none();
     assert!(waits(&mut second));
     // The first fails: the second asks.
-    first.answer(Answer::Failed("unreachable".into()), 1_000_000);
+    first.answer(LoginAnswer::Failed("unreachable".into()), 1_000_000);
     block_on(first.next()).unwrap_err();
-    assert!(matches!(block_on(second.next()).unwrap(), Step::Send(_)));
+    assert!(matches!(
+        block_on(second.next()).unwrap(),
+        LoginStep::Send(_)
+    ));
     drop(second);
     // The first succeeds: the second has what it got.
     let mut second = begin(&world);
     drop(first);
     let held = world.log_in().unwrap();
-    let Step::Done(taken) = block_on(second.next()).unwrap() else {
+    let LoginStep::Done(taken) = block_on(second.next()).unwrap() else {
         panic!();
     };
     assert_eq!(taken.tokens(), held.tokens());

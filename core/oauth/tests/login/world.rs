@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use mcpbolt_oauth::challenge::Challenge;
 use mcpbolt_oauth::client::{
-    Answer, Credentials, Login, LoginError, LoginOptions, OAuthRequest, OAuthResponse, Occasion,
-    Step, UrlGuard, Zone,
+    Login, LoginAnswer, LoginError, LoginOptions, LoginStep, OAuthRequest, OAuthResponse, Occasion,
+    ServerCredentials, UrlGuard, Zone,
 };
 use mcpbolt_oauth::store::MemoryStore;
 use serde_json::{Value, json};
@@ -91,13 +91,13 @@ impl World {
         &mut self.documents[at.unwrap()].1
     }
 
-    pub fn log_in(&mut self) -> Result<Credentials, LoginError> {
+    pub fn log_in(&mut self) -> Result<ServerCredentials, LoginError> {
         self.challenged(&format!(r#"Bearer resource_metadata="{PRM}""#))
     }
 
     /// Logs in because the server refuses what there is.
-    pub fn challenged(&mut self, challenge: &str) -> Result<Credentials, LoginError> {
-        let held = block_on(Credentials::load(&*self.store, SERVER));
+    pub fn challenged(&mut self, challenge: &str) -> Result<ServerCredentials, LoginError> {
+        let held = block_on(ServerCredentials::load(&*self.store, SERVER));
         self.run(Occasion {
             status: 401,
             challenges: Challenge::parse_all([challenge.as_bytes()]),
@@ -106,18 +106,18 @@ impl World {
         })
     }
 
-    pub fn run(&mut self, occasion: Occasion) -> Result<Credentials, LoginError> {
+    pub fn run(&mut self, occasion: Occasion) -> Result<ServerCredentials, LoginError> {
         let options = Arc::new(self.options.clone());
         let mut login = Login::new(options, self.store.clone(), self.guard, occasion, self.now);
         loop {
             let answer = match block_on(login.next())? {
-                Step::Done(credentials) => return Ok(*credentials),
-                Step::Send(request) => self.answer(request),
-                Step::RedirectUri(known) => {
+                LoginStep::Done(credentials) => return Ok(*credentials),
+                LoginStep::Send(request) => self.answer(request),
+                LoginStep::RedirectUri(known) => {
                     self.known = known;
-                    Answer::RedirectUri(self.redirect_uri.clone())
+                    LoginAnswer::RedirectUri(self.redirect_uri.clone())
                 }
-                Step::Authorize(page) => {
+                LoginStep::Authorize(page) => {
                     self.pages.push(Url::parse(&page.url).unwrap());
                     let usual = |state: &str| {
                         format!("code=secret-code&state={state}&iss=https%3A%2F%2Fas.example")
@@ -125,20 +125,20 @@ impl World {
                     let query = self
                         .callback
                         .map_or_else(|| usual(&page.state), |it| it(&page.state));
-                    Answer::Callback(format!("{}?{query}", page.redirect_uri))
+                    LoginAnswer::Callback(format!("{}?{query}", page.redirect_uri))
                 }
-                Step::Device(code) => {
+                LoginStep::Device(code) => {
                     self.log.push(format!("show {}", code.user_code));
-                    Answer::Continue
+                    LoginAnswer::Continue
                 }
-                Step::Assertion(request) => {
+                LoginStep::Assertion(request) => {
                     self.log.push(format!("assertion for {}", request.issuer));
-                    Answer::Assertion("secret-assertion".into())
+                    LoginAnswer::Assertion("secret-assertion".into())
                 }
-                Step::Wait(time) => {
+                LoginStep::Wait(time) => {
                     self.waited += time.as_secs();
                     self.now += time.as_secs();
-                    Answer::Continue
+                    LoginAnswer::Continue
                 }
                 step => panic!("{step:?}"),
             };
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    pub fn answer(&mut self, request: OAuthRequest) -> Answer {
+    pub fn answer(&mut self, request: OAuthRequest) -> LoginAnswer {
         let OAuthRequest {
             method, url, body, ..
         } = &request;
@@ -170,12 +170,12 @@ impl World {
         self.requests.push(request);
         if status == 0 {
             self.now += self.silence;
-            return Answer::Failed("unreachable".into());
+            return LoginAnswer::Failed("unreachable".into());
         }
         let headers = headers
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value));
-        Answer::Response(OAuthResponse {
+        LoginAnswer::Response(OAuthResponse {
             status,
             headers: headers.collect(),
             body: body.to_string().into_bytes(),

@@ -11,7 +11,7 @@ use reqwest::{Client, RequestBuilder, Url};
 
 use super::client::{HttpClientOptions, Proxy, http_client};
 use crate::io::runtime::runtime;
-use crate::policy::{Fetch, Fetched, Policy};
+use crate::policy::{IssuerFetch, IssuerFetched, Policy};
 
 /// How long a server may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
@@ -68,8 +68,8 @@ impl Fetcher {
     }
 }
 
-impl Fetch for Fetcher {
-    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a> {
+impl IssuerFetch for Fetcher {
+    fn get<'a>(&'a self, url: &'a str) -> IssuerFetched<'a> {
         Box::pin(async move {
             let url = safe(url)?;
             told(&url, self.read(self.0.get(url.clone())).await)
@@ -81,7 +81,7 @@ impl Fetch for Fetcher {
         url: &'a str,
         authorization: Option<String>,
         form: String,
-    ) -> Fetched<'a> {
+    ) -> IssuerFetched<'a> {
         const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
         Box::pin(async move {
             let url = safe(url)?;

@@ -8,8 +8,8 @@ mod callback;
 pub use browser::open_browser;
 pub use callback::Callback;
 pub use mcpbolt_oauth::client::{
-    AssertionRequest, AuthorizationPage, Credentials, DeviceCode, Grant, IdentityProvider,
-    LoginError, LoginOptions, LoginStage, Secret, SigningKey,
+    AssertionRequest, AuthorizationPage, DeviceCode, Grant, IdentityProvider, LoginError,
+    LoginOptions, LoginStage, Secret, ServerCredentials, SigningKey,
 };
 pub use mcpbolt_oauth::store::{CredentialStore, FileStore, KeyLock, MemoryStore, Stored};
 

@@ -7,7 +7,7 @@ use mcpbolt_oauth::server::{Introspection, Jws, KeyCache, KeyLookup, KeySet};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::fetch::Fetch;
+use super::fetch::IssuerFetch;
 use crate::sync::lock;
 
 /// Where the keys of an issuer are.
@@ -88,7 +88,7 @@ impl Authority {
     }
 
     /// Fetches the keys. Returns whether a key is gone.
-    pub async fn fetch(&self, fetcher: &dyn Fetch) -> bool {
+    pub async fn fetch(&self, fetcher: &dyn IssuerFetch) -> bool {
         let Some((source, keys)) = &self.keys else {
             return false;
         };
@@ -109,7 +109,11 @@ impl Authority {
         self.fetched.send_replace(());
     }
 
-    async fn key_set(&self, source: &KeySource, fetcher: &dyn Fetch) -> Result<KeySet, String> {
+    async fn key_set(
+        &self,
+        source: &KeySource,
+        fetcher: &dyn IssuerFetch,
+    ) -> Result<KeySet, String> {
         let url = match source {
             KeySource::At(url) => url.clone(),
             KeySource::Discovered => self.discovered(fetcher).await?,
@@ -121,7 +125,7 @@ impl Authority {
     }
 
     /// The URL of the keys, from the issuer's metadata at the places of RFC 8414 and OpenID Connect.
-    async fn discovered(&self, fetcher: &dyn Fetch) -> Result<String, String> {
+    async fn discovered(&self, fetcher: &dyn IssuerFetch) -> Result<String, String> {
         let issuer = self.issuer.trim_end_matches('/');
         let path_at = issuer
             .find("://")

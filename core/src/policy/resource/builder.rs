@@ -15,7 +15,7 @@ use mcpbolt_oauth::server::KeySet;
 use super::ResourceServer;
 use super::authority::{Authority, KeySource};
 use super::fetch::FetchOptions;
-use super::tokens::Tokens;
+use super::tokens::TokenChecks;
 
 /// Whether clients prove that they hold the key of their token (DPoP, RFC 9449).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -338,7 +338,7 @@ impl ResourceServerBuilder {
             self.scopes,
             (self.proofs != ProofUse::Off)
                 .then(|| ProofRules::new(self.proof_age.as_secs(), nonces)),
-            Tokens::new(
+            TokenChecks::new(
                 rules,
                 authorities.collect(),
                 self.cached_for,

@@ -6,16 +6,20 @@ use std::io;
 use std::pin::Pin;
 
 /// A document, or why there is none. The reason contains no URL.
-pub type Fetched<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send + 'a>>;
+pub type IssuerFetched<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send + 'a>>;
 
 /// Asks authorization servers. It follows no redirects, waits a limited time and reads limited documents.
-pub trait Fetch: Debug + Send + Sync {
+pub trait IssuerFetch: Debug + Send + Sync {
     /// The document at a URL.
-    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a>;
+    fn get<'a>(&'a self, url: &'a str) -> IssuerFetched<'a>;
 
     /// The answer to a form.
-    fn post<'a>(&'a self, url: &'a str, authorization: Option<String>, form: String)
-    -> Fetched<'a>;
+    fn post<'a>(
+        &'a self,
+        url: &'a str,
+        authorization: Option<String>,
+        form: String,
+    ) -> IssuerFetched<'a>;
 
     /// Runs a task that fetches, apart from the request that needs it, which may end before.
     ///

@@ -20,11 +20,11 @@ use mcpbolt_oauth::server::{
 };
 
 use self::fetch::FetchOptions;
-use self::tokens::{TokenVerdict, Tokens};
+use self::tokens::{TokenChecks, TokenVerdict};
 use crate::connection::{Principal, unix_seconds};
 
 pub use self::builder::{ProofUse, ResourceError, ResourceServerBuilder};
-pub(crate) use self::fetch::{Fetch, Fetched};
+pub(crate) use self::fetch::{IssuerFetch, IssuerFetched};
 pub(super) use self::settings::ResourceSettings;
 
 /// A resource server of OAuth 2.1, for [`Policy::resource`](super::Policy::resource). Over HTTP, every
@@ -59,7 +59,7 @@ struct Resource {
     /// What every request requires.
     scopes: Vec<String>,
     proofs: Option<ProofRules>,
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenChecks>,
 }
 
 impl ResourceServer {
@@ -74,7 +74,7 @@ impl ResourceServer {
         metadata: ResourceMetadata,
         scopes: Vec<String>,
         proofs: Option<ProofRules>,
-        tokens: Tokens,
+        tokens: TokenChecks,
     ) -> Self {
         Self(Arc::new(Resource {
             metadata_url: metadata.url(),
@@ -91,7 +91,7 @@ impl ResourceServer {
     /// Those of `make`.
     pub(crate) fn connect(
         &self,
-        make: impl FnOnce(&FetchOptions) -> io::Result<Arc<dyn Fetch>>,
+        make: impl FnOnce(&FetchOptions) -> io::Result<Arc<dyn IssuerFetch>>,
     ) -> io::Result<()> {
         self.0.tokens.connect(make)
     }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::authority::Authority;
-use super::fetch::{Fetch, FetchOptions};
+use super::fetch::{FetchOptions, IssuerFetch};
 use crate::connection::{Principal, unix_seconds};
 use crate::limits::MAX_VERIFICATIONS;
 use crate::sync::lock;
@@ -38,14 +38,14 @@ const WRONG_SIGNATURE: TokenRefusal =
     TokenRefusal::token("no key of the issuer has signed the token");
 
 #[derive(Debug)]
-pub struct Tokens {
+pub struct TokenChecks {
     rules: TokenRules,
     authorities: Vec<Arc<Authority>>,
     cached_for: Option<Duration>,
     fetching: FetchOptions,
     digester: TokenDigester,
     /// Set when the server is served.
-    fetcher: OnceLock<Arc<dyn Fetch>>,
+    fetcher: OnceLock<Arc<dyn IssuerFetch>>,
     known: Mutex<TokenCache<TokenVerdict>>,
     /// Tokens that must not crowd out those above: the ones that were refused.
     refused: Mutex<TokenCache<TokenVerdict>>,
@@ -61,7 +61,7 @@ struct ClaimedIssuer {
     iss: String,
 }
 
-impl Tokens {
+impl TokenChecks {
     pub fn new(
         rules: TokenRules,
         authorities: Vec<Authority>,
@@ -89,7 +89,7 @@ impl Tokens {
     /// Those of `make`.
     pub fn connect(
         &self,
-        make: impl FnOnce(&FetchOptions) -> io::Result<Arc<dyn Fetch>>,
+        make: impl FnOnce(&FetchOptions) -> io::Result<Arc<dyn IssuerFetch>>,
     ) -> io::Result<()> {
         if self.fetcher.get().is_none() {
             let _ = self.fetcher.set(make(&self.fetching)?);

@@ -9,8 +9,9 @@ use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::error::{CarrierFault, RequestError};
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::login::{
-    Authorization, AuthorizationPage, CredentialStore, Credentials, FileStore, Grant, Hooked,
-    KeyLock, LoggedOut, LoginHooks, LoginOptions, LoginStage, MemoryStore, SigningKey, Stored,
+    Authorization, AuthorizationPage, CredentialStore, FileStore, Grant, Hooked, KeyLock,
+    LoggedOut, LoginHooks, LoginOptions, LoginStage, MemoryStore, ServerCredentials, SigningKey,
+    Stored,
 };
 use serde_json::json;
 
@@ -171,7 +172,7 @@ fn tokens_are_refreshed_before_they_are_sent() {
     let again = site.authorization().with_store(store.clone());
     calls(&server, options(&again), 1).remove(0).unwrap();
     assert_eq!(site.pages.load(Ordering::SeqCst), 1);
-    let kept = block_on(Credentials::load(&store, &server.url())).unwrap();
+    let kept = block_on(ServerCredentials::load(&store, &server.url())).unwrap();
     assert!(kept.is_some());
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -268,8 +269,8 @@ impl Busy {
         }
     }
 
-    fn kept(&self, url: &str) -> Option<Credentials> {
-        block_on(Credentials::load(&*self.kept, url)).unwrap()
+    fn kept(&self, url: &str) -> Option<ServerCredentials> {
+        block_on(ServerCredentials::load(&*self.kept, url)).unwrap()
     }
 }
 
@@ -377,7 +378,7 @@ fn a_login_with_a_signing_key_ends_with_that_key() {
     let other = site.authorization().with_store(store.clone());
     let error = leave(&other).unwrap_err();
     assert!(error.to_string().contains("signing key"), "{error}");
-    let kept = block_on(Credentials::load(&store, &server.url())).unwrap();
+    let kept = block_on(ServerCredentials::load(&store, &server.url())).unwrap();
     assert!(kept.is_some_and(|kept| kept.needs_signing_key()));
     assert_eq!(leave(&signing).unwrap(), LoggedOut::Revoked);
     assert_eq!(site.revoked.load(Ordering::SeqCst), 2);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcpbolt_oauth::challenge::Challenge;
-use mcpbolt_oauth::client::{Credentials, LoginError, LoginStage, Occasion, Zone};
+use mcpbolt_oauth::client::{LoginError, LoginStage, Occasion, ServerCredentials, Zone};
 use reqwest::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Request, Response, Url};
 use tokio::sync::watch;
@@ -22,7 +22,7 @@ const MAX_NONCES: u8 = 2;
 const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// The outcome of a login.
-type Outcome = Result<Arc<Credentials>, LoginError>;
+type Outcome = Result<Arc<ServerCredentials>, LoginError>;
 
 /// The login that runs for all requests that wait for it; `None` as long as it does.
 type Running = watch::Receiver<Option<Outcome>>;
@@ -37,7 +37,7 @@ pub struct ServerAccess {
 #[derive(Default)]
 struct State {
     is_loaded: bool,
-    credentials: Option<Arc<Credentials>>,
+    credentials: Option<Arc<ServerCredentials>>,
     /// The last DPoP nonce of the server.
     nonce: Option<String>,
     running: Option<Running>,
@@ -67,11 +67,11 @@ impl ServerAccess {
     }
 
     /// The credentials to send, if there are any. Those that have ended are refreshed first.
-    pub async fn current(self: &Arc<Self>) -> Result<Option<Arc<Credentials>>, CarrierError> {
+    pub async fn current(self: &Arc<Self>) -> Result<Option<Arc<ServerCredentials>>, CarrierError> {
         let is_loaded = lock(&self.state).is_loaded;
         if !is_loaded {
             let stored = self.agent.stored(async {
-                let stored = Credentials::load(&*self.agent.store, self.url.as_str()).await;
+                let stored = ServerCredentials::load(&*self.agent.store, self.url.as_str()).await;
                 stored.map_err(|error| LoginError::new(LoginStage::Store, error.to_string()))
             });
             let stored = stored.await.map_err(|error| lost(0, None, &error))?;
@@ -88,7 +88,7 @@ impl ServerAccess {
         if !held.tokens().wants_refresh(now()) {
             return Ok(Some(held));
         }
-        let occasion = Occasion::new(self.url.as_str(), Some(Credentials::clone(&held)));
+        let occasion = Occasion::new(self.url.as_str(), Some(ServerCredentials::clone(&held)));
         match self.renewed(Some(&held), occasion, held.reach()).await {
             Ok(fresh) => Ok(Some(fresh)),
             // The server's challenge says more about the login.
@@ -101,7 +101,7 @@ impl ServerAccess {
     /// proof.
     pub fn authorize(
         &self,
-        held: &Credentials,
+        held: &ServerCredentials,
         request: &mut Request,
     ) -> Result<Option<String>, CarrierError> {
         let nonce = lock(&self.state).nonce.clone();
@@ -127,7 +127,7 @@ impl ServerAccess {
     pub async fn sends_again(
         self: &Arc<Self>,
         response: &Response,
-        sent: Option<&Arc<Credentials>>,
+        sent: Option<&Arc<ServerCredentials>>,
         nonce: Option<&str>,
         tries: &mut Tries,
     ) -> Result<bool, CarrierError> {
@@ -146,7 +146,10 @@ impl ServerAccess {
             status,
             challenges,
             is_refreshed: tries.refreshed,
-            ..Occasion::new(self.url.as_str(), sent.map(|it| Credentials::clone(it)))
+            ..Occasion::new(
+                self.url.as_str(),
+                sent.map(|it| ServerCredentials::clone(it)),
+            )
         };
         let wants_nonce = occasion.parameter("error") == Some("use_dpop_nonce");
         if status == 401 && wants_nonce && told.is_some() && told != nonce {
@@ -198,13 +201,13 @@ impl ServerAccess {
     /// `wait_for_clients` waits for it: a refresh token may be used up, and a user may be logging in.
     async fn renewed(
         self: &Arc<Self>,
-        sent: Option<&Arc<Credentials>>,
+        sent: Option<&Arc<ServerCredentials>>,
         occasion: Occasion,
         zone: Zone,
     ) -> Outcome {
         let mut running = {
             let mut state = lock(&self.state);
-            let token = |held: &Arc<Credentials>| held.tokens().access_token.clone();
+            let token = |held: &Arc<ServerCredentials>| held.tokens().access_token.clone();
             if let Some(newer) = &state.credentials
                 && sent.map(token) != Some(token(newer))
             {

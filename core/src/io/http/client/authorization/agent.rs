@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcpbolt_oauth::client::{
-    Answer, Credentials, Login, LoginError, LoginOptions, LoginStage, OAuthRequest, OAuthResponse,
-    Occasion, Step, UrlGuard, Zone,
+    Login, LoginAnswer, LoginError, LoginOptions, LoginStage, LoginStep, OAuthRequest,
+    OAuthResponse, Occasion, ServerCredentials, UrlGuard, Zone,
 };
 use mcpbolt_oauth::store::CredentialStore;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -106,7 +106,11 @@ impl Agent {
     }
 
     /// Runs a login or a refresh to its end, because of an answer from that zone.
-    pub async fn run(&self, occasion: Occasion, zone: Zone) -> Result<Credentials, LoginError> {
+    pub async fn run(
+        &self,
+        occasion: Occasion,
+        zone: Zone,
+    ) -> Result<ServerCredentials, LoginError> {
         let client = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
         let login = Login::new(options, store, self.guard(zone), occasion, now());
@@ -114,7 +118,7 @@ impl Agent {
     }
 
     /// Ends the tokens of these credentials at their authorization server.
-    pub async fn revoke(&self, held: Credentials) -> Result<Credentials, LoginError> {
+    pub async fn revoke(&self, held: ServerCredentials) -> Result<ServerCredentials, LoginError> {
         let client = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
         let guard = self.guard(held.reach());
@@ -139,7 +143,11 @@ impl Agent {
         LoginError::new(LoginStage::Store, why)
     }
 
-    async fn drive(&self, mut login: Login, client: &Client) -> Result<Credentials, LoginError> {
+    async fn drive(
+        &self,
+        mut login: Login,
+        client: &Client,
+    ) -> Result<ServerCredentials, LoginError> {
         loop {
             // A login waits for nothing but the store.
             let Ok(step) = timeout(self.timeout, login.next()).await else {
@@ -150,32 +158,32 @@ impl Agent {
                 return Err(self.late());
             };
             let answer = match step? {
-                Step::Done(credentials) => return Ok(*credentials),
-                Step::Send(request) => match send(client, request).await {
-                    Ok(response) => Answer::Response(response),
-                    Err(why) => Answer::Failed(why),
+                LoginStep::Done(credentials) => return Ok(*credentials),
+                LoginStep::Send(request) => match send(client, request).await {
+                    Ok(response) => LoginAnswer::Response(response),
+                    Err(why) => LoginAnswer::Failed(why),
                 },
-                Step::Wait(time) => {
+                LoginStep::Wait(time) => {
                     sleep(time).await;
-                    Answer::Continue
+                    LoginAnswer::Continue
                 }
-                Step::RedirectUri(known) => {
-                    self.asked(self.hooks.redirect_uri(known), Answer::RedirectUri)
+                LoginStep::RedirectUri(known) => {
+                    self.asked(self.hooks.redirect_uri(known), LoginAnswer::RedirectUri)
                         .await
                 }
-                Step::Authorize(page) => {
-                    self.asked(self.hooks.authorize(page), Answer::Callback)
+                LoginStep::Authorize(page) => {
+                    self.asked(self.hooks.authorize(page), LoginAnswer::Callback)
                         .await
                 }
-                Step::Device(code) => {
+                LoginStep::Device(code) => {
                     let shown = self.hooks.show_device_code(code);
-                    self.asked(shown, |()| Answer::Continue).await
+                    self.asked(shown, |()| LoginAnswer::Continue).await
                 }
-                Step::Assertion(request) => {
-                    self.asked(self.hooks.assertion(request), Answer::Assertion)
+                LoginStep::Assertion(request) => {
+                    self.asked(self.hooks.assertion(request), LoginAnswer::Assertion)
                         .await
                 }
-                _ => Answer::Failed("this release does not know a step of the login".into()),
+                _ => LoginAnswer::Failed("this release does not know a step of the login".into()),
             };
             login.answer(answer, now());
         }
@@ -185,12 +193,12 @@ impl Agent {
     async fn asked<T>(
         &self,
         hook: impl Future<Output = Result<T, String>>,
-        answer: impl FnOnce(T) -> Answer,
-    ) -> Answer {
+        answer: impl FnOnce(T) -> LoginAnswer,
+    ) -> LoginAnswer {
         match timeout(self.timeout, hook).await {
             Ok(Ok(value)) => answer(value),
-            Ok(Err(why)) => Answer::Failed(why),
-            Err(_) => Answer::Failed(format!(
+            Ok(Err(why)) => LoginAnswer::Failed(why),
+            Err(_) => LoginAnswer::Failed(format!(
                 "nobody answered within {:?}; try again",
                 self.timeout
             )),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use mcpbolt_oauth::client::{Credentials, LoginError, LoginStage};
+use mcpbolt_oauth::client::{LoginError, LoginStage, ServerCredentials};
 use reqwest::{ClientBuilder, Url};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -72,7 +72,7 @@ impl Agent {
         ended(work).await
     }
 
-    async fn end(&self, held: Option<Credentials>) -> Result<LoggedOut, LoginError> {
+    async fn end(&self, held: Option<ServerCredentials>) -> Result<LoggedOut, LoginError> {
         let Some(held) = held else {
             return Ok(LoggedOut::NotLoggedIn);
         };
@@ -86,9 +86,9 @@ impl Agent {
     }
 
     /// Takes the credentials out of the store, unless they could not be revoked then.
-    async fn taken(&self) -> Result<Option<Credentials>, LoginError> {
+    async fn taken(&self) -> Result<Option<ServerCredentials>, LoginError> {
         // What cannot be read cannot be revoked, and goes all the same.
-        if let Ok(Some(held)) = Credentials::load(&*self.store, self.url()).await
+        if let Ok(Some(held)) = ServerCredentials::load(&*self.store, self.url()).await
             && held.revocation_endpoint().is_some()
             && held.needs_signing_key()
             && !self.has_signing_key()
@@ -96,7 +96,7 @@ impl Agent {
             let why = "this client signs its requests; give its signing key, without which the tokens cannot be ended";
             return Err(LoginError::new(LoginStage::Options, why));
         }
-        let held = Credentials::forget(&*self.store, self.url()).await;
+        let held = ServerCredentials::forget(&*self.store, self.url()).await;
         held.map_err(failed(LoginStage::Store))
     }
 }
