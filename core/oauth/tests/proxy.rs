@@ -417,6 +417,12 @@ fn a_client_registers_the_user_consents_and_the_client_gets_tokens() {
     let twice = site.refresh(&client, tokens["refresh_token"].as_str().unwrap());
     assert_eq!(error(&twice), "invalid_grant");
     assert_eq!(error(&site.refresh(&client, &again)), "invalid_grant");
+
+    let code = site.code(&client, REDIRECT);
+    let tokens = body_of(&site.redeem(&client, &code, &[]));
+    assert_eq!(error(&site.redeem(&client, &code, &[])), "invalid_grant");
+    let over = site.refresh(&client, tokens["refresh_token"].as_str().unwrap());
+    assert_eq!(error(&over), "invalid_grant", "a code was used twice");
 }
 
 /// R-CHN-20

@@ -22,7 +22,7 @@ struct RefreshToken {
     client: String,
     scopes: Vec<String>,
     subject: String,
-    /// The login that it comes from: when a refresh token is used twice, all of the login is over.
+    /// The login that it comes from: when its code or a refresh token is used twice, all of the login is over.
     login: String,
     /// The provider's refresh token.
     upstream: String,
@@ -62,8 +62,10 @@ pub struct ProxyToken {
 struct Grant {
     client: String,
     scopes: Vec<String>,
-    /// Subject, and login, of a login that goes on.
-    before: Option<(String, String)>,
+    /// The login: the digest of its code.
+    login: String,
+    /// The subject of a login that goes on.
+    subject: Option<String>,
 }
 
 /// Why there are no tokens: `error` of RFC 6749, section 5.2, and its description.
@@ -140,14 +142,18 @@ async fn redeem(
             "resource is not the one of the authorization",
         );
     }
-    let codes = &proxy.used.codes;
-    let redemption = match codes.begin(digest(sealed), &asked.scopes, code.until, now) {
+    let (codes, login) = (&proxy.used.codes, digest(sealed));
+    let redemption = match codes.begin(login.clone(), &asked.scopes, code.until, now) {
         Begun::Now(redemption) => redemption,
         Begun::Before(reply) => return Ok(reply),
         Begun::OtherScopes => return other_scopes(),
         Begun::Busy => return busy(),
         Begun::Ended => return refusal("invalid_grant", out_of_date),
-        Begun::Used => return refusal("invalid_grant", "the code was used before"),
+        Begun::Used => {
+            // Somebody else has it (RFC 6749, section 4.1.2).
+            end_login(proxy, &login, 0, now);
+            return refusal("invalid_grant", "the code was used before: log in again");
+        }
     };
     let back = proxy.options.callback();
     let parameters = [
@@ -164,7 +170,8 @@ async fn redeem(
     let grant = Grant {
         client: asked.client.clone(),
         scopes: asked.scopes.clone(),
-        before: None,
+        login,
+        subject: None,
     };
     let issued = issue(proxy, client, grant, tokens, None, now)?;
     Ok(redemption.end(issued, request, now))
@@ -209,7 +216,7 @@ async fn refresh(
         Begun::Ended => return refusal("invalid_grant", no_longer_good),
         Begun::Used => {
             // Somebody else has it (RFC 9700, section 4.14.2).
-            end_login(proxy, &token, now);
+            end_login(proxy, &token.login, token.until, now);
             return refusal(
                 "invalid_grant",
                 "the refresh token was used before: log in again",
@@ -228,7 +235,8 @@ async fn refresh(
     let grant = Grant {
         client: token.client,
         scopes,
-        before: Some((token.subject, token.login)),
+        login: token.login,
+        subject: Some(token.subject),
     };
     // RFC 6749, section 6: without a new one the provider's old one stays good.
     let old = Some((token.upstream, token.scopes));
@@ -236,11 +244,10 @@ async fn refresh(
     Ok(redemption.end(issued, request, now))
 }
 
-/// Ends the login of a refresh token. Newer tokens of that login live longer than this one.
-fn end_login(proxy: &ConsentProxy, token: &RefreshToken, now: u64) {
+/// Ends a login. Its newest tokens may live longer than what ends it, which lives until `until`.
+fn end_login(proxy: &ConsentProxy, login: &str, until: u64, now: u64) {
     let newest = now.saturating_add(proxy.options.refresh_lifetime);
-    let until = newest.max(token.until);
-    proxy.used.logins.mark(&token.login, until, now);
+    proxy.used.logins.mark(login, newest.max(until), now);
 }
 
 /// What a client is told whose reply is kept for other scopes than it asks for now.
@@ -296,17 +303,11 @@ fn issue(
         )
     };
     let (options, tokens) = (&proxy.options, &answer.tokens);
-    let (id, login) = (random().ok_or_else(failed)?, random().ok_or_else(failed)?);
-    let (subject, login) = match grant.before {
-        Some((subject, login)) => (subject, login),
-        None => (
-            answer
-                .subject()
-                .filter(|it| !it.is_empty())
-                .unwrap_or_else(|| format!("login:{login}")),
-            login,
-        ),
-    };
+    let id = random().ok_or_else(failed)?;
+    let login = grant.login;
+    let subject = grant.subject.or_else(|| answer.subject());
+    let subject = subject.filter(|it| !it.is_empty());
+    let subject = subject.unwrap_or_else(|| format!("login:{login}"));
     let lifetime = options
         .token_lifetime
         .min(tokens.expires_in.unwrap_or(u64::MAX));
@@ -371,7 +372,7 @@ pub async fn revoke(
     let refresh: Option<RefreshToken> = proxy.seal.open(Purpose::Refresh, token);
     let upstream = match refresh.filter(|it| equal(&it.client, &mark(client))) {
         Some(refresh) => {
-            end_login(proxy, &refresh, now);
+            end_login(proxy, &refresh.login, refresh.until, now);
             Some(refresh.upstream)
         }
         None => verify(proxy, token, now)
