@@ -97,6 +97,11 @@ impl ClientBuilder {
     /// server can use, or that needs a feature that is not built in, gives
     /// [`Unsupported`](io::ErrorKind::Unsupported).
     pub async fn open(self, address: &Address, options: ConnectOptions) -> io::Result<Client> {
+        #[cfg(feature = "oauth")]
+        if options.http.authorization.is_some() && !matches!(address, Address::Http(_)) {
+            let why = "a login is for a server on HTTP: give other servers a token as credentials";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         match address.clone() {
             Address::Stdio(words) => match words.split_first() {
                 Some((program, args)) => self.spawn(ChildCommand::new(program).args(args)).await,

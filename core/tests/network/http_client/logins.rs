@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::error::{CarrierFault, RequestError};
+use mcpbolt::io::ConnectOptions;
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::login::{
     Authorization, AuthorizationPage, CredentialStore, FileStore, Grant, Hooked, KeyLock,
@@ -437,5 +438,19 @@ fn a_server_that_wants_more_and_more_is_given_up() {
         assert_eq!(error.status, Some(status), "{error:?}");
         assert_eq!(site.pages.load(Ordering::SeqCst), pages);
         assert!(site.requests.load(Ordering::SeqCst) <= 5, "{site:?}");
+    }
+}
+
+#[test]
+fn a_login_for_a_server_that_is_not_on_http_is_refused() {
+    for address in ["ws://127.0.0.1:1/", "tcp:127.0.0.1:1"] {
+        let options = ConnectOptions {
+            http: options(&Site::default().authorization()),
+            ..ConnectOptions::default()
+        };
+        let address = address.parse().unwrap();
+        let opening = Client::builder("test", "1").open(&address, options);
+        let why = block_on(opening).unwrap_err().to_string();
+        assert!(why.starts_with("a login is for a server on HTTP"), "{why}");
     }
 }
