@@ -8,6 +8,7 @@ use std::task::Poll;
 use super::middleware::{
     ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
 };
+use super::pages::{Wanted, kept_or};
 use super::passage::{Passage, Way};
 use super::question::{self, is_own, state_of};
 use super::route::{Route, Unanswered};
@@ -87,7 +88,9 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         .await
     };
     let outcome = outcome.await;
-    if let (Some(Method::ListTools), Ok(page)) = (route.method, &outcome) {
+    if let (Some(Method::ListTools), Ok(page)) = (route.method, &outcome)
+        && !page.is_kept()
+    {
         let tools = reader::find(page.result(), "tools").unwrap_or("[]");
         shared.parts.mirrored.learn(tools);
     }
@@ -102,11 +105,13 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
 /// Passes a request on to the server that it is for, or to all.
 async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainResponse, RequestError> {
     if let [only] = &passage.shared.members[..] {
-        return passage.to(only, request).await;
+        let wanted = Wanted::new(passage, Some(only.index()), &request);
+        return kept_or(wanted, passage.to(only, request)).await;
     }
     let method = request.known_method();
     if let Some(list) = merged::list_of(method) {
-        return merged::list(passage, list, &request).await;
+        let wanted = Wanted::new(passage, None, &request);
+        return kept_or(wanted, merged::list(passage, list, &request)).await;
     }
     match method {
         Some(Method::SetLevel) => merged::set_level(passage, &request).await,

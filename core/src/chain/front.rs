@@ -12,6 +12,7 @@ use super::external::External;
 use super::introduce::meet;
 use super::lane::{self, Far, Lane};
 use super::lanes::LaneKey;
+use super::list_cache::{ListCache, MAX_CACHE_BYTES};
 use super::listen;
 use super::middleware::{ChainNotification, Middleware, RelayDirection, notify};
 use super::params::{own, without};
@@ -73,6 +74,7 @@ pub struct Front {
     policy: Option<Arc<Policy>>,
     max_hops: u64,
     patience: Duration,
+    list_cache: usize,
 }
 
 impl Front {
@@ -86,6 +88,7 @@ impl Front {
             policy: None,
             max_hops: MAX_HOPS,
             patience: PATIENCE,
+            list_cache: MAX_CACHE_BYTES,
         }
     }
 
@@ -137,6 +140,15 @@ impl Front {
         self
     }
 
+    /// Sets how many bytes of lists are kept, 0 for none. Default: 16 MiB. The lists of servers of 2026-07-28 are kept as long as
+    /// their `ttlMs` allows, a day at most, or until the server tells of a change; for all clients if their `cacheScope` is
+    /// `public`, and else for one verified client, or for one connection of a client that nobody verified. Those that were not
+    /// used for longest make room.
+    pub fn list_cache(mut self, max_bytes: usize) -> Self {
+        self.list_cache = max_bytes;
+        self
+    }
+
     /// Adds middleware behind what was added before.
     pub fn with(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
@@ -177,9 +189,12 @@ impl Front {
             registry.set_policy(policy.clone());
         }
         let (config, registry) = (Arc::new(self.config.clone()), Arc::new(registry));
-        let parts = |external: &External| {
+        let lists = Arc::new(ListCache::new(self.list_cache));
+        let parts = |index, external: &External| {
             Arc::new(Parts {
                 external: external.clone(),
+                index,
+                lists: lists.clone(),
                 prefix: external.prefix.clone(),
                 is_of_many: self.externals.len() > 1,
                 middleware: self.middleware.clone(),
@@ -195,14 +210,13 @@ impl Front {
         let members = self.externals.iter().enumerate();
         let members: Vec<_> = members
             .map(|(index, external)| Member {
-                index,
-                parts: parts(external),
+                parts: parts(index, external),
                 lanes: Arc::default(),
             })
             .collect();
         let first = members.first().map(|member| member.parts.clone());
         Arc::new(Hosted(Arc::new(Shared {
-            parts: first.unwrap_or_else(|| parts(&self.externals[0])),
+            parts: first.unwrap_or_else(|| parts(0, &self.externals[0])),
             members,
             parking: Arc::new(Parking::default()),
             patience: self.patience,
@@ -315,7 +329,7 @@ impl FrontExecutor {
         let members = self.shared.members.iter();
         let lanes = members.map(|member| {
             let mut known = self.lanes.values();
-            let known = known.next().and_then(|own| own.get(member.index));
+            let known = known.next().and_then(|own| own.get(member.index()));
             match known.filter(|_| member.parts.era() == Some(Era::Stateless)) {
                 Some(lane) => lane.clone(),
                 None => self.lane(

@@ -74,7 +74,7 @@ struct Slot {
 }
 
 enum Decided {
-    Answer(Result<ChainResponse, RequestError>),
+    Answer(Box<Result<ChainResponse, RequestError>>),
     Notification(Option<ChainNotification>),
     Reached,
 }
@@ -114,7 +114,7 @@ impl Handoff {
 
     /// Answers a request. One that was passed on and is not answered yet is cancelled at the server.
     pub fn settle(&self, number: u64, outcome: Result<ChainResponse, RequestError>) {
-        self.decide(number, Decided::Answer(outcome));
+        self.decide(number, Decided::Answer(Box::new(outcome)));
     }
 
     /// Passes a notification on, perhaps another one in its place; `None` drops it.
@@ -215,7 +215,7 @@ impl Handoff {
             return Err(closed());
         };
         match *decided {
-            Decided::Answer(outcome) => outcome,
+            Decided::Answer(outcome) => *outcome,
             _ => Err(closed()),
         }
     }

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -58,6 +59,8 @@ impl Far {
 pub(super) type MakeHost = fn(Weak<Lane>, Handle) -> Box<dyn Host + Send>;
 
 pub(super) struct Lane {
+    /// A number that no other lane of this process has.
+    pub number: u64,
     pub parts: Arc<Parts>,
     pub near: Near,
     host: MakeHost,
@@ -100,7 +103,9 @@ enum State {
 
 impl Lane {
     pub fn new(parts: Arc<Parts>, near: Near, host: MakeHost) -> Arc<Self> {
+        static LANES: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self {
+            number: LANES.fetch_add(1, Ordering::Relaxed),
             parts,
             near,
             host,
@@ -210,6 +215,7 @@ impl Lane {
         let questions = std::mem::take(&mut *lock(&self.questions));
         drop((routes, questions));
         self.listeners.end();
+        self.parts.lists.lost(self.parts.index);
         if self.era() == Era::Stateless {
             *lock(&self.level) = None;
         }

@@ -1,13 +1,16 @@
 //! Answers that several servers give together. A server that fails, or that is late, is left out and named.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde_json::value::RawValue;
 
+use super::list_cache::Freshness;
 use super::listen;
 use super::middleware::{ChainRequest, ChainResponse, refusal};
+use super::pages::{Wanted, kept_or};
 use super::params::{escaped, json_text, push};
 use super::parts::{Parts, no_such_method};
 use super::passage::Passage;
@@ -78,7 +81,7 @@ pub(super) async fn list(
         }
     }
     let pages = ask(passage, list.capability, asked).await?;
-    Ok(ChainResponse::new(joined(shared, &list, request, &pages)))
+    Ok(joined(shared, &list, request, &pages))
 }
 
 /// Sets the log level of all servers that have one.
@@ -143,12 +146,16 @@ async fn one(
     member: &Member,
     request: ChainRequest,
 ) -> Result<Option<ChainResponse>, RequestError> {
-    let lane = passage.lane(member, &request).await?;
-    let far = lane.far().await?;
-    if reader::find(far.capabilities(), capability).is_none() {
-        return Ok(None);
-    }
-    match trip::pass(&lane, &passage.route, request).await {
+    let wanted = Wanted::new(passage, Some(member.index()), &request);
+    let ask = async {
+        let lane = passage.lane(member, &request).await?;
+        let far = lane.far().await?;
+        if reader::find(far.capabilities(), capability).is_none() {
+            return Err(no_such_method(&request.method()));
+        }
+        trip::pass(&lane, &passage.route, request.clone()).await
+    };
+    match kept_or(wanted, ask).await {
         // Another revision of the server has it.
         Err(RequestError::Peer(error)) if error.code == METHOD_NOT_FOUND => Ok(None),
         answer => answer.map(Some),
@@ -156,13 +163,27 @@ async fn one(
 }
 
 /// The result of a list, out of the pages of servers.
-fn joined(shared: &Shared, list: &List, request: &ChainRequest, pages: &Answers<'_>) -> String {
+fn joined(
+    shared: &Shared,
+    list: &List,
+    request: &ChainRequest,
+    pages: &Answers<'_>,
+) -> ChainResponse {
     let (mut elements, mut cursors, mut partial) = (Vec::new(), vec![b'{'], vec![b'{']);
-    let (mut ttl, mut is_public) = (u64::MAX, true);
+    let now = Instant::now();
+    let stale = Freshness {
+        until: now,
+        is_public: false,
+    };
+    let mut freshness = None::<Freshness>;
     for (member, page) in pages {
         let name = &escaped(member.name());
         let page = match page {
-            Ok(page) => page.result(),
+            Ok(page) => {
+                let own = page.freshness().unwrap_or(stale);
+                freshness = Some(freshness.map_or(own, |of| of.and(own)));
+                page.result()
+            }
             Err(error) => {
                 push(&mut partial, name, &json_text(&why(&member.parts, error)));
                 continue;
@@ -173,11 +194,10 @@ fn joined(shared: &Shared, list: &List, request: &ChainRequest, pages: &Answers<
         if let Some(cursor) = reader::find(page, "nextCursor").filter(|it| it.starts_with('"')) {
             push(&mut cursors, name, cursor);
         }
-        let of_page = reader::find(page, "ttlMs").and_then(crate::json::number::as_u64);
-        ttl = ttl.min(of_page.unwrap_or(0));
-        is_public &= reader::find(page, "cacheScope") == Some("\"public\"");
     }
     let (has_more, is_partial) = (cursors.len() > 1, partial.len() > 1);
+    // What lacks a part is to be asked for again.
+    let freshness = freshness.filter(|_| !is_partial).unwrap_or(stale);
     let mut out = vec![b'{'];
     push(&mut out, list.member, &format!("[{}]", elements.join(",")));
     if has_more {
@@ -186,18 +206,11 @@ fn joined(shared: &Shared, list: &List, request: &ChainRequest, pages: &Answers<
     }
     let mut own = vec![b'{'];
     if request.revision().era() == Era::Stateless {
-        // What lacks a part is to be asked for again.
-        let ttl = if is_partial || pages.is_empty() {
-            0
-        } else {
-            ttl
-        };
         push(&mut out, "resultType", "\"complete\"");
-        push(&mut out, "ttlMs", &ttl.to_string());
-        let scope = if is_public {
-            "\"public\""
-        } else {
-            "\"private\""
+        push(&mut out, "ttlMs", &freshness.ttl_ms(now).to_string());
+        let scope = match freshness.is_public {
+            true => "\"public\"",
+            false => "\"private\"",
         };
         push(&mut out, "cacheScope", scope);
         push(
@@ -215,14 +228,14 @@ fn joined(shared: &Shared, list: &List, request: &ChainRequest, pages: &Answers<
         push(&mut out, "_meta", &String::from_utf8_lossy(&own));
     }
     out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
+    ChainResponse::new(String::from_utf8(out).unwrap_or_default()).with(Some(freshness))
 }
 
 /// Whether a request for the element would reach the server that lists it: the prefix of another one may hide it.
 fn is_reached(shared: &Shared, list: &List, member: &Member, element: &str) -> bool {
     let name = reader::find(element, list.name).and_then(reader::as_str);
     let owner = name.and_then(|name| shared.owner(list.kind, &name));
-    member.parts.prefix.is_some() || owner.is_none_or(|owner| owner.index == member.index)
+    member.parts.prefix.is_some() || owner.is_none_or(|owner| owner.index() == member.index())
 }
 
 /// Why a server is left out.

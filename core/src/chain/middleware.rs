@@ -6,6 +6,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::list_cache::Freshness;
 use crate::connection::Principal;
 use crate::error::{PeerError, RequestError};
 use crate::json::string;
@@ -122,7 +123,11 @@ fn message(id: &str, method: &str, params: &str) -> Option<Message> {
 
 /// The result of a request on its way back.
 #[derive(Clone, Debug)]
-pub struct ChainResponse(Body);
+pub struct ChainResponse {
+    body: Body,
+    /// How long a list may be kept; `None` for all that was made here.
+    freshness: Option<Freshness>,
+}
 
 #[derive(Clone, Debug)]
 #[allow(
@@ -132,26 +137,55 @@ pub struct ChainResponse(Body);
 enum Body {
     Message(Message),
     Text(String),
+    /// One that other clients get, too.
+    Kept(Arc<str>),
 }
 
 impl ChainResponse {
     /// A result made here, a JSON object.
     pub fn new(result: impl Into<String>) -> Self {
-        Self(Body::Text(result.into()))
+        Body::Text(result.into()).into()
+    }
+
+    pub(super) fn kept(text: Arc<str>, freshness: Freshness) -> Self {
+        Self::from(Body::Kept(text)).with(Some(freshness))
+    }
+
+    /// Whether other clients get the same text, which was looked at when it was first there.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.body, Body::Kept(_))
+    }
+
+    pub(super) fn with(self, freshness: Option<Freshness>) -> Self {
+        Self { freshness, ..self }
+    }
+
+    pub(super) fn freshness(&self) -> Option<Freshness> {
+        self.freshness
     }
 
     /// The result, raw JSON.
     pub fn result(&self) -> &str {
-        match &self.0 {
+        match &self.body {
             Body::Message(message) => message.as_ref().result().unwrap_or("{}"),
             Body::Text(text) => text,
+            Body::Kept(text) => text,
+        }
+    }
+}
+
+impl From<Body> for ChainResponse {
+    fn from(body: Body) -> Self {
+        Self {
+            body,
+            freshness: None,
         }
     }
 }
 
 impl From<Message> for ChainResponse {
     fn from(message: Message) -> Self {
-        Self(Body::Message(message))
+        Body::Message(message).into()
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `carry`, `route` | one call from its arrival to its answer |
 //! | `passage`, `trip` | which server a request is for; one request to it |
 //! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
+//! | `pages`, `list_cache` | lists that servers allow to be kept |
 //! | `hiding` | what a policy keeps from a client: entries of lists, changes of resources |
 //! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
 //! | `upstream` | requests and notifications of the server |
@@ -33,10 +34,12 @@ mod hiding;
 mod introduce;
 mod lane;
 mod lanes;
+mod list_cache;
 mod listen;
 mod listeners;
 mod merged;
 mod middleware;
+mod pages;
 mod params;
 mod parts;
 mod passage;

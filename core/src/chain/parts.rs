@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempts::Attempts;
 use super::external::External;
+use super::list_cache::ListCache;
 use super::middleware::{ChainResponse, Middleware};
 use super::prefix::Prefix;
 use crate::connection::{Config, Handle, ReplyTo};
@@ -19,6 +20,10 @@ use crate::server::Registry;
 /// The parts of a front, as one of its servers has them.
 pub(super) struct Parts {
     pub external: External,
+    /// Its index among the servers of the front.
+    pub index: usize,
+    /// The kept lists of all servers.
+    pub lists: Arc<ListCache>,
     /// What clients see before the names of the server.
     pub prefix: Option<Prefix>,
     /// Whether the front has other servers.

@@ -84,7 +84,7 @@ impl Passage {
         let key = match &self.way {
             Way::Own(own) => {
                 return own
-                    .get(member.index)
+                    .get(member.index())
                     .cloned()
                     .ok_or(RequestError::Overloaded);
             }

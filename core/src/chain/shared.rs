@@ -22,7 +22,6 @@ pub(super) struct Shared {
 
 /// One of the servers of a front.
 pub(super) struct Member {
-    pub index: usize,
     pub parts: Arc<Parts>,
     /// The connections to the server that clients without a connection of their own use.
     pub lanes: Arc<Lanes>,
@@ -31,6 +30,11 @@ pub(super) struct Member {
 impl Member {
     pub fn name(&self) -> &str {
         self.parts.external.name()
+    }
+
+    /// Its index among the servers of the front.
+    pub fn index(&self) -> usize {
+        self.parts.index
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn listen(
 fn part(shared: &Shared, filter: &str, member: Option<&Member>) -> String {
     let is_own = |kind, outer: &str| {
         let owner = reader::as_str(outer).and_then(|outer| shared.owner(kind, &outer));
-        owner.is_some_and(|owner| member.is_none_or(|member| member.index == owner.index))
+        owner.is_some_and(|owner| member.is_none_or(|member| member.index() == owner.index()))
     };
     let mut out = vec![b'{'];
     for (name, value) in reader::members(filter) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::lane::{Far, Lane};
 use super::lanes::may_be_asked;
+use super::list_cache::{Freshness, is_kept};
 use super::middleware::{
     ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
 };
@@ -40,7 +41,8 @@ pub(super) async fn pass(
     let method = request.known_method();
     prefix.enter(&mut request)?;
     let answer = exchange(lane, route, request).await?;
-    Ok(prefix.leave(method, answer))
+    let freshness = answer.freshness();
+    Ok(prefix.leave(method, answer).with(freshness))
 }
 
 /// Sends a request to the server and waits for the answer.
@@ -200,9 +202,8 @@ impl Trip<'_> {
             let (response, _) = self.send(edit, self.patience()).await?;
             let kind = reader::find(response.result(), "resultType").and_then(reader::as_str);
             if kind.as_deref() != Some("input_required") {
-                return Ok(ChainResponse::new(translate::older_result(
-                    response.result(),
-                )));
+                let result = translate::older_result(response.result());
+                return Ok(ChainResponse::new(result).with(response.freshness()));
             }
             answers = self.gather(response.result()).await?;
         }
@@ -306,7 +307,13 @@ impl Trip<'_> {
         let answer = self.or_cancelled(response).await;
         drop(registered);
         match answer {
-            Ok(message) => Ok((message.into(), id)),
+            Ok(message) => {
+                let answer = ChainResponse::from(message);
+                let is_kept = is_kept(self.method) && self.far.revision.era() == Era::Stateless;
+                let freshness =
+                    is_kept.then(|| Freshness::of(answer.result(), std::time::Instant::now()));
+                Ok((answer.with(freshness), id))
+            }
             Err(RequestError::Peer(error)) => Err(RequestError::Peer(PeerError {
                 code: translate::code(&error, self.far.revision, self.route.revision),
                 ..error

@@ -282,6 +282,10 @@ impl Asker for Lane {
 /// Passes on a notification of the server.
 fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageRef<'_>) {
     let known = Method::parse(method);
+    if let Some(known) = known {
+        // Before a client hears of it, and asks.
+        lane.parts.lists.changed(lane.parts.index, known);
+    }
     let params = message.params();
     let subscription = message.raw(Field::SubscriptionId);
     // Notifications of a stream that this side listens to, in the stateless era.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 mod bounds;
+mod cached;
 mod changes;
 mod eras;
 mod hidden;

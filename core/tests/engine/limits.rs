@@ -390,6 +390,14 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_server_that_demands_input_without_end_is_given_up",
     ),
     (
+        "chain::list_cache::MAX_CACHE_BYTES",
+        "kept_lists_have_no_more_bytes_than_they_may",
+    ),
+    (
+        "chain::list_cache::MAX_TTL",
+        "a_list_is_kept_for_its_time_and_says_what_is_left_of_it",
+    ),
+    (
         "chain::front::MAX_SETS",
         "a_client_with_many_sets_of_capabilities_has_few_connections_at_a_time",
     ),
