@@ -16,6 +16,7 @@ use super::parts::Parts;
 use super::route::Route;
 use super::translate;
 use super::unless::unless;
+use super::url_elicitation::Visits;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Config, Handle, Host, OpeningMode, ReplyTo};
 use crate::correlate::{CancelToken, RequestKey};
@@ -73,6 +74,8 @@ pub(super) struct Lane {
     /// The calls whose rounds end when questions that came together have been given to them.
     rounds: Mutex<Rounds>,
     pub listeners: Listeners,
+    /// Pages that users visit before a call can go on.
+    pub visits: Visits,
     /// The resources that a client of the handshake era has subscribed to.
     pub subscribed: Mutex<BTreeSet<Box<str>>>,
     /// The log level that was last agreed with the server, or with the client.
@@ -115,6 +118,7 @@ impl Lane {
             questions: Mutex::default(),
             rounds: Mutex::default(),
             listeners: Listeners::default(),
+            visits: Visits::default(),
             subscribed: Mutex::default(),
             level: Mutex::default(),
         })

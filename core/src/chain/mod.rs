@@ -20,6 +20,7 @@
 //! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
+//! | `url_elicitation` | the error by which a server of 2025-11-25 sends the user to pages |
 //! | `question`, `listen`, `listeners`, `stream` | questions and subscriptions, between the eras |
 //! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
 //! | `prefix` | a prefix for the names of a server |
@@ -53,6 +54,7 @@ mod translate;
 mod trip;
 mod unless;
 mod upstream;
+mod url_elicitation;
 
 pub use external::{Connecting, External, Link};
 pub use front::Front;

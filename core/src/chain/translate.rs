@@ -5,7 +5,7 @@ use crate::error::PeerError;
 use crate::json::reader;
 use crate::mcp::code::{
     HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY,
-    REQUEST_CANCELLED, UNSUPPORTED_VERSION,
+    REQUEST_CANCELLED, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
 use crate::mcp::{Era, Method, Revision, meta};
 use crate::unguessable;
@@ -66,12 +66,17 @@ fn pick(capabilities: &str, all: bool, names: &[&str]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Whether a question sends the user to a page.
+pub(super) fn is_page(method: Option<Method>, params: &str) -> bool {
+    let mode = reader::find(params, "mode").and_then(reader::as_str);
+    method == Some(Method::Elicit) && mode.as_deref() == Some("url")
+}
+
 /// The params of a question to a client of era `to`. In the handshake era a page has an id, so that the server can say later
 /// that the user has finished there; in the stateless era it has none.
 pub(super) fn question(method: Option<Method>, params: String, to: Era) -> String {
     const ID: &str = "elicitationId";
-    let mode = reader::find(&params, "mode").and_then(reader::as_str);
-    if method != Some(Method::Elicit) || mode.as_deref() != Some("url") {
+    if !is_page(method, &params) {
         return params;
     }
     let has_id = reader::find(&params, ID).is_some();
@@ -156,7 +161,8 @@ pub(super) fn older_result(result: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The code of a peer's error, as a peer of `to` knows it. Within an era codes pass unchanged.
+/// The code of a peer's error, as a peer of `to` knows it. Within an era codes pass unchanged, but for those that 2026-07-28 has
+/// ended (R-ERR-05); -32042 of an older server stays, since it is not told but [acted upon](super::url_elicitation).
 pub(super) fn code(error: &PeerError, from: Revision, to: Revision) -> i64 {
     const NOT_FOUND: i64 = -32002;
     let lacks = || {
@@ -168,6 +174,7 @@ pub(super) fn code(error: &PeerError, from: Revision, to: Revision) -> i64 {
             INVALID_REQUEST if lacks() => MISSING_CLIENT_CAPABILITY,
             NOT_FOUND => INVALID_PARAMS,
             REQUEST_CANCELLED => INTERNAL_ERROR,
+            URL_ELICITATION_REQUIRED => URL_ELICITATION_REQUIRED,
             // Reserved there, and with other meanings.
             -32099..=-32000 => INTERNAL_ERROR,
             code => code,
@@ -177,6 +184,11 @@ pub(super) fn code(error: &PeerError, from: Revision, to: Revision) -> i64 {
             MISSING_CLIENT_CAPABILITY | HEADER_MISMATCH => INVALID_REQUEST,
             code => code,
         },
-        _ => error.code,
+        (Era::Stateless, Era::Stateless) => match error.code {
+            NOT_FOUND => INVALID_PARAMS,
+            URL_ELICITATION_REQUIRED => INTERNAL_ERROR,
+            code => code,
+        },
+        (Era::Handshake, Era::Handshake) => error.code,
     }
 }

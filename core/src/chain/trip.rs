@@ -19,15 +19,18 @@ use super::question::{PATIENCE, UNKNOWN_STATE};
 use super::route::Route;
 use super::unless::unless;
 use super::upstream::answers;
-use super::{listen, translate};
+use super::{listen, translate, url_elicitation};
 use crate::connection::{self, RequestOptions};
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
-use crate::mcp::code::{INVALID_PARAMS, INVALID_REQUEST};
+use crate::mcp::code::{INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED};
 use crate::mcp::{Era, LogLevel, Method, Side, meta};
 
 /// Rounds of one call after which its server is taken to ask for ever (R-MRT-12).
 const MAX_ROUNDS: usize = 10;
+
+/// Why such a call fails.
+const ENDLESS: &str = "the server asks for more in every round";
 
 /// Passes a request on by the server's own names, and the answer by those of clients.
 pub(super) async fn pass(
@@ -86,12 +89,12 @@ async fn exchange(
 }
 
 /// A request on its way to the server.
-struct Trip<'a> {
-    lane: &'a Arc<Lane>,
-    far: &'a Far,
-    route: &'a Arc<Route>,
-    request: &'a ChainRequest,
-    method: Option<Method>,
+pub(super) struct Trip<'a> {
+    pub lane: &'a Arc<Lane>,
+    pub far: &'a Far,
+    pub route: &'a Arc<Route>,
+    pub request: &'a ChainRequest,
+    pub method: Option<Method>,
     hops: u64,
 }
 
@@ -164,10 +167,20 @@ impl Trip<'_> {
             true => Some(PATIENCE),
             false => self.patience(),
         };
-        let (response, _) = self.send(edit, patience).await?;
-        let server = self.far.implementation();
-        let result = translate::newer_result(response.result(), self.method, server);
-        Ok(ChainResponse::new(result))
+        for _ in 0..MAX_ROUNDS {
+            match self.send(edit, patience).await {
+                Ok((response, _)) => {
+                    let server = self.far.implementation();
+                    let result = translate::newer_result(response.result(), self.method, server);
+                    return Ok(ChainResponse::new(result));
+                }
+                Err(RequestError::Peer(error)) if error.code == URL_ELICITATION_REQUIRED => {
+                    self.visit(&error).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(RequestError::BadAnswer(ENDLESS))
     }
 
     /// From a client of the handshake era to a server of the stateless era.
@@ -207,9 +220,7 @@ impl Trip<'_> {
             }
             answers = self.gather(response.result()).await?;
         }
-        Err(RequestError::BadAnswer(
-            "the server asks for more in every round",
-        ))
+        Err(RequestError::BadAnswer(ENDLESS))
     }
 
     /// Asks the client what the server wants to know; the params to add to the next round.
@@ -224,6 +235,9 @@ impl Trip<'_> {
                 return Err(RequestError::BadAnswer(why));
             }
             let params = reader::find(request, "params").unwrap_or("{}");
+            if translate::is_page(Method::parse(&method), params) {
+                url_elicitation::require(&self.lane.near.capabilities, Era::Handshake)?;
+            }
             let question = ChainRequest::question(&method, params, self.far.revision)?;
             let answer = self.ask(question).await?;
             out.extend_from_slice(if out.is_empty() {

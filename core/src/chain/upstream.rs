@@ -287,6 +287,9 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         lane.parts.lists.changed(lane.parts.index, known);
     }
     let params = message.params();
+    if known == Some(Method::ElicitationComplete) {
+        lane.visits.finished(params);
+    }
     let subscription = message.raw(Field::SubscriptionId);
     // Notifications of a stream that this side listens to, in the stateless era.
     if let Some(id) = subscription {

@@ -19,6 +19,8 @@ pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
 /// The request's protocol version is not supported (2026-07-28).
 pub const UNSUPPORTED_VERSION: i64 = -32022;
+/// The user has to visit the pages that `data.elicitations` names. In 2025-11-25 alone (R-ERR-05).
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// The answer to a cancelled request in one profile; tolerated when received (R-ERR-27).
 pub const REQUEST_CANCELLED: i64 = -32800;
 /// The user rejected the request, of sampling for example (R-ERR-22).

@@ -14,3 +14,4 @@ mod middleware;
 mod prefix;
 mod rig;
 mod rounds;
+mod url_elicitation;
