@@ -64,6 +64,8 @@ headers = { Authorization = "Bearer ${file:token.txt}" }
 revisions = ["2025-06-18"]
 timeout = 20
 prefix = ""
+isolation = "shared"
+max_connections = 4
 
 [policy]
 keys = { "${TOKEN}" = { client = "alice", scopes = ["git"] } }
@@ -147,7 +149,7 @@ fn each_mistake_is_told_with_its_line_and_key() {
             "[servers.a]\ncomand = \"x\"",
             vec![
                 "1: servers.a: has neither a command nor a url",
-                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, type, url, command, args, env, cwd, headers",
+                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, isolation, max_connections, type, url, command, args, env, cwd, headers",
             ],
         ),
         (
@@ -186,6 +188,13 @@ fn each_mistake_is_told_with_its_line_and_key() {
             vec![
                 "3: servers.a.timeout: must be a whole number from 1 on",
                 "4: servers.a.revisions[0]: ",
+            ],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\nisolation = \"none\"\nmax_connections = 0",
+            vec![
+                "3: servers.a.isolation: \"none\" is no isolation; write session, principal or shared",
+                "4: servers.a.max_connections: must be a whole number from 1 on",
             ],
         ),
         (

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcpbolt::chain::Isolation;
 use mcpbolt::io::{Address, AddressError};
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::policy::Policy;
@@ -36,6 +37,10 @@ pub struct Upstream {
     pub revisions: Option<Revisions>,
     /// How long to wait for an answer.
     pub timeout: Option<Duration>,
+    /// Which clients share a connection.
+    pub isolation: Option<Isolation>,
+    /// The most connections.
+    pub max_connections: Option<usize>,
 }
 
 /// An address, and how it was written: what a reference in it stands for may be secret.
@@ -176,6 +181,13 @@ fn of_server(
         true => None,
         false => keys.number("timeout", findings).map(Duration::from_secs),
     };
+    let isolation = keys.text("isolation", findings).and_then(|entry| {
+        let isolation = entry.text.parse();
+        isolation
+            .map_err(|why: String| findings.wrong(entry.at, &entry.path, why))
+            .ok()
+    });
+    let max_connections = keys.number("max_connections", findings);
     // Says what the other keys say, too.
     keys.text("type", findings);
     let target = target(&mut keys, folder, findings);
@@ -188,6 +200,9 @@ fn of_server(
         target: target?,
         revisions,
         timeout,
+        isolation,
+        max_connections: max_connections
+            .map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
     })
 }
 

@@ -168,6 +168,12 @@ impl Upstream {
         if let Some(revisions) = self.revisions {
             external = external.revisions(revisions);
         }
+        if let Some(isolation) = self.isolation {
+            external = external.isolation(isolation);
+        }
+        if let Some(connections) = self.max_connections {
+            external = external.max_connections(connections);
+        }
         if let Some(timeout) = self.timeout {
             external = external.timeouts(timeout, timeout.saturating_mul(10));
         }

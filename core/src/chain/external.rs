@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use crate::client::{Client, ClientBuilder};
 use crate::connection::OpeningMode;
 use crate::limits::Limits;
 use crate::mcp::Revisions;
+
+/// The most connections to one server, unless [`External::max_connections`] says otherwise.
+const MAX_CONNECTIONS: usize = 10_000;
 
 /// The future of a client that connects.
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Client>> + Send>>;
@@ -28,6 +32,43 @@ impl<F: Fn(ClientBuilder) -> Connecting + Send + Sync + 'static> Link for F {
     }
 }
 
+/// Which clients share a connection to a server, and thus its process if it is a command.
+///
+/// A server of the stateless era gets what it has to know of a client with each request. So do its clients that have no session of
+/// their own: to a server of the handshake era they share a connection if they declare the same capabilities and are the same
+/// verified client, or may be asked nothing.
+///
+/// Where clients share a connection, each has its own ids, progress tokens, subscriptions and log level; changes of lists reach
+/// all. Tasks of the handshake era are not offered: each could see those of all. A question of the server, and a log message,
+/// reaches a client only if nobody else has a call under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// Each session has a connection of its own.
+    #[default]
+    Session,
+    /// The sessions of a verified client share a connection, if they declare the same capabilities. A client that nobody verified has
+    /// one of its own.
+    Principal,
+    /// All clients share one connection. A server of the handshake era is told that they can answer no questions.
+    Shared,
+}
+
+impl FromStr for Isolation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "session" => Ok(Self::Session),
+            "principal" => Ok(Self::Principal),
+            "shared" => Ok(Self::Shared),
+            _ => Err(format!(
+                "{text:?} is no isolation; write session, principal or shared"
+            )),
+        }
+    }
+}
+
 /// A server that a chain ends at.
 #[derive(Clone)]
 #[must_use = "it is given to a front"]
@@ -38,6 +79,8 @@ pub struct External {
     pub(super) revisions: Revisions,
     pub(super) limits: Limits,
     pub(super) prefix: Option<Prefix>,
+    pub(super) isolation: Isolation,
+    pub(super) max_connections: usize,
 }
 
 impl External {
@@ -50,6 +93,8 @@ impl External {
             revisions: Revisions::ALL,
             limits: Limits::STDIO,
             prefix: None,
+            isolation: Isolation::default(),
+            max_connections: MAX_CONNECTIONS,
         }
     }
 
@@ -61,6 +106,19 @@ impl External {
     /// Sets what clients see before the names and URIs of the server ([`Prefix`]).
     pub fn prefix(mut self, prefix: Prefix) -> Self {
         self.prefix = Some(prefix);
+        self
+    }
+
+    /// Sets which clients share a connection. Default: those of one session.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
+    /// Sets how many connections to the server may be open at a time: for a command, how many processes run. A client that would need
+    /// another one gets an error of an overloaded server. Default: 10,000, and 256 for commands.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.max_connections = connections;
         self
     }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use super::attempts::Attempts;
 use super::carry::{Near, carry};
 use super::external::External;
+use super::follow::{self, Joined};
 use super::introduce::meet;
 use super::lane::{self, Far, Lane};
 use super::lanes::LaneKey;
 use super::list_cache::{ListCache, MAX_CACHE_BYTES};
-use super::listen;
 use super::middleware::{ChainNotification, Middleware, RelayDirection, notify};
 use super::params::{own, without};
 use super::parts::Parts;
@@ -21,6 +21,7 @@ use super::passage::Way;
 use super::question::Parking;
 use super::route::principal_of;
 use super::shared::{Member, Shared};
+use super::translate;
 use super::unless::unless;
 use super::upstream::{host, pass_progress, reopen};
 use crate::connection::{
@@ -204,6 +205,7 @@ impl Front {
                 max_hops: self.max_hops,
                 attempts: Attempts::default(),
                 mirrored: mirrored.clone(),
+                open: Arc::default(),
                 era: AtomicU8::new(0),
             })
         };
@@ -261,6 +263,7 @@ impl Hosting for Hosted {
             handle: handle.clone(),
             is_exchange: false,
             session: None,
+            joined: Vec::new(),
             lanes: HashMap::new(),
             ends: CancelToken::new(),
             closed: CancelToken::new(),
@@ -282,6 +285,8 @@ struct FrontExecutor {
     is_exchange: bool,
     /// The connections to the servers, of a client of the handshake era.
     session: Option<Own>,
+    /// The session of such a client with each server.
+    joined: Vec<Joined>,
     /// The connections to the servers, of a client of the stateless era, by the capabilities that it declares.
     lanes: HashMap<Box<str>, Own>,
     /// Cancelled when streams that would stay open for ever are to end.
@@ -291,7 +296,7 @@ struct FrontExecutor {
 }
 
 impl FrontExecutor {
-    /// The connections to the servers that a request may take.
+    /// The connections to the servers that a request may take. A request without one is answered.
     fn way(&mut self, call: &Call) -> Option<Way> {
         if call.reply.revision().era() == Era::Handshake {
             return self.session.clone().map(Way::Own);
@@ -311,11 +316,7 @@ impl FrontExecutor {
         if let Some(lanes) = known {
             return Some(Way::Own(lanes.clone()));
         }
-        let own = self.own(
-            call.reply.revision(),
-            capabilities,
-            view.raw(Field::ClientInfo),
-        );
+        let own = self.own(call, capabilities, view.raw(Field::ClientInfo))?;
         if self.lanes.len() >= MAX_SETS {
             self.lanes.clear();
         }
@@ -323,24 +324,44 @@ impl FrontExecutor {
         Some(Way::Own(own))
     }
 
-    /// Connections to the servers for the client of this connection alone. A server of the stateless era is told the
-    /// capabilities with each request, so it has one for all sets of them.
-    fn own(&self, revision: Revision, capabilities: &str, implementation: Option<&str>) -> Own {
-        let members = self.shared.members.iter();
-        let lanes = members.map(|member| {
+    /// Connections to the servers for the client of this connection, alone unless a server is declared to be shared. A server of the
+    /// stateless era is told the capabilities with each request, so it has one for all sets of them. `None` if there are too many;
+    /// then the call is answered.
+    fn own(&self, call: &Call, capabilities: &str, implementation: Option<&str>) -> Option<Own> {
+        let revision = match call.method {
+            // The call itself is served in the newest revision that both could have agreed on.
+            Some(Method::Initialize) => self.handle.revision(),
+            _ => None,
+        };
+        let revision = revision.unwrap_or(call.reply.revision());
+        let lanes = self.shared.members.iter().map(|member| {
             let mut known = self.lanes.values();
             let known = known.next().and_then(|own| own.get(member.index()));
-            match known.filter(|_| member.parts.era() == Some(Era::Stateless)) {
-                Some(lane) => lane.clone(),
-                None => self.lane(
+            if let Some(lane) = known.filter(|_| member.parts.era() == Some(Era::Stateless)) {
+                return Ok(lane.clone());
+            }
+            let principal = principal_of(call, &self.handle);
+            let neutral =
+                translate::client_capabilities(capabilities, revision.era(), Era::Stateless);
+            let isolation = member.parts.external.isolation;
+            match LaneKey::of_session(isolation, principal, &neutral) {
+                Some(key) => member.lanes.shared(&member.parts, key),
+                None => Ok(self.lane(
                     member,
                     revision,
                     capabilities.into(),
                     implementation.map(Box::from),
-                ),
+                )),
             }
         });
-        lanes.collect()
+        match lanes.collect() {
+            Ok(own) => Some(own),
+            Err(error) => {
+                let parts = &self.shared.parts;
+                parts.answer(&self.handle, &call.reply, Err(error));
+                None
+            }
+        }
     }
 
     /// A connection to a server for the client of this connection alone.
@@ -363,9 +384,12 @@ impl FrontExecutor {
     fn initialize(&mut self, call: Call) {
         let peer = self.handle.peer().cloned().unwrap_or_default();
         let implementation = Some(&*peer.implementation).filter(|it| !it.is_empty());
-        // The call itself is served in the newest revision that both could have agreed on.
         let revision = self.handle.revision().unwrap_or(call.reply.revision());
-        let own = self.own(revision, &peer.capabilities, implementation);
+        let Some(own) = self.own(&call, &peer.capabilities, implementation) else {
+            return;
+        };
+        let joined = own.iter().map(|lane| Joined::new(lane, &self.handle));
+        self.joined = joined.collect();
         self.session = Some(own.clone());
         let (shared, front) = (self.shared.clone(), self.handle.clone());
         let timers = self.timers.clone();
@@ -390,7 +414,10 @@ impl FrontExecutor {
                 Way::Shared(key) => {
                     let members = shared.members.iter();
                     let own: Result<Vec<_>, _> = members
-                        .map(|member| member.lanes.shared(&member.parts, key.clone()))
+                        .map(|member| {
+                            let key = key.clone().within(member.parts.external.isolation);
+                            member.lanes.shared(&member.parts, key)
+                        })
                         .collect();
                     match own {
                         Ok(own) => meet(&shared, &own, &timers).await,
@@ -439,8 +466,8 @@ impl Executor for FrontExecutor {
         match known {
             Some(Method::Progress) => {
                 let key = message.raw(Field::Progress).and_then(number::as_u64);
-                let mut own = self.session.iter().flat_map(|own| own.iter());
-                let asked = key.and_then(|key| own.find_map(|lane| lane.question(key)));
+                let mut own = self.joined.iter();
+                let asked = key.and_then(|key| own.find_map(|it| it.session().question(key)));
                 if let Some((far, reply)) = asked {
                     pass_progress(&far, &reply, &message);
                 }
@@ -449,7 +476,9 @@ impl Executor for FrontExecutor {
             Some(Method::Cancelled | Method::Initialized | Method::InitializedBare) => false,
             _ => {
                 let sets = self.session.iter().chain(self.lanes.values());
-                let mut lanes: Vec<_> = sets.flat_map(|own| own.iter()).collect();
+                // One client is not to speak for all that share a connection.
+                let sets = sets.flat_map(|own| own.iter());
+                let mut lanes: Vec<_> = sets.filter(|lane| !lane.is_shared()).collect();
                 lanes.sort_by_key(|lane| Arc::as_ptr(lane));
                 lanes.dedup_by(|one, other| Arc::ptr_eq(one, other));
                 let is_known_there =
@@ -511,13 +540,10 @@ impl Executor for FrontExecutor {
             match lane.ready() {
                 Some(far) if far.revision.era() == Era::Stateless => {
                     // Fails only if the connection is lost, and then it is opened again.
-                    let _ = listen::follow(lane, &far);
+                    let _ = follow::follow(lane, &far);
                 }
                 // The client hears of what the server has when it is found.
-                None if lane.parts.is_of_many => {
-                    let found = reopen(Arc::downgrade(lane), self.handle.clone());
-                    drive(Box::pin(found));
-                }
+                None if lane.parts.is_of_many => reopen(lane),
                 _ => {}
             }
         }
@@ -530,6 +556,7 @@ impl Executor for FrontExecutor {
     fn closed(&mut self) {
         self.ends.cancel(None);
         self.closed.cancel(None);
+        self.joined.clear();
         self.session = None;
         self.lanes.clear();
     }

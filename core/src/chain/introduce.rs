@@ -16,8 +16,8 @@ use crate::mcp::{Method, Revision};
 
 /// The servers of a front that can be reached.
 pub(super) struct Met {
-    /// Each with its name.
-    fars: Vec<(Arc<str>, Far)>,
+    /// Each with its lane.
+    fars: Vec<(Arc<Lane>, Far)>,
     /// How many servers the front has.
     of: usize,
 }
@@ -45,7 +45,7 @@ pub(super) async fn meet(
     let (mut fars, mut failed) = (Vec::new(), None);
     for (lane, far) in lanes.iter().zip(all(works).await) {
         match far {
-            Ok(far) => fars.push((lane.parts.external.name.clone(), far)),
+            Ok(far) => fars.push((lane.clone(), far)),
             Err(error) => drop(failed.get_or_insert((lane.parts.clone(), error))),
         }
     }
@@ -101,8 +101,9 @@ impl Met {
     }
 
     fn introduce(&self, out: &mut Vec<u8>, revision: Revision) {
-        let offered = self.fars.iter().map(|(_, far)| {
-            translate::server_capabilities(far.capabilities(), far.revision.era(), revision.era())
+        let offered = self.fars.iter().map(|(lane, far)| {
+            let (from, to) = (far.revision.era(), revision.era());
+            translate::server_capabilities(far.capabilities(), from, to, lane.is_shared())
         });
         let offered = offered.reduce(|one, other| union(&one, &other));
         let mut offered = offered.unwrap_or_else(|| "{}".to_owned());
@@ -117,11 +118,11 @@ impl Met {
             }
         }
         push(out, "capabilities", &offered);
-        let told = self.fars.iter().filter_map(|(name, far)| {
+        let told = self.fars.iter().filter_map(|(lane, far)| {
             let instructions = far.handle().peer()?.instructions.as_deref()?;
             Some(match self.of {
                 1 => instructions.to_owned(),
-                _ => format!("{name}: {instructions}"),
+                _ => format!("{}: {instructions}", lane.parts.external.name()),
             })
         });
         let told: Vec<_> = told.collect();

@@ -2,28 +2,32 @@
 //! opened when it is needed, and again when it was lost.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::attempts::Begun;
+use super::attempts::{Attempts, Begun};
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
 use super::route::Route;
+use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
-use super::url_elicitation::Visits;
+use super::visits::Visits;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::{Config, Handle, Host, OpeningMode, ReplyTo};
+use crate::connection::{Config, Handle, Host, OpeningMode};
 use crate::correlate::{CancelToken, RequestKey};
-use crate::error::{CarrierError, CarrierFault, RequestError};
+use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Side};
 use crate::sync::lock;
+
+/// A server whose connection is lost sooner than this has failed to start.
+const LASTING: Duration = Duration::from_secs(5);
 
 /// The client on whose behalf a lane speaks.
 pub(super) struct Near {
@@ -40,6 +44,8 @@ pub(super) struct Near {
 pub(super) struct Far {
     pub client: Client,
     pub revision: Revision,
+    /// Dropped after the client.
+    _permit: Arc<Permit>,
 }
 
 impl Far {
@@ -56,6 +62,26 @@ impl Far {
     }
 }
 
+/// One of the connections to a server that may be open at a time.
+struct Permit(Arc<AtomicUsize>);
+
+impl Permit {
+    fn take(parts: &Parts) -> Result<Arc<Self>, RequestError> {
+        let permit = Self(parts.open.clone());
+        // Counted back when dropped.
+        match permit.0.fetch_add(1, Ordering::AcqRel) < parts.external.max_connections {
+            true => Ok(Arc::new(permit)),
+            false => Err(RequestError::Overloaded),
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// Makes the host of a connection to the server.
 pub(super) type MakeHost = fn(Weak<Lane>, Handle) -> Box<dyn Host + Send>;
 
@@ -66,19 +92,21 @@ pub(super) struct Lane {
     pub near: Near,
     host: MakeHost,
     state: Mutex<State>,
+    /// How often the connection was lost soon after it was open: then it waits before it is opened again.
+    restarts: Attempts,
+    /// When it was last opened.
+    opened: Mutex<Option<(Begun, Instant)>>,
     /// Cancelled with the lane, which an attempt to connect does not keep.
     gone: CancelToken,
     routes: Mutex<Routes>,
-    /// The server's requests that the client is asked, by the ids that they have there.
-    questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
     /// The calls whose rounds end when questions that came together have been given to them.
     rounds: Mutex<Rounds>,
     pub listeners: Listeners,
     /// Pages that users visit before a call can go on.
     pub visits: Visits,
-    /// The resources that a client of the handshake era has subscribed to.
-    pub subscribed: Mutex<BTreeSet<Box<str>>>,
-    /// The log level that was last agreed with the server, or with the client.
+    /// The clients of the handshake era that use it.
+    pub sessions: Sessions,
+    /// The log level that was agreed with the server on behalf of clients that share the lane.
     pub level: Mutex<Option<LogLevel>>,
 }
 
@@ -113,19 +141,25 @@ impl Lane {
             near,
             host,
             state: Mutex::new(State::Idle),
+            restarts: Attempts::default(),
+            opened: Mutex::default(),
             gone: CancelToken::new(),
             routes: Mutex::default(),
-            questions: Mutex::default(),
             rounds: Mutex::default(),
             listeners: Listeners::default(),
             visits: Visits::default(),
-            subscribed: Mutex::default(),
+            sessions: Sessions::default(),
             level: Mutex::default(),
         })
     }
 
     pub fn era(&self) -> Era {
         self.near.revision.era()
+    }
+
+    /// Whether it is no client's own.
+    pub fn is_shared(&self) -> bool {
+        self.near.handle.is_none()
     }
 
     /// The connection, if it is open.
@@ -166,7 +200,14 @@ impl Lane {
             State::Failed(attempt, _) => *attempt + 1,
             State::Open(_) | State::Idle => 0,
         };
-        let begun = match self.parts.attempts.begin(Instant::now()) {
+        let now = Instant::now();
+        let begun = Permit::take(&self.parts).and_then(|permit| {
+            let restart = self.restarts.begin(now)?;
+            let begun = self.parts.attempts.begin(now);
+            let begun = begun.inspect_err(|_| self.restarts.given_up(restart))?;
+            Ok((permit, restart, begun))
+        });
+        let (permit, restart, begun) = match begun {
             Ok(begun) => begun,
             Err(error) => return Poll::Ready(Err(error)),
         };
@@ -178,6 +219,8 @@ impl Lane {
             parts: self.parts.clone(),
             number: attempt,
             begun,
+            restart,
+            permit,
             next: None,
         };
         let run = attempt.run(self.era(), self.config(), self.host, self.gone.clone());
@@ -207,6 +250,16 @@ impl Lane {
 
     /// The connection has ended. Returns whether it was open before.
     pub fn lost(&self) -> bool {
+        if let Some((restart, opened)) = lock(&self.opened).take() {
+            let (now, error) = (
+                Instant::now(),
+                RequestError::Closed(ConnectionError::ClosedByPeer),
+            );
+            match now.saturating_duration_since(opened) < LASTING {
+                true => self.restarts.failed(restart, &error, now),
+                false => self.restarts.succeeded(),
+            }
+        }
         let was_open = {
             let mut state = lock(&self.state);
             let is_open = matches!(&*state, State::Open(_));
@@ -216,13 +269,11 @@ impl Lane {
             is_open
         };
         let routes = std::mem::take(&mut lock(&self.routes).by_key);
-        let questions = std::mem::take(&mut *lock(&self.questions));
-        drop((routes, questions));
+        drop(routes);
+        self.sessions.lost();
         self.listeners.end();
         self.parts.lists.lost(self.parts.index);
-        if self.era() == Era::Stateless {
-            *lock(&self.level) = None;
-        }
+        *lock(&self.level) = None;
         was_open
     }
 
@@ -311,21 +362,6 @@ impl Lane {
     pub fn is_of_one(&self) -> bool {
         self.near.handle.is_some() || lock(&self.routes).by_key.len() <= 1
     }
-
-    /// Notes a question of the server to the client, so that reports of progress find back.
-    /// It is forgotten with the guard.
-    pub fn asked(self: &Arc<Self>, key: RequestKey, far: &Handle, reply: &ReplyTo) -> Asked {
-        let key = key.get();
-        lock(&self.questions).insert(key, (far.clone(), reply.clone()));
-        Asked {
-            lane: self.clone(),
-            key,
-        }
-    }
-
-    pub fn question(&self, key: u64) -> Option<(Handle, ReplyTo)> {
-        lock(&self.questions).get(&key).cloned()
-    }
 }
 
 /// An attempt to connect, which ends early when nobody needs the connection any more. What it ends with is noted when it is
@@ -335,6 +371,8 @@ struct Attempt {
     parts: Arc<Parts>,
     number: u64,
     begun: Begun,
+    restart: Begun,
+    permit: Arc<Permit>,
     next: Option<State>,
 }
 
@@ -373,7 +411,11 @@ impl Attempt {
         };
         match opened {
             Ok(client) => match client.revision() {
-                Some(revision) => Ok(Far { client, revision }),
+                Some(revision) => Ok(Far {
+                    client,
+                    revision,
+                    _permit: self.permit.clone(),
+                }),
                 None => Err(RequestError::BadAnswer("no revision was agreed")),
             },
             Err(error) => {
@@ -394,10 +436,16 @@ impl Drop for Attempt {
             let error = CarrierError::new(CarrierFault::Unreachable, why.to_owned());
             State::Failed(self.number, error.into())
         });
-        let attempts = &self.parts.attempts;
+        let (attempts, now) = (&self.parts.attempts, Instant::now());
         match &next {
-            State::Failed(_, error) => attempts.failed(self.begun, error, Instant::now()),
-            _ => attempts.succeeded(),
+            State::Failed(_, error) => {
+                attempts.failed(self.begun, error, now);
+                lane.restarts.given_up(self.restart);
+            }
+            _ => {
+                attempts.succeeded();
+                *lock(&lane.opened) = Some((self.restart, now));
+            }
         }
         let before = std::mem::replace(&mut *lock(&lane.state), next);
         if let State::Opening(_, wakers) = before {
@@ -426,19 +474,6 @@ impl Drop for Together {
         drop(rounds);
         // The round of a call ends once, however often it is named.
         routes.iter().for_each(Route::end_round);
-    }
-}
-
-/// Forgets a question when dropped.
-pub(super) struct Asked {
-    lane: Arc<Lane>,
-    key: u64,
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let gone = lock(&self.lane.questions).remove(&self.key);
-        drop(gone);
     }
 }
 

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use super::external::Isolation;
 use super::lane::{Lane, Near};
 use super::parts::Parts;
 use super::upstream::host;
@@ -25,6 +26,39 @@ const MAX_LANES: usize = 256;
 pub(super) struct LaneKey {
     pub principal: Option<Box<str>>,
     pub capabilities: Box<str>,
+}
+
+impl LaneKey {
+    /// The key of the connection that a client of the handshake era shares with others; `None` if it has one of its own.
+    pub fn of_session(
+        isolation: Isolation,
+        principal: Option<Box<str>>,
+        capabilities: &str,
+    ) -> Option<Self> {
+        match isolation {
+            Isolation::Session => None,
+            Isolation::Principal => Some(Self {
+                principal: Some(principal?),
+                capabilities: capabilities.into(),
+            }),
+            Isolation::Shared => Some(Self::shared()),
+        }
+    }
+
+    /// The key for clients that are told apart no further than the server's isolation demands.
+    pub fn within(self, isolation: Isolation) -> Self {
+        match isolation {
+            Isolation::Shared => Self::shared(),
+            _ => self,
+        }
+    }
+
+    fn shared() -> Self {
+        Self {
+            principal: None,
+            capabilities: "{}".into(),
+        }
+    }
 }
 
 type Idle = HashMap<LaneKey, Vec<Arc<Lane>>>;

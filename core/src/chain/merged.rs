@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde_json::value::RawValue;
 
+use super::follow;
 use super::list_cache::Freshness;
-use super::listen;
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::pages::{Wanted, kept_or};
 use super::params::{escaped, json_text, push};
@@ -89,9 +89,12 @@ pub(super) async fn set_level(
     passage: &Passage,
     request: &ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
-    passage
-        .own_lanes()
-        .for_each(|lane| listen::note_level(lane, request));
+    let front = passage.route.reply().map(|(front, _)| front);
+    for lane in passage.own_lanes() {
+        if let Some(session) = front.as_ref().and_then(|front| lane.sessions.of(front)) {
+            follow::note_level(&session, request);
+        }
+    }
     let members = passage.shared.members.iter();
     let asked = members.map(|member| (member, request.clone())).collect();
     let answers = ask(passage, "logging", asked).await?;

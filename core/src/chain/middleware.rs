@@ -123,7 +123,10 @@ fn message(id: &str, method: &str, params: &str) -> Option<Message> {
 
 /// The result of a request on its way back.
 #[derive(Clone, Debug)]
-pub struct ChainResponse {
+pub struct ChainResponse(Whole);
+
+#[derive(Clone, Debug)]
+struct Whole {
     body: Body,
     /// How long a list may be kept; `None` for all that was made here.
     freshness: Option<Freshness>,
@@ -153,20 +156,23 @@ impl ChainResponse {
 
     /// Whether other clients get the same text, which was looked at when it was first there.
     pub(super) fn is_kept(&self) -> bool {
-        matches!(self.body, Body::Kept(_))
+        matches!(self.0.body, Body::Kept(_))
     }
 
     pub(super) fn with(self, freshness: Option<Freshness>) -> Self {
-        Self { freshness, ..self }
+        Self(Whole {
+            freshness,
+            ..self.0
+        })
     }
 
     pub(super) fn freshness(&self) -> Option<Freshness> {
-        self.freshness
+        self.0.freshness
     }
 
     /// The result, raw JSON.
     pub fn result(&self) -> &str {
-        match &self.body {
+        match &self.0.body {
             Body::Message(message) => message.as_ref().result().unwrap_or("{}"),
             Body::Text(text) => text,
             Body::Kept(text) => text,
@@ -176,10 +182,10 @@ impl ChainResponse {
 
 impl From<Body> for ChainResponse {
     fn from(body: Body) -> Self {
-        Self {
+        Self(Whole {
             body,
             freshness: None,
-        }
+        })
     }
 }
 

@@ -20,8 +20,9 @@
 //! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
-//! | `url_elicitation` | the error by which a server of 2025-11-25 sends the user to pages |
-//! | `question`, `listen`, `listeners`, `stream` | questions and subscriptions, between the eras |
+//! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
+//! | `question`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
+//! | `sessions` | what clients that share a connection have each asked for |
 //! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
 //! | `prefix` | a prefix for the names of a server |
 //! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
@@ -29,6 +30,7 @@
 mod attempts;
 mod carry;
 mod external;
+mod follow;
 mod front;
 mod handoff;
 mod hiding;
@@ -47,6 +49,7 @@ mod passage;
 mod prefix;
 mod question;
 mod route;
+mod sessions;
 mod shared;
 mod stream;
 mod streams;
@@ -55,8 +58,9 @@ mod trip;
 mod unless;
 mod upstream;
 mod url_elicitation;
+mod visits;
 
-pub use external::{Connecting, External, Link};
+pub use external::{Connecting, External, Isolation, Link};
 pub use front::Front;
 pub use handoff::{Handoff, HandoffEvent, HandoffInterests};
 pub use middleware::{

@@ -1,7 +1,7 @@
 //! The parts of a front, and how failures of the hop to its server are worded.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::attempts::Attempts;
 use super::external::External;
@@ -37,6 +37,8 @@ pub(super) struct Parts {
     pub attempts: Attempts,
     /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
     pub mirrored: Arc<HeaderArguments>,
+    /// How many connections to the server are open.
+    pub open: Arc<AtomicUsize>,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
 }

@@ -88,7 +88,7 @@ impl Passage {
                     .cloned()
                     .ok_or(RequestError::Overloaded);
             }
-            Way::Shared(key) => key.clone(),
+            Way::Shared(key) => key.clone().within(parts.external.isolation),
         };
         let may_ask = request.known_method().is_some_and(Method::may_ask)
             && may_be_asked(&key.capabilities)

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use super::attempts::{LONGEST_WAIT, wait_after};
+use super::follow;
 use super::listen::{self, MAX_SUBSCRIPTIONS};
 use super::middleware::{ChainRequest, ChainResponse};
 use super::params::push;
@@ -123,11 +124,11 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
             trip::pass(&lane, &passage.route, request.clone()).await
         };
         if let Err(error) = ended.await
-            && listen::is_final(&error)
+            && follow::is_final(&error)
         {
             match lists_alone(&request) {
                 Some(lists) => (request, is_late) = (lists, true),
-                None => return listen::log_refusal(&member.parts, &error),
+                None => return follow::log_refusal(&member.parts, &error),
             }
             continue;
         }

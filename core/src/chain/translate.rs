@@ -12,11 +12,16 @@ use crate::unguessable;
 
 /// The capabilities of a server of era `from`, as a client of era `to` may use them through a hop. Within an era all are
 /// passed on. Between eras, only those whose messages the hop translates: tasks and extensions have other
-/// messages in each era.
-pub(super) fn server_capabilities(capabilities: &str, from: Era, to: Era) -> String {
+/// messages in each era. The same to clients of the handshake era that share a connection: their tasks would be those of all.
+pub(super) fn server_capabilities(
+    capabilities: &str,
+    from: Era,
+    to: Era,
+    is_shared: bool,
+) -> String {
     pick(
         capabilities,
-        from == to,
+        from == to && !(is_shared && to == Era::Handshake),
         &[
             "tools",
             "resources",
@@ -50,6 +55,18 @@ pub(super) fn client_capabilities(capabilities: &str, from: Era, to: Era) -> Str
         }
         _ => picked,
     }
+}
+
+/// The members of `_meta` with which requests of a connection describe its client, with the capabilities of another client, which
+/// is of the handshake era.
+pub(super) fn envelope(members: &str, declared: &str) -> String {
+    let declared = client_capabilities(declared, Era::Handshake, Era::Stateless);
+    let mut out = vec![b'{'];
+    for (name, value) in reader::members(&format!("{{{members}}}")) {
+        let is_it = name == meta::CLIENT_CAPABILITIES;
+        push(&mut out, name.raw(), if is_it { &declared } else { value });
+    }
+    String::from_utf8(out.split_off(1)).unwrap_or_default()
 }
 
 fn pick(capabilities: &str, all: bool, names: &[&str]) -> String {

@@ -17,9 +17,10 @@ use super::params::{self, Edit};
 use super::parts::no_such_method;
 use super::question::{PATIENCE, UNKNOWN_STATE};
 use super::route::Route;
+use super::sessions::Session;
 use super::unless::unless;
 use super::upstream::answers;
-use super::{listen, translate, url_elicitation};
+use super::{follow, listen, translate, url_elicitation};
 use crate::connection::{self, RequestOptions};
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
@@ -106,6 +107,12 @@ impl Trip<'_> {
             drop: self.own(false),
             ..Edit::default()
         };
+        let session = self.session();
+        if let Some(session) = session.as_ref().filter(|_| self.lane.is_shared())
+            && let Some(answer) = self.kept_apart(session, edit).await
+        {
+            return answer;
+        }
         let sent = self.send(edit, self.patience());
         let sent = match self.method {
             Some(Method::Listen) => unless(sent, self.route.ends.cancelled()).await,
@@ -114,9 +121,11 @@ impl Trip<'_> {
         // The stream ends in good order, with this side.
         let complete = || Ok((ChainResponse::new("{\"resultType\":\"complete\"}"), Some(0)));
         let (response, id) = sent.unwrap_or_else(complete)?;
-        listen::note(self.lane, self.request, self.method);
-        if self.method == Some(Method::SetLevel) {
-            listen::note_level(self.lane, self.request);
+        if let Some(session) = session {
+            follow::note(&session, self.request, self.method);
+            if self.method == Some(Method::SetLevel) {
+                follow::note_level(&session, self.request);
+            }
         }
         let own = self
             .route
@@ -131,6 +140,62 @@ impl Trip<'_> {
             }
             _ => Ok(response),
         }
+    }
+
+    /// What one session that shares the connection asks for itself is not what the others get (R-CHN-07); `None` if the request
+    /// is passed on as any other.
+    async fn kept_apart(
+        &self,
+        session: &Session,
+        edit: Edit<'_>,
+    ) -> Option<Result<ChainResponse, RequestError>> {
+        let method = self.method?;
+        let uri = || follow::uri(self.request);
+        let done = || ChainResponse::new("{}");
+        Some(match method {
+            Method::SetLevel if reader::find(self.far.capabilities(), "logging").is_none() => {
+                Err(no_such_method(method.name()))
+            }
+            Method::SetLevel => self.set_level().inspect(|_| {
+                if let Some(level) = *crate::sync::lock(&session.level) {
+                    self.agree(level);
+                }
+            }),
+            Method::Subscribe => {
+                let added = uri().and_then(|uri| Ok((follow::add(session, &uri)?, uri)));
+                let (is_new, uri) = match added {
+                    Ok(added) => added,
+                    Err(error) => return Some(Err(error)),
+                };
+                let sent = self.send(edit, None).await;
+                if sent.is_err() && is_new {
+                    crate::sync::lock(&session.subscribed).remove(&uri);
+                }
+                sent.map(|(answer, _)| answer)
+            }
+            Method::Unsubscribe => {
+                follow::note(session, self.request, self.method);
+                match uri().map(|uri| listen::is_wanted(self.lane, &uri)) {
+                    Ok(true) => Ok(done()),
+                    Ok(false) => return None,
+                    Err(error) => Err(error),
+                }
+            }
+            // Anybody could see and end the tasks of all.
+            Method::ListTasks | Method::GetTask | Method::CancelTask | Method::TaskResult => {
+                Err(no_such_method(method.name()))
+            }
+            _ => return None,
+        })
+    }
+
+    /// The session of the client, if it has one.
+    fn session(&self) -> Option<Arc<Session>> {
+        if self.request.revision.era() == Era::Stateless {
+            return None;
+        }
+        let (front, _) = self.route.reply()?;
+        self.lane.sessions.of(&front)
     }
 
     /// From a client of the stateless era to a server of the handshake era.
@@ -185,18 +250,27 @@ impl Trip<'_> {
 
     /// From a client of the handshake era to a server of the stateless era.
     async fn to_newer(&self) -> Result<ChainResponse, RequestError> {
+        let session = self.session().ok_or(RequestError::Cancelled(None))?;
         match self.method {
             Some(Method::Subscribe) => {
-                return listen::subscribe(self.lane, self.far, self.request).await;
+                return follow::subscribe(self.lane, self.far, &session, self.request).await;
             }
             Some(Method::Unsubscribe) => {
-                return listen::unsubscribe(self.lane, self.far, self.request).await;
+                return follow::unsubscribe(self.lane, self.far, &session, self.request).await;
             }
             Some(Method::SetLevel) => return self.set_level(),
             _ => self.require()?,
         }
+        let declared = session
+            .handle
+            .peer()
+            .map_or("{}", |peer| &*peer.capabilities);
         let mut members = self.far.handle().envelope().to_owned();
-        if let Some(level) = *crate::sync::lock(&self.lane.level) {
+        if self.lane.is_shared() {
+            // The connection speaks for others, too.
+            members = translate::envelope(&members, declared);
+        }
+        if let Some(level) = *crate::sync::lock(&session.level) {
             members = format!(
                 "{members},\"{}\":{}",
                 meta::LOG_LEVEL,
@@ -218,25 +292,25 @@ impl Trip<'_> {
                 let result = translate::older_result(response.result());
                 return Ok(ChainResponse::new(result).with(response.freshness()));
             }
-            answers = self.gather(response.result()).await?;
+            answers = self.gather(declared, response.result()).await?;
         }
         Err(RequestError::BadAnswer(ENDLESS))
     }
 
     /// Asks the client what the server wants to know; the params to add to the next round.
-    async fn gather(&self, result: &str) -> Result<String, RequestError> {
+    async fn gather(&self, declared: &str, result: &str) -> Result<String, RequestError> {
         let mut out = Vec::new();
         let requests = reader::find(result, "inputRequests").unwrap_or("{}");
         for (key, request) in reader::members(requests) {
             let method = reader::find(request, "method").and_then(reader::as_str);
             let method = method.ok_or(RequestError::BadAnswer("a question without a method"))?;
-            if !answers(&self.lane.near.capabilities, Method::parse(&method)) {
+            if !answers(declared, Method::parse(&method)) {
                 let why = "a question that the client has not declared to answer";
                 return Err(RequestError::BadAnswer(why));
             }
             let params = reader::find(request, "params").unwrap_or("{}");
             if translate::is_page(Method::parse(&method), params) {
-                url_elicitation::require(&self.lane.near.capabilities, Era::Handshake)?;
+                url_elicitation::require(declared, Era::Handshake)?;
             }
             let question = ChainRequest::question(&method, params, self.far.revision)?;
             let answer = self.ask(question).await?;
@@ -404,7 +478,9 @@ impl Trip<'_> {
         let level = reader::find(self.request.params(), "level").and_then(reader::as_str);
         let level = level.and_then(|level| LogLevel::parse(&level));
         let level = level.ok_or_else(|| refusal(INVALID_PARAMS, "unknown log level"))?;
-        *crate::sync::lock(&self.lane.level) = Some(level);
+        if let Some(session) = self.session() {
+            *crate::sync::lock(&session.level) = Some(level);
+        }
         Ok(ChainResponse::new("{}"))
     }
 }

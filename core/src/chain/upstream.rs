@@ -98,14 +98,9 @@ impl Host for UpstreamHost {
             return;
         };
         let was_open = lane.lost();
-        // A client with a session of its own gets another connection, with the same subscriptions (R-CHN-14).
-        let near = lane
-            .near
-            .handle
-            .clone()
-            .filter(|_| was_open && lane.era() == Era::Handshake);
-        if let Some(near) = near.filter(|near| !near.is_closed()) {
-            drive(Box::pin(reopen(self.lane.clone(), near)));
+        // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
+        if was_open {
+            reopen(&lane);
         }
     }
 }
@@ -115,17 +110,38 @@ pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
     Box::new(UpstreamHost::new(lane, far))
 }
 
-/// Opens a lost connection again, twice as long after each failure, until the client ends.
-pub(super) async fn reopen(lane: Weak<Lane>, near: Handle) {
-    for waits in 0.. {
-        near.sleep(wait_after(waits)).await;
-        let Some(lane) = lane.upgrade().filter(|_| !near.is_closed()) else {
-            return;
-        };
-        if let Ok(far) = lane.far().await {
-            return super::listen::restore(&lane, &far);
-        }
+/// Opens a lost connection again, twice as long after each failure, as long as there are clients with sessions.
+pub(super) fn reopen(lane: &Arc<Lane>) {
+    if lane.sessions.any().is_none() || !lane.sessions.reopen() {
+        return;
     }
+    let lane = Arc::downgrade(lane);
+    drive(Box::pin(async move {
+        for waits in 0.. {
+            // A connection with the server can be no clock: there is none.
+            let Some(near) = lane.upgrade().and_then(|lane| waiting(&lane)) else {
+                return;
+            };
+            near.sleep(wait_after(waits)).await;
+            let Some(lane) = lane.upgrade() else { return };
+            if waiting(&lane).is_none() {
+                return;
+            }
+            if let Ok(far) = lane.far().await {
+                lane.sessions.reopened();
+                return super::follow::restore(&lane, &far);
+            }
+        }
+    }));
+}
+
+/// A client that waits for the connection; without one nothing is opened.
+fn waiting(lane: &Lane) -> Option<Handle> {
+    let near = lane.sessions.any();
+    if near.is_none() {
+        lane.sessions.reopened();
+    }
+    near
 }
 
 /// Whether a client with these capabilities may be sent such a request; requests of extensions are its own affair.
@@ -193,7 +209,7 @@ async fn ask(lane: Arc<Lane>, far: Handle, within: Option<u64>, call: Call) {
     let (asking, to, question) = (&lane, &far, &call);
     let send = move |request: ChainRequest| -> ChainAnswer<'_> {
         Box::pin(async move {
-            match asking.era() {
+            match era_of_asked(asking, within) {
                 Era::Handshake => by_request(asking, to, within, &question.reply, request).await,
                 Era::Stateless => in_a_round(asking, to, within, question, request).await,
             }
@@ -206,6 +222,15 @@ async fn ask(lane: Arc<Lane>, far: Handle, within: Option<u64>, call: Call) {
     lane.parts.answer(&far, &call.reply, outcome);
 }
 
+/// The era of the client to ask: that of the lane's client, or else of the only call that may be meant.
+fn era_of_asked(lane: &Lane, within: Option<u64>) -> Era {
+    let origin = match lane.is_shared() {
+        true => lane.origin(within, |route| waits(route).then_some(0)),
+        false => None,
+    };
+    origin.map_or(lane.era(), |route| route.revision.era())
+}
+
 /// Asks a client of the handshake era.
 async fn by_request(
     lane: &Arc<Lane>,
@@ -215,17 +240,19 @@ async fn by_request(
     request: ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
     let none = || refusal(METHOD_NOT_FOUND, "there is no client to ask");
-    let front = lane.near.handle.as_ref().ok_or_else(none)?;
     let origin = lane.origin(within, |route| waits(route).then_some(0));
     let within = origin.and_then(|route| route.reply());
+    let of_call = within.as_ref().map(|(front, _)| front);
+    let front = lane.near.handle.as_ref().or(of_call).ok_or_else(none)?;
+    let session = lane.sessions.of(front).ok_or_else(none)?;
     let options = RequestOptions {
         timeout: Some(front.config().limits.max_request_timeout),
-        within: within.map(|(_, reply)| reply.key()),
+        within: within.as_ref().map(|(_, reply)| reply.key()),
         ..RequestOptions::default()
     };
     let (view, mut asked) = (request.view(), None);
     let response = front.forward(&request.method(), options, |out, own| {
-        asked = Some(lane.asked(own, far, reply));
+        asked = Some(session.asked(own, far, reply));
         let token = Some(own.get());
         let edit = Edit {
             token,
@@ -295,7 +322,7 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
     if let Some(id) = subscription {
         let key = number::as_u64(id);
         let Some(route) = key.and_then(|key| lane.route(key)) else {
-            return super::listen::heard(lane, key, known, params);
+            return super::follow::heard(lane, key, known, params);
         };
         if lane.parts.is_of_many && known == Some(Method::SubscriptionAcknowledged) {
             let filter = params.and_then(|params| reader::find(params, "notifications"));
@@ -351,7 +378,8 @@ fn wants_logs(route: &Route) -> bool {
 fn log(lane: &Lane, origin: Option<&Route>, method: &str, params: &str) {
     let level = reader::find(params, "level").and_then(reader::as_str);
     let level = level.and_then(|level| LogLevel::parse(&level));
-    match (lane.era(), origin.and_then(Route::reply)) {
+    let era = origin.map_or(lane.era(), |route| route.revision.era());
+    match (era, origin.and_then(Route::reply)) {
         (Era::Stateless, Some((front, reply))) => {
             let least = reply.log_level().flatten();
             let is_wanted = least.is_some_and(|least| level.is_none_or(|level| level >= least));
@@ -360,22 +388,20 @@ fn log(lane: &Lane, origin: Option<&Route>, method: &str, params: &str) {
             }
         }
         (Era::Handshake, origin) => {
-            let Some(near) = &lane.near.handle else {
+            let of_call = origin.as_ref().map(|(front, _)| front);
+            let front = of_call.or(lane.near.handle.as_ref());
+            let Some(session) = front.and_then(|front| lane.sessions.of(front)) else {
                 return;
             };
-            let least = lock_level(lane);
+            let least = *crate::sync::lock(&session.level);
             if least.is_some_and(|least| level.is_some_and(|level| level < least)) {
                 return;
             }
             match origin {
                 Some((front, reply)) => front.replies().notify(&reply, method, Some(params)),
-                None => drop(near.notify(method, Some(params))),
+                None => drop(session.handle.notify(method, Some(params))),
             }
         }
         (Era::Stateless, None) => {}
     }
-}
-
-fn lock_level(lane: &Lane) -> Option<LogLevel> {
-    *crate::sync::lock(&lane.level)
 }

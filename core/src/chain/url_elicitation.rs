@@ -1,74 +1,24 @@
 //! The error -32042 of a server of 2025-11-25, whose user has to visit pages first, towards a client of the stateless era:
 //! the client is asked to have them visited, and then the server gets the request again (R-CHN-12).
 
-use std::collections::HashMap;
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::lane::Lane;
 use super::middleware::{ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection};
 use super::question::Question;
 use super::trip::Trip;
 use super::unless::{Work, all, unless};
+use super::visits::Visiting;
 use crate::correlate::CancelToken;
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
 use crate::mcp::code::{INTERNAL_ERROR, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY};
 use crate::mcp::{Era, Method};
-use crate::sync::lock;
 
 /// How long to wait until the server says that the user has finished, which it need not say. Then it is asked anyway.
 const FINISH_WAIT: Duration = Duration::from_secs(20);
-
-/// Pages that a server is to say the user has finished with, by their ids.
-#[derive(Default)]
-pub(super) struct Visits(Mutex<HashMap<Box<str>, CancelToken>>);
-
-impl Visits {
-    /// The server says that the user has finished with a page.
-    pub fn finished(&self, params: Option<&str>) {
-        let id = params.and_then(|params| reader::find(params, "elicitationId"));
-        let id = id.and_then(reader::as_str);
-        if let Some(token) = id.and_then(|id| lock(&self.0).get(&*id).cloned()) {
-            token.cancel(None);
-        }
-    }
-}
-
-/// Forgets the pages of one error when dropped.
-struct Visiting<'a> {
-    lane: &'a Lane,
-    pages: Vec<(Box<str>, CancelToken)>,
-}
-
-impl<'a> Visiting<'a> {
-    fn begin(lane: &'a Lane, pages: &[&str]) -> Self {
-        let ids = pages.iter().filter_map(|page| {
-            let id = reader::find(page, "elicitationId").and_then(reader::as_str)?;
-            Some((id.into(), CancelToken::new()))
-        });
-        let pages: Vec<(Box<str>, CancelToken)> = ids.collect();
-        lock(&lane.visits.0).extend(pages.iter().cloned());
-        Self { lane, pages }
-    }
-
-    async fn finished(&self) {
-        for (_, token) in &self.pages {
-            token.cancelled().await;
-        }
-    }
-}
-
-impl Drop for Visiting<'_> {
-    fn drop(&mut self) {
-        let mut visits = lock(&self.lane.visits.0);
-        for (id, _) in &self.pages {
-            visits.remove(id);
-        }
-    }
-}
 
 /// Withdraws a question when dropped: nobody else is to be asked it.
 struct Withdrawn(CancelToken);
@@ -97,7 +47,7 @@ impl Trip<'_> {
             self.request.view().client_capabilities().unwrap_or("{}"),
             Era::Stateless,
         )?;
-        let visiting = Visiting::begin(self.lane, &pages);
+        let visiting = Visiting::begin(&self.lane.visits, &pages);
         let asked = pages
             .into_iter()
             .map(|page| -> Work<'_, _> { Box::pin(self.ask_in_a_round(page)) });

@@ -14,9 +14,13 @@ use crate::client::{Client, ClientBuilder};
 use crate::connection::Connection;
 use crate::server::{Hosting, Server};
 
+/// The most child processes of one server.
+const MAX_CHILDREN: usize = 256;
+
 impl External {
-    /// A server that runs as a child process, one for each client whose questions it could mix up. `command` makes the
-    /// command of each.
+    /// A server that runs as a child process, one for each client whose questions it could mix up, unless
+    /// [`isolation`](Self::isolation) says otherwise; at most 256 at a time ([`max_connections`](Self::max_connections)).
+    /// `command` makes the command of each.
     pub fn command(
         name: impl Into<Arc<str>>,
         command: impl Fn() -> ChildCommand + Send + Sync + 'static,
@@ -25,6 +29,7 @@ impl External {
             let command = command();
             Box::pin(client.spawn(command)) as _
         })
+        .max_connections(MAX_CHILDREN)
     }
 
     /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`.

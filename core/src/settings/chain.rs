@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::client::opening;
 use super::{parsed, set};
-use crate::chain::External;
+use crate::chain::{External, Isolation};
 use crate::connection::OpeningMode;
 use crate::io::PoolOptions;
 use crate::limits::Limits;
@@ -22,6 +22,11 @@ pub struct ExternalSettings<T> {
     /// The only revision to speak; any by default.
     #[serde(default, deserialize_with = "parsed")]
     pub revision: Option<Revision>,
+    /// Which clients share a connection: `session`, `principal` or `shared`.
+    #[serde(default, deserialize_with = "parsed")]
+    pub isolation: Option<Isolation>,
+    /// The most connections at a time.
+    pub max_connections: Option<usize>,
     /// How long a request may go without news.
     pub timeout: Option<T>,
     /// How long a request may take, whatever news there are.
@@ -36,6 +41,12 @@ impl<T: Into<Duration>> ExternalSettings<T> {
         }
         if let Some(revision) = self.revision {
             external = external.revisions(Revisions::only(revision));
+        }
+        if let Some(isolation) = self.isolation {
+            external = external.isolation(isolation);
+        }
+        if let Some(connections) = self.max_connections {
+            external = external.max_connections(connections);
         }
         let mut limits = Limits::STDIO;
         set(&mut limits.request_timeout, self.timeout);

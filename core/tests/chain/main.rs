@@ -14,4 +14,5 @@ mod middleware;
 mod prefix;
 mod rig;
 mod rounds;
+mod shared;
 mod url_elicitation;

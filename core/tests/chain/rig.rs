@@ -96,8 +96,13 @@ impl Rig {
     }
 
     pub fn with(far_revision: Revision, hops: usize, change: impl Fn(Front) -> Front) -> Self {
+        Self::over(far_revision, hops, |external| change(Front::new(external)))
+    }
+
+    /// The same, with other settings of the server.
+    pub fn over(far_revision: Revision, hops: usize, front: impl Fn(External) -> Front) -> Self {
         let (fars, now) = (Fars::default(), Instant::now());
-        let mut front = change(Front::new(external("far", far_revision, &fars, now)));
+        let mut front = front(external("far", far_revision, &fars, now));
         for _ in 1..hops {
             front = Front::new(External::chain("next", &front));
         }

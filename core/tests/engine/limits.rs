@@ -398,6 +398,14 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_list_is_kept_for_its_time_and_says_what_is_left_of_it",
     ),
     (
+        "chain::external::MAX_CONNECTIONS",
+        "connections_to_a_server_are_bounded_in_number",
+    ),
+    (
+        "io::links::MAX_CHILDREN",
+        "connections_to_a_server_are_bounded_in_number",
+    ),
+    (
         "chain::front::MAX_SETS",
         "a_client_with_many_sets_of_capabilities_has_few_connections_at_a_time",
     ),

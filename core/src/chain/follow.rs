@@ -1,0 +1,407 @@
+//! Changes of lists and resources towards clients of the handshake era: what their sessions have subscribed to, and the streams on
+//! which this side listens to a server of the stateless era for them (R-CHN-13).
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use super::attempts::{LONGEST_WAIT, wait_after};
+use super::lane::{Far, Lane};
+use super::listen::{LISTS, MAX_SUBSCRIPTIONS, declares, granted, is_wanted, tell, tell_server};
+use super::listeners::Listening;
+use super::middleware::{ChainRequest, ChainResponse, refusal};
+use super::params::{json_text, with_meta};
+use super::parts::{Parts, no_such_method};
+use super::sessions::Session;
+use super::unless::unless;
+use crate::connection::{self, Handle, RequestOptions};
+use crate::correlate::CancelToken;
+use crate::error::RequestError;
+use crate::handler::driven::drive;
+use crate::json::reader;
+use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
+use crate::mcp::{Era, LogLevel, Method, meta};
+use crate::sync::lock;
+
+/// A stream of this side has brought something: passes it to the session of the client.
+pub(super) fn heard(
+    lane: &Arc<Lane>,
+    id: Option<u64>,
+    method: Option<Method>,
+    params: Option<&str>,
+) {
+    let Some(method) = method else { return };
+    let is_own = {
+        let mut all = lock(&lane.listeners.servers);
+        let at = all.iter().position(|one| Some(one.id) == id);
+        if let Some(at) = at
+            && method == Method::SubscriptionAcknowledged
+        {
+            all[at].acknowledged.cancel(None);
+            // It has everything that the streams before it had.
+            let gone: Vec<_> = all.drain(..at).collect();
+            drop(all);
+            drop(gone);
+        }
+        at.is_some()
+    };
+    let is_change = matches!(
+        method,
+        Method::ToolsChanged
+            | Method::PromptsChanged
+            | Method::ResourcesChanged
+            | Method::ResourceUpdated
+    );
+    if !is_own || !is_change {
+        return;
+    }
+    let uri = params.and_then(|params| reader::find(params, "uri"));
+    let uri = uri.and_then(reader::as_str).unwrap_or_default();
+    let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, None);
+    let own = Some(own).filter(|own| own != "{}");
+    for session in lane.sessions.all() {
+        let is_other =
+            lane.is_shared() && method == Method::ResourceUpdated && !session.wants(&uri);
+        if !is_other {
+            tell_client(lane, &session.handle, method, own.as_deref());
+        }
+    }
+}
+
+/// Subscribes a client of the handshake era to a resource of a server of the stateless era.
+pub(super) async fn subscribe(
+    lane: &Arc<Lane>,
+    far: &Far,
+    session: &Session,
+    request: &ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let uri = uri(request)?;
+    if !declares(far.capabilities(), "resources", "subscribe") {
+        return Err(no_such_method(Method::Subscribe.name()));
+    }
+    add(session, &uri)?;
+    let subscribed = acknowledged(lane, far).await;
+    if subscribed.is_err() {
+        // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
+        let servers = lock(&lane.listeners.servers);
+        if !servers.iter().any(|one| one.uris.contains(&uri)) {
+            lock(&session.subscribed).remove(&uri);
+        }
+    }
+    subscribed.map(|()| ChainResponse::new("{}"))
+}
+
+/// Adds a subscription to those of a session. Returns whether it is new.
+///
+/// # Errors
+/// If there are too many.
+pub(super) fn add(session: &Session, uri: &str) -> Result<bool, RequestError> {
+    let mut all = lock(&session.subscribed);
+    if all.len() >= MAX_SUBSCRIPTIONS && !all.contains(uri) {
+        return Err(RequestError::Overloaded);
+    }
+    Ok(all.insert(uri.into()))
+}
+
+/// Listens, and waits until the server has acknowledged it.
+async fn acknowledged(lane: &Arc<Lane>, far: &Far) -> Result<(), RequestError> {
+    let Some((id, acknowledged)) = follow(lane, far)? else {
+        return Ok(());
+    };
+    let far = far.handle();
+    let patience = far.sleep(far.config().limits.request_timeout);
+    if unless(patience, acknowledged.cancelled()).await.is_some() {
+        forget(lane, id, None);
+        return Err(RequestError::TimedOut);
+    }
+    match acknowledged.reason() {
+        Some(why) => Err(refusal(INTERNAL_ERROR, why)),
+        None => Ok(()),
+    }
+}
+
+/// Ends a stream of this side. The request that waits for its acknowledgement fails with `why`.
+fn forget(lane: &Lane, id: u64, why: Option<&str>) {
+    let mut all = lock(&lane.listeners.servers);
+    let at = all.iter().position(|one| one.id == id);
+    let gone = at.map(|at| all.remove(at));
+    drop(all);
+    if let Some(gone) = gone {
+        gone.acknowledged.cancel(why);
+    }
+}
+
+/// Ends the subscription of a client of the handshake era. The client is answered when the server has acknowledged the stream
+/// without the resource, so that it hears of no change that comes after the answer.
+pub(super) async fn unsubscribe(
+    lane: &Arc<Lane>,
+    far: &Far,
+    session: &Session,
+    request: &ChainRequest,
+) -> Result<ChainResponse, RequestError> {
+    let uri = uri(request)?;
+    let was_subscribed = lock(&session.subscribed).remove(&uri) && !lane.sessions.wants(&uri);
+    if was_subscribed && acknowledged(lane, far).await.is_err() {
+        // The stream before may still tell of the resource.
+        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
+        drop(gone);
+        reopen(Arc::downgrade(lane));
+    }
+    Ok(ChainResponse::new("{}"))
+}
+
+pub(super) fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
+    let uri = request.view().uri();
+    let uri = uri.ok_or_else(|| refusal(INVALID_PARAMS, "uri is missing"))?;
+    Ok((&*uri).into())
+}
+
+/// Listens, for a client of the handshake era, to the lists that a server of the stateless era says may change and to the
+/// resources that the client has subscribed to. The stream before ends when this one is acknowledged: then the token is
+/// cancelled, or with a reason if the server refuses. `None` if there is nothing to listen to.
+///
+/// # Errors
+/// If the request cannot be sent.
+pub(super) fn follow(
+    lane: &Arc<Lane>,
+    far: &Far,
+) -> Result<Option<(u64, CancelToken)>, RequestError> {
+    let uris = lane.sessions.subscribed();
+    follow_with(lane, far, uris)
+}
+
+/// The same, with these resources.
+fn follow_with(
+    lane: &Arc<Lane>,
+    far: &Far,
+    uris: BTreeSet<Box<str>>,
+) -> Result<Option<(u64, CancelToken)>, RequestError> {
+    let kinds: Vec<_> = LISTS
+        .iter()
+        .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
+        .collect();
+    let has_both = !kinds.is_empty() && !uris.is_empty();
+    if kinds.is_empty() && uris.is_empty() {
+        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
+        drop(gone);
+        return Ok(None);
+    }
+    let params = format!("{{\"notifications\":{}}}", granted(&kinds, &uris));
+    let options = RequestOptions {
+        timeout: Some(Duration::MAX),
+        ..RequestOptions::default()
+    };
+    // The acknowledgement waits for the lock, so it finds the stream.
+    let mut servers = lock(&lane.listeners.servers);
+    let far = far.handle();
+    let response = far.request(Method::Listen.name(), Some(&params), options)?;
+    let listening = Listening {
+        id: response.key().get(),
+        uris,
+        acknowledged: CancelToken::new(),
+        cancel: CancelToken::new(),
+    };
+    let cancel = listening.cancel.clone();
+    let followed = (listening.id, listening.acknowledged.clone());
+    servers.push(listening);
+    drop(servers);
+    let acknowledged = followed.1.clone();
+    let kept = keep(
+        Arc::downgrade(lane),
+        response,
+        cancel,
+        acknowledged,
+        has_both,
+    );
+    drive(Box::pin(kept));
+    Ok(Some(followed))
+}
+
+/// Keeps a stream open until this side or the server ends it. One that the server ends is opened again, unless the server has
+/// refused it: then it is asked once more for the lists alone, if nothing else tells of them.
+async fn keep(
+    lane: Weak<Lane>,
+    response: connection::Response,
+    cancel: CancelToken,
+    acknowledged: CancelToken,
+    has_both: bool,
+) {
+    let (id, begun) = (response.key().get(), Instant::now());
+    let ended = unless(response, cancel.cancelled()).await;
+    let (Some(ended), Some(held)) = (ended, lane.upgrade()) else {
+        return;
+    };
+    let refusal = ended.as_ref().err().filter(|error| is_final(error));
+    let refusal = refusal.filter(|_| !acknowledged.is_cancelled()).cloned();
+    let why = ended.map_or_else(
+        |error| error.to_string(),
+        |_| "the server ended the stream of changes".to_owned(),
+    );
+    if begun.elapsed() >= LONGEST_WAIT {
+        *lock(&held.listeners.endings) = 0;
+    }
+    forget(&held, id, Some(&why));
+    let Some(error) = refusal else {
+        return reopen(lane);
+    };
+    if !lock(&held.listeners.servers).is_empty() {
+        return;
+    }
+    log_refusal(&held.parts, &error);
+    let far = held.ready().filter(|_| has_both);
+    let again = far.map(|far| (follow_with(&held, &far, BTreeSet::new()), far));
+    if let Some((Ok(_), far)) = again {
+        tell_all(&held, &far);
+    }
+}
+
+/// Logs that changes of a server, or of its resources, are not heard.
+#[cfg_attr(
+    not(feature = "tracing"),
+    allow(unused_variables, reason = "there is no log")
+)]
+pub(super) fn log_refusal(parts: &Parts, error: &RequestError) {
+    #[cfg(feature = "tracing")]
+    if let RequestError::Peer(error) = error {
+        let (server, code) = (parts.external.name(), error.code);
+        tracing::warn!(server, code, "a server refuses to tell of changes");
+    }
+}
+
+/// Whether a server that answers so to a request would answer so again.
+pub(super) fn is_final(error: &RequestError) -> bool {
+    matches!(error, RequestError::Peer(error) if matches!(error.code, INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS))
+}
+
+/// Listens anew after a while, unless another stream has taken the place of the one that ended. Waits twice as long after each
+/// stream that did not last.
+fn reopen(lane: Weak<Lane>) {
+    drive(Box::pin(async move {
+        loop {
+            let Some((far, waits)) = lane.upgrade().and_then(|lane| {
+                let mut endings = lock(&lane.listeners.endings);
+                *endings = endings.saturating_add(1);
+                Some((lane.ready()?, *endings - 1))
+            }) else {
+                return;
+            };
+            let far = far.handle().clone();
+            far.sleep(wait_after(waits)).await;
+            let Some(lane) = lane.upgrade() else { return };
+            // A lost connection has everything restored when it is open again.
+            let Some(far) = lane.ready() else { return };
+            if !lock(&lane.listeners.servers).is_empty() {
+                return;
+            }
+            match acknowledged(&lane, &far).await {
+                Ok(()) => return tell_all(&lane, &far),
+                Err(RequestError::TimedOut | RequestError::Overloaded) => {}
+                // The stream has ended, and sees to its own place.
+                Err(_) => return,
+            }
+        }
+    }));
+}
+
+/// Tells a client of the handshake era that all lists may be others.
+fn tell_all(lane: &Arc<Lane>, far: &Far) {
+    for (kind, _, method) in LISTS {
+        let offers = match lane.parts.is_of_many {
+            // The lists of several servers change when one of them is found.
+            true => reader::find(far.capabilities(), kind).is_some(),
+            false => declares(far.capabilities(), kind, "listChanged"),
+        };
+        if offers {
+            for session in lane.sessions.all() {
+                tell_client(lane, &session.handle, method, None);
+            }
+        }
+    }
+}
+
+/// Tells a client of the handshake era of a change, as middleware shows it.
+fn tell_client(lane: &Arc<Lane>, near: &Handle, method: Method, params: Option<&str>) {
+    let near = near.clone();
+    lane.show(method.name(), params, move |_, shown| {
+        // Fails only if the client is gone.
+        let _ = near.notify(&shown.method, shown.params.as_deref());
+    });
+}
+
+/// Notes what a session has subscribed to, so that it can be restored.
+pub(super) fn note(session: &Session, request: &ChainRequest, method: Option<Method>) {
+    match (method, uri(request)) {
+        // One too many is not restored.
+        (Some(Method::Subscribe), Ok(uri)) => drop(add(session, &uri)),
+        (Some(Method::Unsubscribe), Ok(uri)) => drop(lock(&session.subscribed).remove(&uri)),
+        _ => {}
+    }
+}
+
+/// Notes the log level that a session asks for, so that it can be restored.
+pub(super) fn note_level(session: &Session, request: &ChainRequest) {
+    let level = reader::find(request.params(), "level").and_then(reader::as_str);
+    if let Some(level) = level.and_then(|level| LogLevel::parse(&level)) {
+        *lock(&session.level) = Some(level);
+    }
+}
+
+/// The session of a client on a lane, which it leaves when this is dropped.
+pub(super) struct Joined(Arc<Lane>, Arc<Session>);
+
+impl Joined {
+    pub fn new(lane: &Arc<Lane>, client: &Handle) -> Self {
+        Self(lane.clone(), lane.sessions.join(client))
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.1
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let Self(lane, session) = self;
+        lane.sessions.leave(session);
+        let subscribed = std::mem::take(&mut *lock(&session.subscribed));
+        // A lane of one client ends with it.
+        let Some(far) = lane.ready().filter(|_| lane.is_shared()) else {
+            return;
+        };
+        match far.revision.era() {
+            Era::Handshake => {
+                let unwanted = subscribed.iter().filter(|uri| !is_wanted(lane, uri));
+                unwanted.for_each(|uri| tell(far.handle(), Method::Unsubscribe, uri));
+            }
+            // Fails only if the connection is lost.
+            Era::Stateless if !subscribed.is_empty() => drop(follow(lane, &far)),
+            Era::Stateless => {}
+        }
+    }
+}
+
+/// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others
+/// (R-CHN-14).
+pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
+    let uris = lane.sessions.subscribed();
+    match far.revision.era() {
+        Era::Handshake => {
+            let level = lane.sessions.level();
+            *lock(&lane.level) = level.filter(|_| lane.is_shared());
+            if let Some(level) = level
+                && reader::find(far.capabilities(), "logging").is_some()
+            {
+                let params = format!("{{\"level\":{}}}", json_text(level.name()));
+                tell_server(far.handle(), Method::SetLevel, &params);
+            }
+            for uri in &uris {
+                tell(far.handle(), Method::Subscribe, uri);
+            }
+        }
+        Era::Stateless => {
+            // Fails only if the connection is lost again.
+            let _ = follow(lane, far);
+        }
+    }
+    tell_all(lane, far);
+}

@@ -1,0 +1,136 @@
+//! The clients of the handshake era that use one connection to the server: one, or several that share it. What each has asked for
+//! is kept apart.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::connection::{Handle, ReplyTo};
+use crate::correlate::RequestKey;
+use crate::mcp::LogLevel;
+use crate::sync::lock;
+
+/// The session of one client.
+pub(super) struct Session {
+    /// The connection of the client.
+    pub handle: Handle,
+    /// The resources that it has subscribed to, by the server's own names.
+    pub subscribed: Mutex<BTreeSet<Box<str>>>,
+    /// The log level that it has asked for.
+    pub level: Mutex<Option<LogLevel>>,
+    /// The server's requests that it is asked, by the ids that they have there.
+    questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
+}
+
+/// All sessions of a connection to the server.
+#[derive(Default)]
+pub(super) struct Sessions {
+    all: Mutex<Vec<Arc<Session>>>,
+    is_reopened: AtomicBool,
+}
+
+impl Session {
+    /// Notes a question of the server to the client, so that reports of progress find back.
+    /// It is forgotten with the guard.
+    pub fn asked(self: &Arc<Self>, key: RequestKey, far: &Handle, reply: &ReplyTo) -> Asked {
+        let key = key.get();
+        lock(&self.questions).insert(key, (far.clone(), reply.clone()));
+        Asked {
+            session: self.clone(),
+            key,
+        }
+    }
+
+    pub fn question(&self, key: u64) -> Option<(Handle, ReplyTo)> {
+        lock(&self.questions).get(&key).cloned()
+    }
+
+    pub fn wants(&self, uri: &str) -> bool {
+        lock(&self.subscribed).contains(uri)
+    }
+}
+
+impl Sessions {
+    pub fn join(&self, handle: &Handle) -> Arc<Session> {
+        let session = Arc::new(Session {
+            handle: handle.clone(),
+            subscribed: Mutex::default(),
+            level: Mutex::default(),
+            questions: Mutex::default(),
+        });
+        lock(&self.all).push(session.clone());
+        session
+    }
+
+    pub fn leave(&self, session: &Arc<Session>) {
+        lock(&self.all).retain(|one| !Arc::ptr_eq(one, session));
+    }
+
+    pub fn all(&self) -> Vec<Arc<Session>> {
+        lock(&self.all).clone()
+    }
+
+    /// The session of the client with this connection.
+    pub fn of(&self, front: &Handle) -> Option<Arc<Session>> {
+        let all = lock(&self.all);
+        all.iter().find(|one| one.handle.is_same(front)).cloned()
+    }
+
+    /// A client that is still there.
+    pub fn any(&self) -> Option<Handle> {
+        let all = lock(&self.all);
+        let open = all.iter().find(|one| !one.handle.is_closed());
+        open.map(|one| one.handle.clone())
+    }
+
+    /// Whether any session is subscribed to a resource.
+    pub fn wants(&self, uri: &str) -> bool {
+        lock(&self.all).iter().any(|one| one.wants(uri))
+    }
+
+    /// What any session is subscribed to.
+    pub fn subscribed(&self) -> BTreeSet<Box<str>> {
+        let mut uris = BTreeSet::new();
+        for one in &*lock(&self.all) {
+            uris.extend(lock(&one.subscribed).iter().cloned());
+        }
+        uris
+    }
+
+    /// The least severe level that any session wants.
+    pub fn level(&self) -> Option<LogLevel> {
+        let all = lock(&self.all);
+        all.iter().filter_map(|one| *lock(&one.level)).min()
+    }
+
+    /// The connection to the server is lost: its questions are over.
+    pub fn lost(&self) {
+        for one in self.all() {
+            let gone = std::mem::take(&mut *lock(&one.questions));
+            drop(gone);
+        }
+    }
+
+    /// Begins to open the connection again, unless that is under way already.
+    pub fn reopen(&self) -> bool {
+        !self.is_reopened.swap(true, Ordering::AcqRel)
+    }
+
+    /// The connection is open again, or nobody needs it.
+    pub fn reopened(&self) {
+        self.is_reopened.store(false, Ordering::Release);
+    }
+}
+
+/// Forgets a question when dropped.
+pub(super) struct Asked {
+    session: Arc<Session>,
+    key: u64,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let gone = lock(&self.session.questions).remove(&self.key);
+        drop(gone);
+    }
+}
