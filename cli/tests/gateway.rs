@@ -191,6 +191,10 @@ fn each_mistake_is_told_with_its_line_and_key() {
             ],
         ),
         (
+            "[servers.7]\ncommand = \"x\"",
+            vec!["1: servers.7: \"7\": a number is no prefix"],
+        ),
+        (
             "[servers.a]\ncommand = \"x\"\nisolation = \"none\"\nmax_connections = 0",
             vec![
                 "3: servers.a.isolation: \"none\" is no isolation; write session, principal or shared",

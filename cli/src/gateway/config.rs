@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcpbolt::chain::Isolation;
+use mcpbolt::chain::{Isolation, Prefix};
+use mcpbolt::error::RequestError;
 use mcpbolt::io::{Address, AddressError};
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::policy::Policy;
@@ -174,6 +175,10 @@ fn of_server(
             "{prefix:?} is no prefix: write prefix = with ASCII letters, digits, - and _ alone"
         );
         findings.wrong(at, &path, why);
+    } else if !prefix.is_empty()
+        && let Err(RequestError::Misuse(why)) = Prefix::new(&*prefix)
+    {
+        findings.wrong(at, &path, format_args!("{prefix:?}: {why}"));
     }
     let revisions = revisions(&mut keys, findings);
     // Editors count it in units of their own.

@@ -18,7 +18,8 @@ pub(super) fn answer(route: &Route, page: ChainResponse) -> ChainResponse {
             method @ (Method::ListTools
             | Method::ListPrompts
             | Method::ListResources
-            | Method::ListResourceTemplates),
+            | Method::ListResourceTemplates
+            | Method::ListSkills),
         ),
         Some(list),
     ) = (route.method, list_of(route.method))

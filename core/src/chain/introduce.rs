@@ -109,7 +109,9 @@ impl Met {
         let mut offered = offered.unwrap_or_else(|| "{}".to_owned());
         if self.of > 1 {
             // The lists change when a server is found, late or again. The loss of one is not told of: it mostly comes back, and
-            // then the client hears that they may be others.
+            // then the client hears that they may be others. Nothing tells a session that log messages, completions or tasks have come
+            // to be offered, and a front offers nothing that it may not have (R-CHN-09): those of a late server are for sessions
+            // that begin later.
             for kind in ["tools", "prompts", "resources"] {
                 if self.fars.len() < self.of || reader::find(&offered, kind).is_some() {
                     let changes = format!("{{\"{kind}\":{{\"listChanged\":true}}}}");

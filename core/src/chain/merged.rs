@@ -14,7 +14,7 @@ use super::pages::{Wanted, kept_or};
 use super::params::{escaped, json_text, push};
 use super::parts::{Parts, no_such_method};
 use super::passage::Passage;
-use super::prefix::Kind;
+use super::prefix::{Kind, TOO_LONG};
 use super::shared::{Member, Shared};
 use super::trip;
 use super::unless::{Work, all, unless};
@@ -178,7 +178,7 @@ fn joined(
         until: now,
         is_public: false,
     };
-    let mut freshness = None::<Freshness>;
+    let (mut freshness, mut long) = (None::<Freshness>, Vec::new());
     for (member, page) in pages {
         let name = &escaped(member.name());
         let page = match page {
@@ -194,6 +194,8 @@ fn joined(
         };
         let all = reader::elements(reader::find(page, list.member).unwrap_or("[]"));
         elements.extend(all.filter(|element| is_reached(shared, list, member, element)));
+        let of_page = reader::find_path(page, &["_meta", TOO_LONG]).unwrap_or("[]");
+        long.extend(reader::elements(of_page));
         if let Some(cursor) = reader::find(page, "nextCursor").filter(|it| it.starts_with('"')) {
             push(&mut cursors, name, cursor);
         }
@@ -221,6 +223,9 @@ fn joined(
             meta::SERVER_INFO,
             &shared.parts.config.implementation,
         );
+    }
+    if !long.is_empty() {
+        push(&mut own, TOO_LONG, &format!("[{}]", long.join(",")));
     }
     if is_partial {
         partial.push(b'}');

@@ -6,7 +6,7 @@ use super::middleware::{
     ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
     RelayDirection, refusal,
 };
-use super::params::{json_text, push};
+use super::params::{json_text, push, with_meta};
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::code::INVALID_PARAMS;
@@ -20,7 +20,8 @@ use crate::mcp::{ErrorKind, Method, Revision, meta};
 /// without `://` get it before them: `urn:x` becomes `via:prefix/urn:x`, and `{+uri}` becomes `via:prefix/{+uri}`. Parsers of URLs
 /// take that segment for a host and write it in lower case, so it is in lower case here, and found in either case. Links in
 /// results, subscriptions and completion have the same names. A name without the prefix is unknown, and never reaches the
-/// server. Two names are never made the same. `server.mount` of the Python and Node packages makes the same names, but leaves
+/// server. Two names are never made the same. A tool whose name would have more than 128 bytes is left out of lists, which name it in
+/// their `_meta` as `dev.mcpbolt/tooLong`, with a warning in the log. `server.mount` of the Python and Node packages makes the same names, but leaves
 /// URIs without `://` as they are and writes the prefix in URIs as it is given.
 ///
 /// ```
@@ -34,6 +35,26 @@ use crate::mcp::{ErrorKind, Method, Revision, meta};
 /// ```
 #[derive(Clone)]
 pub struct Prefix(Box<str>);
+
+/// The most bytes of a tool's name.
+const MAX_NAME_LEN: usize = 128;
+
+/// `_meta` key of the tools that a list lacks because their names are too long with the prefix.
+pub(super) const TOO_LONG: &str = "dev.mcpbolt/tooLong";
+
+/// Logs that a tool is left out.
+#[cfg_attr(
+    not(feature = "tracing"),
+    allow(unused_variables, reason = "there is no log")
+)]
+fn warn(prefix: &str, tool: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        prefix,
+        tool,
+        "the name of a tool has more than 128 bytes with the prefix: the tool is left out of lists"
+    );
+}
 
 /// The scheme of URIs that have no place for a prefix of their own.
 const VIA: &str = "via:";
@@ -169,22 +190,30 @@ impl Prefix {
     /// A prefix of ASCII letters, digits, `-` and `_`.
     ///
     /// # Errors
-    /// [`RequestError::Misuse`] for any other text, for an empty one, and for `localhost` in either case, which parsers of URLs
-    /// take out of `file://localhost/a`.
+    /// [`RequestError::Misuse`] for any other text, for an empty one, and for what parsers of URLs change or refuse where a
+    /// host stands, as in `http://PREFIX/a`: `localhost` in any case, numbers (`7`, `0x7`), and what begins with `xn--`.
     pub fn new(prefix: impl Into<Box<str>>) -> Result<Self, RequestError> {
         let prefix = prefix.into();
-        if prefix.eq_ignore_ascii_case("localhost") {
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if prefix.is_empty() || !prefix.bytes().all(is_fit) {
             return Err(RequestError::Misuse(
-                "localhost is no prefix: a URI with it would be one of this machine; choose another word",
+                "a prefix has ASCII letters, digits, - and _, and at least one of them",
             ));
         }
-        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        match !prefix.is_empty() && prefix.bytes().all(is_fit) {
-            true => Ok(Self(prefix)),
-            false => Err(RequestError::Misuse(
-                "a prefix has ASCII letters, digits, - and _, and at least one of them",
-            )),
+        let host = prefix.to_ascii_lowercase();
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if digits(&host) || host.strip_prefix("0x").is_some_and(hexadecimal) {
+            return Err(RequestError::Misuse(
+                "a number is no prefix: parsers of URLs take it for an address of a host; add a letter before it",
+            ));
         }
+        if host == "localhost" || host.starts_with("xn--") {
+            return Err(RequestError::Misuse(
+                "localhost, and what begins with xn--, is no prefix: in a URI it would be another host; choose another word",
+            ));
+        }
+        Ok(Self(prefix))
     }
 
     /// The name or URI that clients see for the server's own.
@@ -216,6 +245,41 @@ impl Prefix {
             (Kind::Uri, Some((scheme, rest))) => Some(format!("{scheme}://{}", behind(rest)?)),
             (Kind::Uri, None) => behind(outer.strip_prefix(VIA)?),
         }
+    }
+
+    /// Takes off a list the tools whose names are too long with the prefix: clients refuse such names (R-NAM-01).
+    fn without_long(&self, page: &str) -> Option<String> {
+        fn name(tool: &str) -> Option<std::borrow::Cow<'_, str>> {
+            reader::find(tool, "name").and_then(reader::as_str)
+        }
+        let is_long = |tool: &&str| {
+            let name = name(tool);
+            name.is_some_and(|name| self.0.len() + 1 + name.len() > MAX_NAME_LEN)
+        };
+        let tools = reader::find(page, "tools")?;
+        let (long, fit): (Vec<_>, Vec<_>) = reader::elements(tools).partition(is_long);
+        if long.is_empty() {
+            return None;
+        }
+        let long: Vec<_> = long
+            .into_iter()
+            .filter_map(|tool| {
+                let name = name(tool)?;
+                warn(&self.0, &name);
+                Some(json_text(&self.outer(Kind::Name, &name)))
+            })
+            .collect();
+        let mut out = vec![b'{'];
+        for (name, value) in reader::members(page) {
+            match name == "tools" {
+                true => push(&mut out, name.raw(), &format!("[{}]", fit.join(","))),
+                false => push(&mut out, name.raw(), value),
+            }
+        }
+        out.push(b'}');
+        let page = String::from_utf8(out).unwrap_or_default();
+        let long = format!("[{}]", long.join(","));
+        Some(with_meta(&page, TOO_LONG, Some(&long)))
     }
 
     fn told(&self, places: &[Place], text: &str) -> String {
@@ -301,10 +365,13 @@ impl Prefix {
     /// Puts the prefix on the answer.
     pub(super) fn leave(&self, method: Option<Method>, answer: ChainResponse) -> ChainResponse {
         let places = answered(method);
-        match places.is_empty() {
-            true => answer,
-            false => ChainResponse::new(self.told(places, answer.result())),
+        if places.is_empty() {
+            return answer;
         }
+        let fit = (method == Some(Method::ListTools)).then(|| self.without_long(answer.result()));
+        let page = fit.flatten();
+        let page = page.as_deref().unwrap_or(answer.result());
+        ChainResponse::new(self.told(places, page))
     }
 
     /// Puts the prefix on a notification of the server.

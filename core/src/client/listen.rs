@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::mem::{replace, take};
 use std::ops::Not;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub(super) struct Streams {
     by_uri: Mutex<HashMap<String, Listening>>,
     /// The subscriptions of a session, which have no streams of their own.
     subscribed: Mutex<HashSet<String>>,
+    /// Whether the log level or the roots of the session are others than at its beginning.
+    has_settings: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -172,6 +175,15 @@ impl Streams {
     /// Whether there is any stream or subscription.
     pub fn are_any(&self) -> bool {
         !lock(&self.acknowledged).is_empty() || !lock(&self.subscribed).is_empty()
+    }
+
+    /// Notes that the session has another log level or other roots than at its beginning.
+    pub fn set(&self) {
+        self.has_settings.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_settings(&self) -> bool {
+        self.has_settings.load(Ordering::Relaxed)
     }
 
     fn take_acknowledged(&self, id: u64, cx: &Context<'_>) -> Option<Interests> {

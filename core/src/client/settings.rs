@@ -56,6 +56,18 @@ impl Client {
         streams.is_some_and(|streams| streams.are_any())
     }
 
+    /// Whether this client has set a log level or other roots: what the server sends, or asks for, is as that caller wanted.
+    pub fn has_settings(&self) -> bool {
+        let streams = self.core.streams.as_ref();
+        streams.is_some_and(|streams| streams.has_settings())
+    }
+
+    fn note_settings(&self) {
+        if let Some(streams) = &self.core.streams {
+            streams.set();
+        }
+    }
+
     async fn about_resource(&self, method: Method, uri: &str) -> Result<(), RequestError> {
         self.core.require("resources.subscribe")?;
         let params = serde_json::json!({ "uri": uri }).to_string();
@@ -75,6 +87,7 @@ impl Client {
         self.core.require_method(method, method.name())?;
         self.core.require("logging")?;
         let params = serde_json::json!({ "level": level.name() }).to_string();
+        self.note_settings();
         self.core.ask(method, Some(&params)).await.map(drop)
     }
 
@@ -90,6 +103,7 @@ impl Client {
         if !self.core.responder.replace_roots(roots) {
             return Err(RequestError::Misuse("this client was built without roots"));
         }
+        self.note_settings();
         let defined = |revision| Method::RootsChanged.defined(revision, Side::Client);
         match self.revision().is_some_and(defined) {
             true => self.handle().notify(Method::RootsChanged.name(), None),

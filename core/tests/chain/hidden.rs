@@ -182,3 +182,26 @@ fn streams_and_subscriptions_leave_out_what_the_client_may_not_read() {
         rig.assert_quiet();
     }
 }
+
+/// R-PER-05: a skill is read as a resource, so what hides resources hides skills.
+#[test]
+fn lists_of_skills_leave_out_what_the_policy_hides() {
+    let policy = || verified(policy()).filter_lists();
+    let mut rig = Rig::with(NEW, 1, |front| {
+        front.with(Prefix::new("a").unwrap()).policy(policy())
+    });
+    let near = rig.connect(Framing::Line);
+    let skill = |uri: &str| json!({"uri": uri, "name": "n", "description": "d"});
+    let uris = ["u://x", "u://denied", "u://scoped"];
+    for (who, sees) in [
+        ("ada", vec!["u://a/x", "u://a/scoped"]),
+        ("bob", vec!["u://a/x"]),
+    ] {
+        let line = stateless("id", "skills/list", by(who, json!({})), &json!({}));
+        rig.say(near, &line);
+        let page = json!({"skills": uris.map(skill), "resultType": "complete"});
+        answers(&mut rig, "far", "skills/list", &page);
+        let told = rig.hear(near)["result"].take();
+        assert_eq!(names(&told["skills"], "uri"), sees, "{who}");
+    }
+}

@@ -85,6 +85,63 @@ fn servers_whose_names_could_be_the_same_are_refused() {
     }
 }
 
+/// Parsers of URLs take the prefix of `http://PREFIX/a` for a host, and write `http://7/` as `http://0.0.0.7/`.
+#[test]
+fn prefixes_that_are_other_hosts_in_uris_are_refused() {
+    for prefix in [
+        "7",
+        "0127",
+        "0x7f",
+        "0X",
+        "localhost",
+        "xn--a",
+        "Xn--",
+        "",
+        "a.b",
+        "ä",
+    ] {
+        assert!(Prefix::new(prefix).is_err(), "{prefix:?}");
+    }
+    for prefix in ["a7", "7a", "0xg", "x0", "7-", "_7", "xn-a"] {
+        assert!(Prefix::new(prefix).is_ok(), "{prefix:?}");
+    }
+}
+
+/// R-NAM-01: a tool whose name is too long with the prefix is left out and named.
+#[test]
+fn tools_whose_names_are_too_long_with_the_prefix_are_left_out() {
+    let (fits, long) = ("x".repeat(126), "y".repeat(127));
+    let page = json!({"tools": [{"name": long}, {"name": fits}, {"name": "z"}], "_meta": {"a": 1}});
+    let too_long = json!([format!("a_{long}")]);
+    for far in [OLD, NEW] {
+        let mut rig = Rig::joined(&[("a", far), ("b", far)]);
+        let near = client(&mut rig, OLD);
+        say(&mut rig, near, OLD, "tools/list", json!({}));
+        answers(&mut rig, "a", "tools/list", &page);
+        answers(&mut rig, "b", "tools/list", &json!({"tools": []}));
+        let told = rig.hear(near)["result"].take();
+        assert_eq!(
+            names(&told["tools"], "name"),
+            [format!("a_{fits}"), "a_z".to_owned()]
+        );
+        assert_eq!(told["_meta"]["dev.mcpbolt/tooLong"], too_long);
+
+        let mut rig = Rig::with(far, 1, |front| front.with(Prefix::new("a").unwrap()));
+        let near = client(&mut rig, OLD);
+        say(&mut rig, near, OLD, "tools/list", json!({}));
+        answers(&mut rig, "far", "tools/list", &page);
+        let told = rig.hear(near)["result"].take();
+        assert_eq!(
+            names(&told["tools"], "name"),
+            [format!("a_{fits}"), "a_z".to_owned()]
+        );
+        assert_eq!(
+            told["_meta"],
+            json!({"a": 1, "dev.mcpbolt/tooLong": too_long})
+        );
+    }
+}
+
 /// In every combination of eras: lists are those of all servers, page by page, and what they name reaches the server that has it
 /// (R-CHN-11, R-NAM-03).
 #[test]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::io::{Pool, PoolError, PoolOptions, Stderr};
-use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::mcp::{LogLevel, Revision, Revisions};
+use mcpbolt::model::Root;
 use serde_json::json;
 
 use super::peer::child;
@@ -17,6 +18,7 @@ use super::reconnect::{kill, pid};
 fn pool(options: PoolOptions) -> Pool<Revision> {
     let open = |revision: &Revision| {
         let builder = Client::builder("test", "1.0.0").revisions(Revisions::only(*revision));
+        let builder = builder.roots([]);
         builder.spawn(child("notes").stderr(Stderr::Discard))
     };
     Pool::new(open, options)
@@ -107,6 +109,23 @@ fn a_connection_with_subscriptions_goes_to_nobody_else() {
         block_on(next.unsubscribe("note:1")).unwrap();
         let shared = block_on(pool.get(&revision)).unwrap();
         assert_eq!(pid(&next), pid(&shared), "its subscription is over");
+    }
+}
+
+/// R-POL-04: what a caller has set is not for the next one.
+#[test]
+fn a_connection_with_another_log_level_or_other_roots_goes_to_nobody_else() {
+    let pool = pool(PoolOptions::default());
+    let (set_level, set_roots): (fn(&Client) -> bool, fn(&Client) -> bool) = (
+        |client| block_on(client.set_log_level(LogLevel::Debug)).is_ok(),
+        |client| client.set_roots([Root::new("file:///a")]).is_ok(),
+    );
+    for set in [set_level, set_roots] {
+        let client = block_on(pool.get(&OLD)).unwrap();
+        let own = pid(&client);
+        assert!(set(&client));
+        drop(client);
+        assert_ne!(pid(&block_on(pool.get(&OLD)).unwrap()), own);
     }
 }
 

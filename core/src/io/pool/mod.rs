@@ -173,8 +173,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Pool<K> {
             let client = state.clients.get(&id).cloned();
             let client = client.filter(|client| !client.handle().is_closed());
             match client {
-                // Somebody else who has it subscribed, or has it still although it was given back.
-                Some(client) if client.has_subscriptions() => {
+                // Somebody else who has it changed it, or has it still although it was given back.
+                Some(client) if is_changed(&client) => {
                     state.ledger.give_back(id, false, Instant::now());
                 }
                 Some(client) => {
@@ -364,6 +364,11 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Shared<K> {
     }
 }
 
+/// Whether something of a caller is left at the server, which is not for the next one.
+fn is_changed(client: &Client) -> bool {
+    client.has_subscriptions() || client.has_settings()
+}
+
 /// The place of a caller that waits.
 struct Turn<'a, K: Clone + Eq + Hash> {
     shared: &'a Shared<K>,
@@ -396,11 +401,11 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Drop for Lease<K> {
         match state
             .clients
             .get(&self.id)
-            .map(|client| (client.handle().is_closed(), client.has_subscriptions()))
+            .map(|client| (client.handle().is_closed(), is_changed(client)))
         {
             None | Some((true, _)) => state.lose(self.id),
-            Some((false, subscribed)) => {
-                let is_fit = !subscribed && !state.is_over;
+            Some((false, is_changed)) => {
+                let is_fit = !is_changed && !state.is_over;
                 state.ledger.give_back(self.id, is_fit, Instant::now());
             }
         }
@@ -411,7 +416,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Drop for Lease<K> {
 
 /// A connection of a [`Pool`], given back when this is dropped. Keep it for as long as its subscriptions and
 /// what it listens to are needed: a connection with subscriptions is closed instead of given to another
-/// caller.
+/// caller, and so is one whose log level or roots were set.
 pub struct Pooled<K: Clone + Eq + Hash + Send + Sync + 'static> {
     client: Client,
     lease: Lease<K>,

@@ -186,7 +186,7 @@ impl Registry {
         let permissions = self.hidden_by(revision);
         permissions.is_none_or(|permissions| match list {
             Method::ListTools => permissions.may_call(name),
-            Method::ListResources => permissions.may_read(name),
+            Method::ListResources | Method::ListSkills => permissions.may_read(name),
             _ => true,
         })
     }
