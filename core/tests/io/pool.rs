@@ -116,10 +116,9 @@ fn a_connection_with_subscriptions_goes_to_nobody_else() {
 #[test]
 fn a_connection_with_another_log_level_or_other_roots_goes_to_nobody_else() {
     let pool = pool(PoolOptions::default());
-    let (set_level, set_roots): (fn(&Client) -> bool, fn(&Client) -> bool) = (
-        |client| block_on(client.set_log_level(LogLevel::Debug)).is_ok(),
-        |client| client.set_roots([Root::new("file:///a")]).is_ok(),
-    );
+    let set_level: fn(&Client) -> bool =
+        |client| block_on(client.set_log_level(LogLevel::Debug)).is_ok();
+    let set_roots = |client: &Client| client.set_roots([Root::new("file:///a")]).is_ok();
     for set in [set_level, set_roots] {
         let client = block_on(pool.get(&OLD)).unwrap();
         let own = pid(&client);
