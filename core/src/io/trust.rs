@@ -1,9 +1,10 @@
 //! TLS of a client: the roots that it trusts, in addition to those of the system, and its certificate.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -11,6 +12,7 @@ use rustls_platform_verifier::Verifier;
 
 use super::auth::ClientCertificate;
 use super::faults::invalid;
+use crate::sync::lock;
 
 /// The TLS configuration of a client. `root_certificates` are trusted in addition to those of the
 /// system (PEM, one or several per entry), `shown` is the certificate for a server that asks for one,
@@ -23,23 +25,18 @@ pub fn config(
     shown: Option<&ClientCertificate>,
     protocols: &[&[u8]],
 ) -> io::Result<ClientConfig> {
-    let mut roots = Vec::new();
-    for pem in root_certificates {
-        roots.extend(certificates(
-            pem,
-            "root certificates hold no certificate in PEM",
-        )?);
-    }
-    let provider = Arc::new(ring::default_provider());
-    let verifier =
-        Verifier::new_with_extra_roots(roots, provider.clone()).map_err(io::Error::other)?;
-    let config = ClientConfig::builder_with_provider(provider)
+    let shared = shared(root_certificates)?;
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
+        .with_custom_certificate_verifier(shared.verifier);
     let mut config = match shown {
-        None => config.with_no_client_auth(),
+        None => {
+            let mut config = config.with_no_client_auth();
+            config.resumption = shared.resumption;
+            config
+        }
         Some(ClientCertificate {
             certificates: own,
             key,
@@ -55,6 +52,46 @@ pub fn config(
     };
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
+}
+
+/// What clients with the same roots share: the roots of a system have 150 KB.
+struct Shared {
+    verifier: Arc<Verifier>,
+    /// For clients that show no certificate: a resumed session is that of its certificate.
+    resumption: Resumption,
+}
+
+/// What is shared, as long as there is a client, by the roots that are trusted in addition to those of the system.
+static SHARED: Mutex<Vec<(Vec<Vec<u8>>, Weak<Verifier>, Resumption)>> = Mutex::new(Vec::new());
+
+fn shared(root_certificates: &[Vec<u8>]) -> io::Result<Shared> {
+    let mut all = lock(&SHARED);
+    all.retain(|(_, verifier, _)| verifier.strong_count() > 0);
+    for (roots, verifier, resumption) in &*all {
+        if let Some(verifier) = verifier.upgrade().filter(|_| roots == root_certificates) {
+            let resumption = resumption.clone();
+            return Ok(Shared {
+                verifier,
+                resumption,
+            });
+        }
+    }
+    let mut roots = Vec::new();
+    for pem in root_certificates {
+        roots.extend(certificates(
+            pem,
+            "root certificates hold no certificate in PEM",
+        )?);
+    }
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Verifier::new_with_extra_roots(roots, provider).map_err(io::Error::other)?;
+    let (verifier, resumption) = (Arc::new(verifier), Resumption::default());
+    let roots = root_certificates.to_vec();
+    all.push((roots, Arc::downgrade(&verifier), resumption.clone()));
+    Ok(Shared {
+        verifier,
+        resumption,
+    })
 }
 
 /// All certificates in a PEM text.

@@ -1,5 +1,6 @@
 //! The connection of a client on HTTP, and the functions that feed it.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::exchange::{MessageSink, joined};
+use crate::buffer::Input;
 use crate::client::ClientHost;
 use crate::connection::{Connection, Handle, Host, StreamId};
 use crate::error::{CarrierError, ConnectionError, RequestError};
@@ -92,18 +94,21 @@ impl Engine {
             return false;
         }
         let input = connection.input(StreamId::FIRST);
+        if input.is_empty() {
+            let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+            *input = Input::with_room(bytes + 1);
+        }
         for piece in pieces {
-            let room = input.spare(piece.len());
-            let Some(room) = room.get_mut(..piece.len()) else {
-                return true;
-            };
-            room.copy_from_slice(piece);
-            one_line(room);
-            input.advance(piece.len());
+            input.extend(&one_line(piece));
         }
         input.extend(b"\n");
         host.arrives_within(within);
         connection.receive(StreamId::FIRST, Instant::now(), host);
+        // A message is delivered whole, so an idle client needs no buffer.
+        let input = connection.input(StreamId::FIRST);
+        if input.is_empty() {
+            *input = Input::new();
+        }
         true
     }
 
@@ -159,14 +164,15 @@ impl MessageSink for ToConnection<'_> {
 
 /// Turns a message into one line. Outside of strings, a tab is equivalent to a line end; inside of
 /// strings both are invalid.
-fn one_line(message: &mut [u8]) {
-    let mut from = 0;
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', message.get(from..).unwrap_or_default()) {
-        from += at;
-        if let Some(byte) = message.get_mut(from) {
-            *byte = b'\t';
-        }
+fn one_line(message: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr2(b'\n', b'\r', message).is_none() {
+        return Cow::Borrowed(message);
     }
+    let tabs = message.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b'\t',
+        other => *other,
+    });
+    Cow::Owned(tabs.collect())
 }
 
 #[cfg(test)]
@@ -175,8 +181,7 @@ mod tests {
 
     #[test]
     fn a_message_of_several_lines_becomes_one() {
-        let mut message = *b"{\r\n \"a\": 1\n}\n";
-        one_line(&mut message);
-        assert_eq!(message, *b"{\t\t \"a\": 1\t}\t");
+        let message = b"{\r\n \"a\": 1\n}\n";
+        assert_eq!(*one_line(message), *b"{\t\t \"a\": 1\t}\t");
     }
 }
