@@ -17,12 +17,12 @@ use crate::together;
 pub struct Fixture {
     server: Vec<PathBuf>,
     client: Vec<PathBuf>,
-    /// The command that serves a server at another address, if the suite is to reach the server through it.
-    through: Option<PathBuf>,
+    /// What stands between the suite and the server, and the folder of its programs.
+    through: Option<(Through, PathBuf)>,
 }
 
 impl Fixture {
-    /// Builds both programs; and the command, to test servers through its proxy.
+    /// Builds both programs; and the command, to test servers through its proxy or its gateway.
     pub fn build(
         language: Language,
         how: Build,
@@ -30,17 +30,17 @@ impl Fixture {
         run: Run<'_>,
     ) -> Result<Self> {
         let through = match through {
-            Some(Through::Proxy) => {
+            Some(through) => {
                 let build = match how {
                     Build::Checked => together::checked()?,
                     Build::Demo | Build::Release => {
-                        let mut build = cargo("build -p mcpbolt-cli");
+                        let mut build = cargo("build -p mcpbolt-cli --bins --examples");
                         build.args(how.flags());
                         build
                     }
                 };
                 run(build)?;
-                Some(repo::target().join(how.folder()).join("mcpbolt"))
+                Some((through, repo::target().join(how.folder())))
             }
             None => None,
         };
@@ -94,36 +94,55 @@ impl Fixture {
         words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Starts the server on a free port; and the proxy before it, if there is one.
+    /// Starts the server on a free port; and what stands before it, if anything does.
     pub fn serve(&self) -> Result<Server> {
         let mut command = Command::new(&self.server[0]);
-        command
-            .args(&self.server[1..])
-            .arg("http://127.0.0.1:0/mcp");
+        command.args(&self.server[1..]).arg(ANY_PORT);
         let server = Server::start(&mut command, Stdio::null(), Stdio::piped())?;
-        let Some(through) = &self.through else {
+        let Some((through, programs)) = &self.through else {
             return Ok(server);
         };
-        let mut command = Command::new(through);
-        command.args(["proxy", "http://127.0.0.1:0/mcp", "--to", &server.url]);
-        let mut proxy = Server::start(&mut command, Stdio::piped(), Stdio::inherit())?;
-        proxy.behind = Some(Box::new(server));
-        Ok(proxy)
+        let command = programs.join("mcpbolt");
+        let mut between = Command::new(&command);
+        match through {
+            Through::Proxy => between.args(["proxy", ANY_PORT, "--to", &server.url]),
+            Through::Gateway => {
+                // The server keeps its names; the others, which the suite does not know, have prefixes.
+                let adder = programs.join("examples/adder");
+                let url = &server.url;
+                let text = format!(
+                    "[servers.suite]\nurl = {url:?}\nprefix = \"\"\n\
+                     [servers.calculator]\ncommand = {adder:?}\n\
+                     [servers.sample]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\n"
+                );
+                let file = repo::cache().join("conformance/gateway.toml");
+                std::fs::write(&file, text)?;
+                between.args(["gateway", ANY_PORT, "--config"]).arg(file)
+            }
+        };
+        let mut between = Server::start(&mut between, Stdio::piped(), Stdio::inherit())?;
+        between.behind = Some(Box::new(server));
+        Ok(between)
     }
 }
+
+/// Where a program listens that prints its address.
+const ANY_PORT: &str = "http://127.0.0.1:0/mcp";
 
 /// A program that stands between the suite and a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Through {
     /// `mcpbolt proxy`, from HTTP to HTTP
     Proxy,
+    /// `mcpbolt gateway`, before the server and two others with prefixes
+    Gateway,
 }
 
 /// A running server; ends when dropped.
 pub struct Server {
     child: Child,
     pub url: String,
-    /// The server behind a proxy.
+    /// The server behind this one.
     behind: Option<Box<Server>>,
 }
 

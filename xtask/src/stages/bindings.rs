@@ -409,8 +409,11 @@ pub fn browser() -> Option<String> {
 
 pub fn conformance(log: &mut Log) -> Result<()> {
     log.run(cargo("xtask conformance --required"))?;
-    let through = "xtask conformance --required --lang rust --through proxy";
-    log.run(cargo(through))
+    for through in ["proxy", "gateway"] {
+        let required = "xtask conformance --required --lang rust --through";
+        log.run(cargo(&format!("{required} {through}")))?;
+    }
+    Ok(())
 }
 
 pub fn demo(log: &mut Log) -> Result<()> {

@@ -129,7 +129,7 @@ pub fn all() -> Vec<Stage> {
         ),
         stage(
             "conformance",
-            "the official conformance suite against our servers and clients on HTTP, and through a proxy",
+            "the official conformance suite against our servers and clients on HTTP, and through a proxy and a gateway",
             &[],
             bindings::conformance,
         ),
