@@ -13,8 +13,8 @@ Every client of others drives our servers, and our clients drive every server of
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
 between, and on the network, where each server has all its clients one after another; and clients of
 both eras and of the action dialect call one server at the same time (mixed.py); and clients log in with a real
-authorization server (logins.py); and clients talk to servers of another era through a proxy (chains.py). Afterwards
-every message that our side sent is checked against the shapes of its revision; then comes
+authorization server (logins.py); and clients talk to servers of another era through a proxy (chains.py, eras.py), and many at once through a gateway, before
+servers that fail (gateway/). Afterwards every message that our side sent is checked against the shapes of its revision; then comes
 the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
 others on servers of others, which proves this harness); it may be given several times.
@@ -39,6 +39,7 @@ from pathlib import Path
 import bad_frames
 import browser
 import chains
+import eras
 import install
 import keepers
 import logins
@@ -101,7 +102,19 @@ class BadFrames:
         return [f"{era}: {problem}" for era, (_, problems) in eras.items() for problem in problems]
 
 
-Work = Rules | Session | Traces | BadFrames | Mixed | Logins | Visits
+@dataclass
+class Gateways:
+    """Many clients of `mcpbolt gateway`, and servers that fail."""
+
+    name = "many clients, and servers that fail, at a gateway"
+
+    def run(self, _into: Path) -> list[str]:
+        command = [sys.executable, str(HERE / "gateway" / "run.py")]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return done.stdout.splitlines() if done.returncode else []
+
+
+Work = Rules | eras.Crossing | Gateways | Session | Traces | BadFrames | Mixed | Logins | Visits
 
 
 def visited(languages: list[str], build: bool) -> tuple[list[Work], list[Visit]]:
@@ -138,8 +151,10 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
     sessions = [session for pair in pairs for session in meetings(*pair, full)]
-    # The proxy is a part of the command, which is built with what is ours in Rust.
-    return [Rules(), *raw], sessions + (chains.planned(ours) if "rust" in ours else [])
+    if "rust" not in ours:
+        return [Rules(), *raw], sessions
+    # The proxy and the gateway are parts of the command, which is built with what is ours in Rust.
+    return [Rules(), eras.Crossing(), Gateways(), *raw], sessions + chains.planned(ours)
 
 
 def meetings(client: tuple[str, peers.Peer], server: tuple[str, peers.Peer], full: bool) -> Iterator[Session]:

@@ -15,6 +15,7 @@ from gateway import MODERN, OLD, Gateway, Server
 from near import DEADLINE, URIS, Broken, Near, Tally
 
 IN_FLIGHT = 100  # calls at once: more would wait for this process, which is one of Python's
+OPENING = 8  # clients that open at once
 # What errors may say of a server that restarts.
 EXCUSED = ("upstream_unavailable", "upstream_timeout")
 
@@ -32,7 +33,7 @@ class Crowd:
 
     async def run(self, folder: Path) -> list[str]:
         servers = [
-            Server("piped", MODERN, folder, piped=True),
+            Server("piped", MODERN, folder, piped=True, isolation="shared"),
             Server("old", OLD, folder),
             Server("new", MODERN, folder),
             Server("plain", "2025-06-18", folder),
@@ -71,8 +72,10 @@ class Crowd:
             nears.append(Near(number, revision, between.port, tally, self.seed))
         room = asyncio.Semaphore(IN_FLIGHT)
 
+        door = asyncio.Semaphore(OPENING)
+
         async def opened(near: Near) -> None:
-            async with room:
+            async with door:
                 await near.open(sorted({server.uri(f"r/{near.random.randrange(URIS)}") for server in servers}))
 
         await asyncio.gather(*map(opened, nears))
@@ -117,7 +120,7 @@ class Crowd:
                     case "cancel":
                         return await near.call(f"{tool}slow", text, name, steps=4, ms=10, leave_after=near.random.randrange(1, 3))
                     case "leave":
-                        for _, writer in near.idle:
+                        for _, writer, _ in near.idle:
                             writer.close()
                         near.idle.clear()
                         gone = asyncio.ensure_future(near.call(f"{tool}slow", text, name, steps=4, ms=5))
@@ -147,9 +150,7 @@ class Crowd:
             until, count = time.monotonic() + DEADLINE, 0
             while deaf and time.monotonic() < until:
                 count += 1
-                # Each by itself: a session has a process of its own on pipes.
-                for near in deaf:
-                    await near.call(f"{server.prefix}touch", f"again.{near.number}.{server.name}.{count}", server.name, uri="test://r/0")
+                await nears[-1].call(f"{server.prefix}touch", f"again.{server.name}.{count}", server.name, uri="test://r/0")
                 await asyncio.sleep(0.05)
                 deaf = [near for near in waiting if not near.heard[uri]]
             if deaf:

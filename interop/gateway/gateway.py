@@ -37,8 +37,8 @@ async def listens(port: int, seconds: float = 20) -> None:
 class Server:
     """A server by hand on a port of its own, or one that the gateway starts."""
 
-    def __init__(self, name: str, revision: str, folder: Path, piped: bool = False) -> None:
-        self.name, self.revision, self.piped = name, revision, piped
+    def __init__(self, name: str, revision: str, folder: Path, piped: bool = False, isolation: str = "") -> None:
+        self.name, self.revision, self.piped, self.isolation = name, revision, piped, isolation
         self.ledger = folder / f"{name}.ledger"
         self.port = 0 if piped else free_port()
         self.process: asyncio.subprocess.Process | None = None
@@ -58,7 +58,7 @@ class Server:
 
     async def start(self) -> None:
         if not self.piped:
-            self.process = await asyncio.create_subprocess_exec(*self.command)
+            self.process = await asyncio.create_subprocess_exec(*self.command, stdout=asyncio.subprocess.DEVNULL)
             await listens(self.port)
 
     async def kill(self) -> None:
@@ -67,12 +67,13 @@ class Server:
             self.process.kill()
             await self.process.wait()
             return
-        for words in self.lines():
-            if words[0] == "start":
-                try:
-                    os.kill(int(words[1]), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        for process in {words[1] for words in self.lines() if words[0] == "start"}:
+            try:
+                # Another process may have the number of one that has ended.
+                if str(self.ledger).encode() in Path(f"/proc/{process}/cmdline").read_bytes():
+                    os.kill(int(process), signal.SIGKILL)
+            except (FileNotFoundError, ProcessLookupError):
+                pass
 
     def lines(self) -> list[list[str]]:
         text = self.ledger.read_text() if self.ledger.exists() else ""
@@ -84,6 +85,7 @@ class Server:
             text += f"command = {self.command!r}\n"
         else:
             text += f'url = "http://127.0.0.1:{port or self.port}/mcp"\n'
+        text += f'isolation = "{self.isolation}"\n' if self.isolation else ""
         return text + ("" if self.prefix else 'prefix = ""\n')
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,7 @@ DEADLINE = 30.0  # seconds for a call whose server is well
 CAPABILITIES = {"elicitation": {}}
 INFO = {"name": "crowd", "version": "1"}
 URIS = 10
+IDLE = 2.0  # seconds after which a connection is not used again: servers close them at some time
 
 
 class Tally:
@@ -49,7 +51,7 @@ class Near:
         self.session: dict[str, str] = {}
         self.last = 0
         self.uris: set[str] = set()
-        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter, float]] = []
         self.stands: asyncio.Task | None = None
         self.heard: Counter[str] = Counter()
 
@@ -63,10 +65,13 @@ class Near:
         return {"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}
 
     async def send(self, method: str, message: Message | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        try:
-            reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 24)
-        except OSError as error:
-            raise Broken(str(error)) from error
+        reader, writer, since = self.idle.pop() if self.idle else (None, None, 0.0)
+        if time.monotonic() - since > IDLE:
+            writer.close() if writer else None
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 24)
+            except OSError as error:
+                raise Broken(str(error)) from error
         fields = {"Host": f"127.0.0.1:{self.port}", "Accept": "application/json, text/event-stream", **self.session}
         body = b""
         if message:
@@ -86,7 +91,7 @@ class Near:
         first, fields = await http1.head(reader)
         async for extra in http1.messages(reader, fields):
             self.tally.wrong(f"client {self.number}: {first} {extra} for {message}")
-        self.idle.append((reader, writer))
+        self.idle.append((reader, writer, time.monotonic()))
 
     # What it hears.
 
@@ -118,7 +123,7 @@ class Near:
         except (ConnectionError, asyncio.IncompleteReadError) as error:
             raise Broken(repr(error)) from error
         finally:
-            self.idle.append((reader, writer)) if is_whole else writer.close()
+            self.idle.append((reader, writer, time.monotonic())) if is_whole else writer.close()
         if answer is None:
             raise Broken(f"{first}: no answer to {message['method']} {text}")
         return answer
@@ -221,5 +226,5 @@ class Near:
             reader, writer = await self.send("DELETE", None)
             await http1.head(reader)
             writer.close()
-        for _, writer in self.idle:
+        for _, writer, _ in self.idle:
             writer.close()

@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from crowd import Crowd
+from faults import Faults
 from gateway import ROOT
 
 SCENES = ("crowd", "faults")
@@ -36,6 +37,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     scenes = {
         "crowd": Crowd(program, options.seed, *((1000, 200, 100_000, 40) if options.deep else ())),
+        "faults": Faults(program, options.seed, *((3.0, 1000) if options.deep else ())),
     }
     problems = []
     for name in options.only or SCENES:

@@ -12,6 +12,7 @@ mod columns;
 mod conformance;
 mod demo;
 mod diagnostic;
+mod eras;
 mod existing;
 mod flood;
 mod guarded;
@@ -59,6 +60,7 @@ enum Task {
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
     Conformance(conformance::Args),
+    Eras(eras::Args),
     Existing(existing::Args),
     Requirements(requirements::Args),
     Schemas(schemas::Args),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Eras(args) => eras::run(&args),
         Task::Existing(args) => existing::run(&args),
         Task::Requirements(args) => requirements::run(&args),
         Task::Schemas(args) => schemas::run(&args),

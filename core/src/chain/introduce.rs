@@ -31,15 +31,14 @@ pub(super) async fn meet(
     lanes: &[Arc<Lane>],
     timers: &Handle,
 ) -> Result<Met, (Arc<Parts>, RequestError)> {
-    let is_one = lanes.len() == 1;
     let works = lanes.iter().map(|lane| {
+        let patience = match lanes.len() {
+            1 => lane.parts.external.limits.max_request_timeout,
+            _ => shared.patience,
+        };
         Box::pin(async move {
-            match is_one {
-                true => lane.far().await,
-                false => unless(lane.far(), timers.sleep(shared.patience))
-                    .await
-                    .unwrap_or(Err(RequestError::TimedOut)),
-            }
+            let far = unless(lane.far(), timers.sleep(patience)).await;
+            far.unwrap_or(Err(RequestError::TimedOut))
         }) as _
     });
     let (mut fars, mut failed) = (Vec::new(), None);

@@ -162,6 +162,11 @@ impl Lane {
         self.near.handle.is_none()
     }
 
+    /// Whether the connection is open.
+    pub fn is_open(&self) -> bool {
+        matches!(&*lock(&self.state), State::Open(far) if !far.handle().is_closed())
+    }
+
     /// The connection, if it is open.
     pub fn ready(&self) -> Option<Far> {
         match &*lock(&self.state) {

@@ -181,12 +181,12 @@ impl Drop for Exclusive {
     fn drop(&mut self) {
         let Some(lane) = self.lane.take() else { return };
         let lanes = &self.lanes;
-        match lane.ready() {
-            Some(_) => lock(&lanes.idle)
+        match lane.is_open() {
+            true => lock(&lanes.idle)
                 .entry(std::mem::take(&mut self.key))
                 .or_default()
                 .push(lane),
-            None => *lock(&lanes.exclusive) -= 1,
+            false => *lock(&lanes.exclusive) -= 1,
         }
     }
 }

@@ -146,6 +146,13 @@ impl Route {
         Poll::Ready(token.reason().map(Box::from))
     }
 
+    /// Whether the client has cancelled the call, or is gone.
+    pub fn is_cancelled(&self) -> bool {
+        let target = self.target();
+        let token = target.cancel.as_ref();
+        token.is_some_and(|(token, _)| token.is_cancelled())
+    }
+
     /// Cancels the call on behalf of a client that does not come back.
     pub fn abandon(&self) {
         let token = CancelToken::new();

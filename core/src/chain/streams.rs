@@ -118,7 +118,7 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
         let begun = Instant::now();
         let ended = async {
             let lane = passage.lane(member, &request).await?;
-            if is_late || lane.ready().is_none() {
+            if is_late || !lane.is_open() {
                 passage.route.expect_late(&member.parts);
             }
             trip::pass(&lane, &passage.route, request.clone()).await
@@ -131,6 +131,10 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
                 None => return follow::log_refusal(&member.parts, &error),
             }
             continue;
+        }
+        // Without the client, every request ends at once, and so does every wait.
+        if passage.route.is_cancelled() || passage.timers.is_closed() {
+            return;
         }
         if begun.elapsed() >= LONGEST_WAIT {
             waits = 0;

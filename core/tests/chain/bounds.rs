@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcpbolt::chain::{External, Front};
 use mcpbolt::client::{Client, ClientBuilder};
@@ -180,4 +180,27 @@ fn calls_do_not_try_again_and_again_what_cannot_be_reached() {
     let most = 4 + begun.elapsed().as_millis() / 250;
     let tried = tried.load(Ordering::Relaxed);
     assert!(u128::from(tried) <= most, "{tried} attempts");
+}
+
+/// R-CHN-14: a server that takes connections and says nothing holds a call up no longer than a call may take in total.
+#[test]
+fn a_connection_that_does_not_open_fails_its_calls_in_time() {
+    let total = Duration::from_secs(10);
+    let link = |_: ClientBuilder| Box::pin(std::future::pending::<io::Result<Client>>()) as _;
+    let mut rig = Rig::with(OLD, 1, move |_| {
+        Front::new(External::new("far", link).timeouts(total / 10, total))
+    });
+    let asks = rig.post(&call(1, &elicitation()));
+    let shares = rig.post(&call(2, &json!({})));
+    let opens = rig.connect(Framing::Line);
+    let params = json!({"protocolVersion": OLD.name(), "capabilities": {}, "clientInfo": {"name": "near", "version": "1"}});
+    rig.say(opens, &request(3, "initialize", &params));
+    for near in [asks, shares, opens] {
+        rig.assert_is_waiting(near);
+    }
+    rig.pass(total);
+    for near in [asks, shares, opens] {
+        let reason = rig.hear(near)["error"]["data"]["reason"].take();
+        assert_eq!(reason, "upstream_timeout");
+    }
 }

@@ -530,6 +530,33 @@ fn one_stream_has_the_changes_of_all_servers() {
     rig.assert_is_waiting(near);
 }
 
+/// R-SUB-08: the streams at the servers end with the client, and nothing tries to open them again.
+#[test]
+fn a_stream_ends_at_all_servers_when_its_client_leaves() {
+    let mut rig = Rig::joined(&[("a", NEW), ("b", NEW)]);
+    let near = rig.connect(Framing::Line);
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    rig.say(
+        near,
+        &stateless("l", "subscriptions/listen", params, &json!({})),
+    );
+    let streams: Vec<_> = ["a", "b"]
+        .iter()
+        .map(|name| {
+            let far = rig.far(name);
+            (far, rig.far_hears(far)["id"].take())
+        })
+        .collect();
+    rig.leave(near);
+    for (far, stream) in streams {
+        assert_eq!(rig.far_hears(far)["params"]["requestId"], stream);
+    }
+    rig.pass(Duration::from_secs(60));
+    for far in rig.fars.lock().unwrap().iter() {
+        assert!(far.lines.is_empty(), "{:?}", far.lines);
+    }
+}
+
 /// R-CHN-12, R-CHN-13: questions of either kind of server, in one session.
 #[test]
 fn questions_are_put_to_the_client_of_the_call_whichever_server_asks() {

@@ -393,6 +393,15 @@ pub fn interop(log: &mut Log) -> Result<()> {
     log.run(command(repo::interpreter(), ["interop/run.py"]))
 }
 
+/// Tests the gateway with a thousand clients, a million calls and every fault.
+pub fn gateway(log: &mut Log) -> Result<()> {
+    log.run(cargo("build --release -p mcpbolt-cli --bins --examples"))?;
+    log.run(command(
+        repo::interpreter(),
+        ["interop/gateway/run.py", "--deep"],
+    ))
+}
+
 /// Tests a page in a browser.
 pub fn pages(log: &mut Log) -> Result<()> {
     log.run(command(repo::interpreter(), ["interop/run.py", "--pages"]))

@@ -288,6 +288,12 @@ pub fn deep() -> Vec<Deep> {
             bindings::translated_node,
         ),
         deep(
+            "gateway",
+            "1,000 clients with equal ids at a gateway, servers that fail in every way, a million calls under 1,000 reloads",
+            nothing,
+            bindings::gateway,
+        ),
+        deep(
             "pages",
             "a page in a browser on our servers, and logins in a browser",
             bindings::browser,
