@@ -44,6 +44,8 @@ pub(super) struct Target {
     pub questions: Vec<Question>,
     /// How many questions there were.
     pub asked: u64,
+    /// How many reports of progress there were.
+    reports: u64,
     /// Whether the call has ended, so that no further question can be asked in it.
     pub is_over: bool,
     /// The state that the client holds between two rounds.
@@ -144,6 +146,18 @@ impl Route {
         };
         std::task::ready!(Pin::new(cancelled).poll(cx));
         Poll::Ready(token.reason().map(Box::from))
+    }
+
+    /// Notes a report of progress.
+    pub fn note_progress(&self) {
+        self.target().reports += 1;
+    }
+
+    /// How often the server has said something about the call, and whether a question of the server waits for the client.
+    pub fn signs(&self) -> (u64, bool) {
+        let target = self.target();
+        let waits = !target.questions.is_empty() || target.parked.is_some();
+        (target.asked + target.reports, waits)
     }
 
     /// Whether the client has cancelled the call, or is gone.

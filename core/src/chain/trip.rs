@@ -225,15 +225,17 @@ impl Trip<'_> {
             drop_params: &["requestState", "inputResponses"],
             ..Edit::default()
         };
-        // A call whose client is asked something stays open as long as the client may take.
         let may_ask =
             self.method.is_some_and(Method::may_ask) && may_be_asked(&self.lane.near.capabilities);
-        let patience = match may_ask {
-            true => Some(PATIENCE),
-            false => self.patience(),
-        };
         for _ in 0..MAX_ROUNDS {
-            match self.send(edit, patience).await {
+            let sent = match may_ask {
+                // A call whose client is asked something stays open as long as the client may take.
+                true => unless(self.send(edit, Some(PATIENCE)), self.silence())
+                    .await
+                    .unwrap_or(Err(RequestError::TimedOut)),
+                false => self.send(edit, self.patience()).await,
+            };
+            match sent {
                 Ok((response, _)) => {
                     let server = self.far.implementation();
                     let result = translate::newer_result(response.result(), self.method, server);
@@ -429,6 +431,25 @@ impl Trip<'_> {
             Poll::Ready(Err(RequestError::Cancelled(reason)))
         })
         .await
+    }
+
+    /// Completes when the server has said nothing about the call for as long as it may take to answer, and for no longer than
+    /// twice that, while no question waits for the client.
+    async fn silence(&self) {
+        let far = self.far.handle();
+        let mut before = self.route.signs();
+        loop {
+            far.sleep(far.config().limits.request_timeout).await;
+            if far.is_closed() {
+                // The request ends with the connection, and so does every wait.
+                return std::future::pending().await;
+            }
+            let now = self.route.signs();
+            if now == before && !now.1 {
+                return;
+            }
+            before = now;
+        }
     }
 
     /// How long to wait for the answer; `None` for the limit of the connection.

@@ -79,8 +79,11 @@ impl Host for UpstreamHost {
 
     fn overheard(&mut self, message: MessageRef<'_>) {
         let token = message.raw(Field::Progress).and_then(number::as_u64);
-        let route = token.and_then(|key| self.lane.upgrade()?.route(key));
-        if let Some((front, reply)) = route.and_then(|route| route.reply()) {
+        let Some(route) = token.and_then(|key| self.lane.upgrade()?.route(key)) else {
+            return;
+        };
+        route.note_progress();
+        if let Some((front, reply)) = route.reply() {
             pass_progress(&front, &reply, &message);
         }
     }

@@ -160,6 +160,38 @@ fn a_call_may_be_asked_more_than_once() {
     rig.assert_quiet();
 }
 
+/// R-CHN-14: a server that says nothing is given up, though its client could be asked; one whose question waits is not, nor
+/// one that reports progress.
+#[test]
+fn a_server_that_asks_nothing_has_no_longer_than_others() {
+    let mut rig = Rig::new(OLD, 1);
+    let minute = Duration::from_secs(61);
+    let near = rig.post(&call("a", &json!({"_meta": {"progressToken": 1}})));
+    let (far, arrived) = find(&mut rig, "a");
+    question(&mut rig, far, "q");
+    let (state, key) = asked(&rig.hear(near), "q");
+    for _ in 0..3 {
+        rig.pass(minute);
+    }
+    let answers =
+        json!({"requestState": state, "inputResponses": {key: {}}, "_meta": {"progressToken": 1}});
+    let near = rig.post(&call("a", &answers));
+    assert_eq!(rig.far_hears(far)["id"], "question");
+    rig.pass(minute);
+    let token = &arrived["params"]["_meta"]["progressToken"];
+    let params = json!({"progressToken": token, "progress": 1});
+    let report = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    rig.far_says(far, &report.to_string());
+    assert_eq!(rig.hear(near)["method"], "notifications/progress");
+    rig.pass(minute);
+    rig.assert_is_waiting(near);
+    rig.pass(minute);
+    let told = rig.hear(near);
+    assert_eq!(told["error"]["data"]["reason"], "upstream_timeout");
+    assert_eq!(rig.far_hears(far)["params"]["requestId"], arrived["id"]);
+    rig.assert_quiet();
+}
+
 /// A client that never comes back, one that cancels after it came back, and one that is gone.
 #[test]
 fn a_call_whose_client_does_not_come_back_is_cancelled() {
