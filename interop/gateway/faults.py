@@ -28,7 +28,6 @@ class Faults:
     seed: int
     seconds: float = 0.6  # for each fault
     reloads: int = 2
-    calls: int = 0  # of `mcpbolt load`, while the settings change
 
     async def run(self, folder: Path) -> list[str]:
         began = time.monotonic()
@@ -151,6 +150,7 @@ class Faults:
                     near.tally.wrong(f"client {near.number}: a call while the settings change {ended}")
             return count
 
+        before, began = front.resident(), time.monotonic()
         running = [asyncio.ensure_future(calls(near)) for near in nears]
         for number in range(self.reloads):
             front.write(self.settings + more * (number % 2 == 0))
@@ -160,7 +160,10 @@ class Faults:
         done.set()
         counts = await asyncio.gather(*running)
         reloads = front.log.read_text().count("reloaded")
-        print(f"  {reloads} reloads, {sum(counts)} calls meanwhile")
+        print(
+            f"  {reloads} reloads and {sum(counts)} calls in {time.monotonic() - began:.0f} s; "
+            f"{before >> 20} MiB before, {front.resident() >> 20} after"
+        )
         return [] if reloads == self.reloads else [f"{reloads} of {self.reloads} changes of the settings were read"]
 
     async def children(self, front: Gateway, nears: list[Near]) -> list[str]:

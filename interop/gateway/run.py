@@ -2,7 +2,7 @@
 """`mcpbolt gateway` before servers by hand, with clients by hand: many of them at once, and servers that fail.
 
     python3 interop/gateway/run.py                 seconds
-    python3 interop/gateway/run.py --deep          1,000 clients, 100,000 calls; a million for the memory
+    python3 interop/gateway/run.py --deep          1,000 clients and 100,000 calls; 1,000 reloads with a million calls and more
     python3 interop/gateway/run.py --only crowd --seed 7
 
 Needs the command (`cargo build -p mcpbolt-cli`, with --release for --deep) and Python 3.11.
