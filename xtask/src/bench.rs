@@ -32,7 +32,7 @@ pub struct Args {
     /// How many turns each server has (--lang)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// One short round: for a quick look, not for published figures (--lang, token)
+    /// One short round: for a quick look, not for published figures (--lang, lists, token)
     #[arg(long)]
     quick: bool,
     /// Build our package quickly, with overflow checks and assertions (--lang)
@@ -60,6 +60,8 @@ enum Part {
     Correlate,
     /// Whole connections in memory
     Echo,
+    /// The merged list of a front, from what it keeps
+    Lists,
     /// Calls over HTTP with access tokens and proofs, beside calls without (a minute)
     Token,
     /// Messages of 1 to 64 MB, beside the Rust server (--lang node; 2 minutes)
@@ -128,6 +130,7 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Codec => ("codec", "peers"),
         Part::Correlate => ("correlate", "tables"),
         Part::Echo => ("echo", ""),
+        Part::Lists => ("lists", ""),
         Part::Token => ("token", "tokens"),
         Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
     };
@@ -138,10 +141,10 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
     let mut bench = cargo(&format!(
         "run --release -p mcpbolt-benches --features={features} --bin {name} --"
     ));
-    if matches!(part, Part::Echo | Part::Token) && args.json.is_some() {
+    if matches!(part, Part::Echo | Part::Lists | Part::Token) && args.json.is_some() {
         bail!("{name} prints its figures; there is no JSON of them");
     }
-    if matches!(part, Part::Token) && args.quick {
+    if matches!(part, Part::Lists | Part::Token) && args.quick {
         bench.arg("--quick");
     }
     if let Some(file) = &args.json {
