@@ -422,6 +422,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_stream_listens_to_no_more_resources_than_may_be",
     ),
     (
+        "chain::prefix::MAX_NAME_LEN",
+        "tools_whose_names_are_too_long_with_the_prefix_are_left_out",
+    ),
+    (
         "chain::question::MAX_PARKED",
         "calls_whose_clients_do_not_come_back_are_bounded_in_number",
     ),
