@@ -12,6 +12,7 @@ use mcpbolt::policy::Policy;
 use super::document::{self, Member, Node, Value};
 use super::reading::{Entry, Findings, Keys, Text, joined};
 use super::reference::{Resolved, resolve};
+use super::rules::Rules;
 
 /// The settings of a gateway.
 pub struct Config {
@@ -22,6 +23,13 @@ pub struct Config {
     pub policy: Option<Policy>,
     /// The members of the policy, JSON: secret.
     pub policy_members: Option<String>,
+    /// Whether each request is told in the log.
+    pub audits: bool,
+    /// The file of pins.
+    pub pins: Option<PathBuf>,
+    /// Where to show the status, and whether other machines may read it.
+    pub status: Option<Place>,
+    pub status_anonymous: bool,
 }
 
 /// A server behind the gateway.
@@ -42,6 +50,7 @@ pub struct Upstream {
     pub isolation: Option<Isolation>,
     /// The most connections.
     pub max_connections: Option<usize>,
+    pub rules: Rules,
 }
 
 /// An address, and how it was written: what a reference in it stands for may be secret.
@@ -131,6 +140,15 @@ fn of_document(node: Node, folder: &Path, findings: &mut Findings<'_>) -> Option
         .take("policy")
         .and_then(|entry| policy(entry, folder, findings));
     let (policy, policy_members) = policy.unzip();
+    let audits = keys.flag("audit", findings);
+    let pins = keys
+        .text("pins", findings)
+        .and_then(|entry| value(entry, folder, findings))
+        .map(|file| folder.join(file.value()));
+    let status = keys
+        .text("status", findings)
+        .and_then(|entry| address(entry, folder, findings));
+    let status_anonymous = keys.flag("status_anonymous", findings);
     keys.end(findings);
     if servers.is_empty() && findings.problems() == 0 {
         findings.wrong(
@@ -151,6 +169,10 @@ fn of_document(node: Node, folder: &Path, findings: &mut Findings<'_>) -> Option
         servers,
         policy,
         policy_members,
+        audits,
+        pins,
+        status,
+        status_anonymous,
     })
 }
 
@@ -193,6 +215,7 @@ fn of_server(
             .ok()
     });
     let max_connections = keys.number("max_connections", findings);
+    let rules = Rules::of(&mut keys, findings);
     // Says what the other keys say, too.
     keys.text("type", findings);
     let target = target(&mut keys, folder, findings);
@@ -208,6 +231,7 @@ fn of_server(
         isolation,
         max_connections: max_connections
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
+        rules,
     })
 }
 

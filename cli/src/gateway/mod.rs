@@ -2,17 +2,24 @@
 
 mod config;
 mod document;
+mod pins;
 mod reading;
 mod reference;
 mod reload;
+mod rules;
+mod status;
+mod status_page;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use mcpbolt::chain::{External, Front, Prefix};
 use mcpbolt::io::{Address, Auth, ChildCommand, serve_with, wait_for_clients};
+use tracing::{info, warn};
 
 use crate::carrier::{self, Carrier};
 use crate::network::Network;
@@ -22,6 +29,8 @@ use crate::shown;
 use self::config::{Config, Target, Upstream};
 use self::reference::Resolved;
 use self::reload::Current;
+use self::rules::Rules;
+use self::status::Status;
 
 /// Where to serve unless the file or the command says so.
 const ADDRESS: &str = "http://127.0.0.1:8000/mcp";
@@ -38,6 +47,9 @@ pub struct Gateway {
     /// Check the file, show what it says, and end: with status 1 if anything is wrong
     #[arg(long)]
     check: bool,
+    /// Ask the servers for their tools, write what these are into the file that `pins` names, and end
+    #[arg(long, conflicts_with = "check")]
+    pin: bool,
     #[command(flatten)]
     network: Network,
     #[command(flatten)]
@@ -47,10 +59,16 @@ pub struct Gateway {
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn gateway(args: Gateway) -> Result<u8> {
     let config = load(&args)?;
+    if args.pin {
+        return config.pin(&args.network);
+    }
     let shown = config.shown();
+    let status = Arc::new(Status::default());
+    let (file_of_pins, status_at) = (config.pins.clone(), config.status_at());
     let listen = config.listen.as_ref().map(|listen| listen.address.clone());
     let policy = config.policy_members.clone();
-    let front = config.front(&args.network)?;
+    let status_anonymous = config.status_anonymous;
+    let front = config.front(&args.network, &status)?;
     if args.check {
         shown::print(&shown::lines(&shown))?;
         return Ok(0);
@@ -59,20 +77,28 @@ pub fn gateway(args: Gateway) -> Result<u8> {
         Some(address) => address,
         None => ADDRESS.parse()?,
     };
+    if let Some(at) = &status_at {
+        let at = status_page::serve(status.clone(), at, status_anonymous)?;
+        info!(%at, "status");
+    }
     let mut current = None;
     let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
     let serving = serve_with(hosting, &address, args.carrier.options())?;
     if let Some(current) = &current {
-        let file = args.config.clone();
-        reload::watch(&file, Arc::downgrade(current), move || {
+        let files = iter::once(args.config.clone()).chain(file_of_pins.clone());
+        reload::watch(files.collect(), Arc::downgrade(current), move || {
             let config = load(&args)?;
             let now = config.listen.as_ref().map(|listen| &listen.address);
-            let is_same = now == listen.as_ref() && config.policy_members == policy;
+            let is_same = now == listen.as_ref()
+                && config.policy_members == policy
+                && (config.status_at(), config.status_anonymous)
+                    == (status_at.clone(), status_anonymous)
+                && config.pins == file_of_pins;
             ensure!(
                 is_same,
-                "listen and policy are read at the start: restart the gateway"
+                "listen, policy, status and the name of the file of pins are read at the start: restart the gateway"
             );
-            config.front(&args.network)
+            config.front(&args.network, &status)
         });
     }
     let done = carrier::run(&serving, &address);
@@ -122,14 +148,55 @@ impl Config {
         text
     }
 
-    /// The servers as one.
-    fn front(self, network: &Network) -> Result<Front> {
-        let mut servers = self.servers.into_iter();
-        let first = servers.next().context("no server")?;
-        let mut front = Front::new(first.external(network)?);
-        for server in servers {
-            front = front.join(server.external(network)?)?;
+    fn status_at(&self) -> Option<Address> {
+        self.status.as_ref().map(|status| status.address.clone())
+    }
+
+    /// Writes the file of pins.
+    fn pin(self, network: &Network) -> Result<u8> {
+        let file = self
+            .pins
+            .context("the file has no pins = \"FILE\" to write them into")?;
+        let mut all = pins::File::new();
+        for mut server in self.servers {
+            server.prefix.clear();
+            let (name, (external, _)) = (server.name.clone(), server.external(network)?);
+            let pins = pins::take(external)?;
+            shown::print(&shown::lines(&format!("{name}: {} tools\n", pins.len())))?;
+            all.insert(name, pins);
         }
+        pins::write(&file, &all)?;
+        wait_for_clients(FAREWELL);
+        Ok(0)
+    }
+
+    /// The servers as one.
+    fn front(self, network: &Network, status: &Status) -> Result<Front> {
+        let mut pins = self.pins.as_deref().map(pins::read).transpose()?;
+        let (mut front, mut all): (Option<Front>, _) = (None, Vec::new());
+        for server in self.servers {
+            let (name, (external, rules)) = (server.name.clone(), server.external(network)?);
+            let pins = pins.as_mut().map(|pins| {
+                let own = pins.remove(&name).unwrap_or_else(|| {
+                    warn!(
+                        server = name,
+                        "has no pins, so none of its tools can be used; write them with --pin"
+                    );
+                    BTreeMap::new()
+                });
+                rules::pinned(&name, own)
+            });
+            let seen = status.of(&name);
+            let (health, breaker) = (external.health(), rules.breaker());
+            let external = rules.around(external, self.audits, pins, &seen);
+            all.push((seen, health, breaker));
+            front = Some(match front {
+                None => Front::new(external),
+                Some(front) => front.join(external)?,
+            });
+        }
+        let front = front.context("no server")?;
+        status.show(all);
         Ok(match self.policy {
             Some(policy) => front.policy(policy),
             None => front,
@@ -140,7 +207,7 @@ impl Config {
 impl Upstream {
     /// The server as the end of a chain. In total, a request may take ten times as long as an answer or a report of
     /// progress.
-    fn external(self, network: &Network) -> Result<External> {
+    fn external(self, network: &Network) -> Result<(External, Rules)> {
         let mut external = match self.target {
             Target::Command { words, env, cwd } => {
                 let command = move || {
@@ -177,6 +244,6 @@ impl Upstream {
         if let Some(timeout) = self.timeout {
             external = external.timeouts(timeout, timeout.saturating_mul(10));
         }
-        Ok(external)
+        Ok((external, self.rules))
     }
 }

@@ -2,8 +2,18 @@
 //! `${command:PROGRAM ARGUMENT …}`.
 
 use std::fmt;
+use std::io::{self, Read as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a command may take.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The most that a command may print.
+const MAX_BYTES: usize = 1 << 20;
 
 /// A text of a file of settings, with what it refers to.
 ///
@@ -92,19 +102,60 @@ fn variable(name: &str) -> Result<String, String> {
 fn output(words: &str, folder: &Path) -> Result<String, String> {
     let mut words = words.split_whitespace();
     let program = words.next().ok_or("${command:} names no program")?;
-    let run = Command::new(program)
+    let wrong = |error: io::Error| format!("running {program}: {error}");
+    let mut run = Command::new(program)
         .args(words)
         .current_dir(folder)
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("running {program}: {error}"))?;
-    if !run.status.success() {
-        return Err(format!("{program} ended with {}", run.status));
+        .spawn()
+        .map_err(wrong)?;
+    let read = run.stdout.take().map(reading);
+    let deadline = Instant::now() + LIMIT;
+    let late = || {
+        let limit = LIMIT.as_secs();
+        format!(
+            "{program} has not ended within {limit} s; write a command that prints the value and ends"
+        )
+    };
+    let status = loop {
+        match run.try_wait().map_err(wrong)? {
+            Some(status) => break status,
+            None if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
+            None => {
+                // It may have ended meanwhile.
+                let _ = run.kill();
+                run.wait().map_err(wrong)?;
+                return Err(late());
+            }
+        }
+    };
+    if !status.success() {
+        return Err(format!("{program} ended with {status}"));
     }
-    let text = String::from_utf8(run.stdout)
-        .map_err(|_| format!("{program} printed what is not UTF-8"))?;
+    // What it has started may hold the pipe open.
+    let left = deadline.saturating_duration_since(Instant::now());
+    let text = read.and_then(|read| read.recv_timeout(left).ok());
+    let text = text.ok_or_else(late)?.map_err(wrong)?;
+    if text.len() > MAX_BYTES {
+        return Err(format!("{program} printed more than {MAX_BYTES} bytes"));
+    }
+    let text = String::from_utf8(text);
+    let text = text.map_err(|_| format!("{program} printed what is not UTF-8"))?;
     Ok(trimmed(&text))
+}
+
+/// What comes out of a pipe, when it is there.
+fn reading(pipe: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
+    let (sender, read) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let all = pipe.take(MAX_BYTES as u64 + 1).read_to_end(&mut text);
+        // Nobody waits any more if it is late.
+        let _ = sender.send(all.map(|_| text));
+    });
+    read
 }
 
 /// Without the end of the last line, which editors and `echo` add.

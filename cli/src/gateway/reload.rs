@@ -1,6 +1,6 @@
 //! New settings while the gateway serves.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread;
@@ -71,22 +71,21 @@ impl Hosting for Current {
     }
 }
 
-/// Serves by what `load` makes of the file each time that it has changed, on a thread of its own, until nobody serves any
+/// Serves by what `load` makes of the files each time that one has changed, on a thread of its own, until nobody serves any
 /// more. A file that cannot be used is told, and changes nothing.
 pub fn watch(
-    file: &Path,
+    files: Vec<PathBuf>,
     current: Weak<Current>,
     load: impl Fn() -> Result<Front> + Send + 'static,
 ) {
-    let file = file.to_owned();
-    let mut known = changed(&file);
+    let mut known = changed(&files);
     thread::spawn(move || {
         loop {
             thread::sleep(PERIOD);
             let Some(current) = current.upgrade() else {
                 return;
             };
-            let now = changed(&file);
+            let now = changed(&files);
             // Editors remove a file before they write it anew.
             if now.is_none() || now == known {
                 continue;
@@ -95,7 +94,7 @@ pub fn watch(
             match load() {
                 Ok(front) => {
                     current.replace(&front);
-                    info!(file = %file.display(), "reloaded");
+                    info!("reloaded");
                 }
                 Err(why) => error!("not reloaded, the gateway serves as before: {why:#}"),
             }
@@ -103,7 +102,11 @@ pub fn watch(
     });
 }
 
-fn changed(file: &Path) -> Option<(SystemTime, u64)> {
-    let data = std::fs::metadata(file).ok()?;
-    Some((data.modified().ok()?, data.len()))
+/// When the files were changed last, and their lengths; `None` while one is away.
+fn changed(files: &[PathBuf]) -> Option<Vec<(SystemTime, u64)>> {
+    let change = |file: &PathBuf| {
+        let data = std::fs::metadata(file).ok()?;
+        Some((data.modified().ok()?, data.len()))
+    };
+    files.iter().map(change).collect()
 }

@@ -47,7 +47,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         (shared.parts.clone(), shared.parking.clone()),
         front,
         &call,
-        near.ends,
+        (near.ends, near.timers),
     );
     let answered = Unanswered(route.clone());
     let principal = call.reply.principal().cloned();
@@ -61,7 +61,6 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         shared,
         way,
         route,
-        timers: near.timers,
         exclusive: Mutex::default(),
     };
     let (shared, route) = (&passage.shared, &passage.route);
@@ -74,7 +73,10 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         };
         let work = match &shared.parts.middleware[..] {
             [] => send(request),
-            all => NextHop::new(all, RelayDirection::ToServer, send).run(request),
+            all => {
+                let next = NextHop::new(all, RelayDirection::ToServer, send).of(route.clone());
+                next.run(request)
+            }
         };
         let mut work = pin!(work);
         poll_fn(|cx| match work.as_mut().poll(cx) {
@@ -123,10 +125,16 @@ async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainRespo
 /// The state of a call that comes back for its answer.
 fn resumed<'a>(shared: &Shared, call: &'a Call) -> Option<&'a str> {
     let (is_newer, era) = (call.reply.revision().era() == Era::Stateless, shared.era());
-    if !is_newer || era == Some(Era::Stateless) {
+    if !is_newer {
         return None;
     }
     let state = state_of(call)?;
+    if era == Some(Era::Stateless) {
+        // Other states are the servers' own; this one is of a question of middleware.
+        return reader::as_str(state)
+            .is_some_and(|state| is_own(&state) && shared.parking.has(&state))
+            .then_some(state);
+    }
     // One of several servers may be a front, too, and give out such states.
     let is_one = shared.members.len() == 1;
     let is_own = reader::as_str(state)

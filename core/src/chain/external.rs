@@ -8,6 +8,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::health::UpstreamHealth;
+use super::middleware::Middleware;
 use super::prefix::Prefix;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::OpeningMode;
@@ -81,6 +83,8 @@ pub struct External {
     pub(super) prefix: Option<Prefix>,
     pub(super) isolation: Isolation,
     pub(super) max_connections: usize,
+    pub(super) middleware: Vec<Arc<dyn Middleware>>,
+    pub(super) health: UpstreamHealth,
 }
 
 impl External {
@@ -95,6 +99,8 @@ impl External {
             prefix: None,
             isolation: Isolation::default(),
             max_connections: MAX_CONNECTIONS,
+            middleware: Vec::new(),
+            health: UpstreamHealth::default(),
         }
     }
 
@@ -120,6 +126,19 @@ impl External {
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
         self
+    }
+
+    /// Adds middleware for this server alone, behind what was added before: between the [middleware](super::Front::with) of
+    /// the front and the server. It sees requests to the server and notifications of the server, by the server's own names. Questions
+    /// of the server pass it by.
+    pub fn with(mut self, middleware: impl Middleware) -> Self {
+        self.middleware.push(Arc::new(middleware));
+        self
+    }
+
+    /// What is known of the server while it is used.
+    pub fn health(&self) -> UpstreamHealth {
+        self.health.clone()
     }
 
     /// Sets how connections open. By default in the era of the client, so that nothing needs to be translated if the server

@@ -333,15 +333,23 @@ impl Lane {
         last: impl FnOnce(&Arc<Self>, ChainNotification) + Send + 'static,
     ) {
         let mut shown = ChainNotification::new(RelayDirection::ToClient, method, params);
-        if let Some(prefix) = &self.parts.prefix {
-            prefix.tell(&mut shown);
-        }
-        if self.parts.middleware.is_empty() {
+        let parts = &self.parts;
+        if parts.external.middleware.is_empty() && parts.middleware.is_empty() {
+            if let Some(prefix) = &parts.prefix {
+                prefix.tell(&mut shown);
+            }
             return last(self, shown);
         }
         let lane = self.clone();
         drive(Box::pin(async move {
-            if let Some(shown) = notify(&lane.parts.middleware, shown).await {
+            let parts = &lane.parts;
+            let Some(mut shown) = notify(&parts.external.middleware, shown).await else {
+                return;
+            };
+            if let Some(prefix) = &parts.prefix {
+                prefix.tell(&mut shown);
+            }
+            if let Some(shown) = notify(&parts.middleware, shown).await {
                 last(&lane, shown);
             }
         }));
@@ -445,10 +453,15 @@ impl Drop for Attempt {
         match &next {
             State::Failed(_, error) => {
                 attempts.failed(self.begun, error, now);
+                self.parts.external.health.failed(error);
                 lane.restarts.given_up(self.restart);
             }
-            _ => {
+            opened => {
                 attempts.succeeded();
+                if let State::Open(far) = opened {
+                    let health = &self.parts.external.health;
+                    health.opened(far.revision, far.implementation());
+                }
                 *lock(&lane.opened) = Some((self.restart, now));
             }
         }

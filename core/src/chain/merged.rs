@@ -124,7 +124,7 @@ async fn ask<'a>(
         .map(|(member, request)| -> Work<'_, Asked<'a>> {
             Box::pin(async move {
                 let work = one(passage, capability, member, request);
-                let answer = unless(work, passage.timers.sleep(patience)).await;
+                let answer = unless(work, passage.route.timers.sleep(patience)).await;
                 (member, answer.unwrap_or(Err(RequestError::TimedOut)))
             })
         });

@@ -12,7 +12,9 @@ use crate::error::{PeerError, RequestError};
 use crate::json::string;
 use crate::limits::Limits;
 use crate::mcp::{Method, Revision};
-use crate::message::{Message, MessageRef};
+use crate::message::{Field, Message, MessageRef};
+
+use super::params::with_meta;
 
 /// Which way a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +81,22 @@ impl ChainRequest {
         let misuse = || RequestError::Misuse("the params of a request are a JSON object");
         self.message = message.ok_or_else(misuse)?;
         Ok(())
+    }
+
+    /// A further request of the same sender, with the same `_meta` but for the progress token. `params` are JSON members
+    /// without braces.
+    pub(super) fn further(&self, method: Method, params: &str) -> Result<Self, RequestError> {
+        let meta = self
+            .view()
+            .raw(Field::Meta)
+            .filter(|it| it.starts_with('{'));
+        let comma = if params.is_empty() { "" } else { "," };
+        let params = format!("{{\"_meta\":{}{comma}{params}}}", meta.unwrap_or("{}"));
+        let mut further = self.clone();
+        let misuse = || RequestError::Misuse("the params of a request are a JSON object");
+        let params = with_meta(&params, "progressToken", None);
+        further.message = message(self.id(), method.name(), &params).ok_or_else(misuse)?;
+        Ok(further)
     }
 
     /// A question that a server of the stateless era put in a result.
@@ -270,16 +288,34 @@ pub fn refusal(code: i64, message: impl Into<Box<str>>) -> RequestError {
     })
 }
 
-/// The rest of a chain.
+/// The rest of a chain. A clone passes on another request, such as one that has to be sent again. The request that
+/// middleware was given has one answer all the same: the one that the middleware returns.
+#[derive(Clone)]
 pub struct NextHop<'a> {
     rest: Rest<'a>,
     last: Last<'a>,
+    /// The call of the client, on the way to a server.
+    caller: Option<Arc<dyn Caller>>,
+}
+
+/// A call of a client.
+pub(super) trait Caller: Send + Sync {
+    /// Asks the client, which has declared these capabilities with the call if it is of the stateless era.
+    fn ask_client(
+        self: Arc<Self>,
+        declared: Option<Box<str>>,
+        question: ChainRequest,
+    ) -> ChainAnswer<'static>;
+
+    /// Whether the server has reported progress.
+    fn has_begun(&self) -> bool;
 }
 
 /// Sends a request to the next hop.
-pub(super) type Last<'a> = Box<dyn FnOnce(ChainRequest) -> ChainAnswer<'a> + Send + 'a>;
+type Last<'a> = Arc<dyn Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync + 'a>;
 
 /// The middleware that is still to run, in the direction of the request.
+#[derive(Clone)]
 enum Rest<'a> {
     Forth(&'a [Arc<dyn Middleware>]),
     Back(&'a [Arc<dyn Middleware>]),
@@ -289,7 +325,7 @@ impl<'a> NextHop<'a> {
     pub(super) fn new(
         all: &'a [Arc<dyn Middleware>],
         direction: RelayDirection,
-        last: impl FnOnce(ChainRequest) -> ChainAnswer<'a> + Send + 'a,
+        last: impl Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync + 'a,
     ) -> Self {
         let rest = match direction {
             RelayDirection::ToServer => Rest::Forth(all),
@@ -297,13 +333,20 @@ impl<'a> NextHop<'a> {
         };
         Self {
             rest,
-            last: Box::new(last),
+            last: Arc::new(last),
+            caller: None,
         }
+    }
+
+    /// Notes the call of the client, which middleware may ask something.
+    pub(super) fn of(mut self, call: Arc<dyn Caller>) -> Self {
+        self.caller = Some(call);
+        self
     }
 
     /// Passes a request on. Resolves to the answer.
     pub fn run(self, request: ChainRequest) -> ChainAnswer<'a> {
-        let Self { rest, last } = self;
+        let Self { rest, last, caller } = self;
         let (first, rest) = match rest {
             Rest::Forth(all) => (all.split_first(), Rest::Forth as fn(_) -> _),
             Rest::Back(all) => (all.split_last(), Rest::Back as fn(_) -> _),
@@ -312,9 +355,49 @@ impl<'a> NextHop<'a> {
             None => last(request),
             Some((first, others)) => {
                 let rest = rest(others);
-                first.request(request, NextHop { rest, last })
+                first.request(request, NextHop { rest, last, caller })
             }
         }
+    }
+
+    /// Asks the client that sent `request` something, such as `elicitation/create`, before the request is passed on. A client
+    /// of the stateless era is asked in the answer of its request, which it then sends again (`input_required`).
+    ///
+    /// ```
+    /// # use mcpbolt::chain::{ChainAnswer, ChainRequest, NextHop, refusal};
+    /// # fn ask<'a>(request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
+    /// Box::pin(async move {
+    ///     let form = r#"{"message":"Really?","requestedSchema":{"type":"object","properties":{}}}"#;
+    ///     let answer = next.ask(&request, "elicitation/create", form).await?;
+    ///     match answer.result().contains(r#""accept""#) {
+    ///         true => next.run(request).await,
+    ///         false => Err(refusal(-32602, "the user has refused")),
+    ///     }
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`RequestError::Unsupported`] if the client has not declared to answer such questions, [`RequestError::Misuse`] if the
+    /// request is not one of a client to a server, and what ends the question.
+    pub fn ask(&self, request: &ChainRequest, method: &str, params: &str) -> ChainAnswer<'static> {
+        let question = ChainRequest::question(method, params, request.revision());
+        match (&self.caller, question) {
+            (Some(caller), Ok(question)) => {
+                let capabilities = request.view().client_capabilities().map(Box::from);
+                caller.clone().ask_client(capabilities, question)
+            }
+            (_, Err(error)) => Box::pin(ready(Err(error))),
+            (None, _) => {
+                let why = "only the client that sent a request can be asked something";
+                Box::pin(ready(Err(RequestError::Misuse(why))))
+            }
+        }
+    }
+
+    /// Whether the server has begun to answer: it has reported progress on the request.
+    pub(super) fn has_begun(&self) -> bool {
+        self.caller.as_ref().is_some_and(|call| call.has_begun())
     }
 }
 

@@ -21,18 +21,22 @@
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
+//! | `asking` | questions of middleware to the client of a call |
 //! | `question`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
 //! | `sessions` | what clients that share a connection have each asked for |
+//! | `rules` | middleware of this crate: pins, masking, approval, a breaker, retries, reports |
 //! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
 //! | `prefix` | a prefix for the names of a server |
-//! | `middleware`, `external`, `parts`, `shared` | the parts that a program hands in, and what connections share |
+//! | `middleware`, `external`, `health`, `parts`, `shared` | the parts that a program hands in, and what connections share |
 
+mod asking;
 mod attempts;
 mod carry;
 mod external;
 mod follow;
 mod front;
 mod handoff;
+mod health;
 mod hiding;
 mod introduce;
 mod lane;
@@ -49,6 +53,7 @@ mod passage;
 mod prefix;
 mod question;
 mod route;
+mod rules;
 mod sessions;
 mod shared;
 mod stream;
@@ -63,8 +68,13 @@ mod visits;
 pub use external::{Connecting, External, Isolation, Link};
 pub use front::Front;
 pub use handoff::{Handoff, HandoffEvent, HandoffInterests};
+pub use health::{UpstreamHealth, UpstreamState};
 pub use middleware::{
     ChainAnswer, ChainNotice, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
     RelayDirection, refusal,
 };
 pub use prefix::Prefix;
+pub use rules::{
+    Approval, Breaker, CallReports, MaskedTexts, Masking, PinDrift, Pins, Retry, UpstreamCall,
+    tool_pin,
+};

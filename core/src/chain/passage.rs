@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::lane::{Far, Lane};
+use super::lane::Lane;
 use super::lanes::{Exclusive, LaneKey, may_be_asked};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::parts::no_such_method;
@@ -10,8 +10,6 @@ use super::prefix;
 use super::route::Route;
 use super::shared::{Member, Shared};
 use super::trip;
-use super::unless::unless;
-use crate::connection::Handle;
 use crate::error::RequestError;
 use crate::mcp::code::INVALID_PARAMS;
 use crate::mcp::{Era, Method};
@@ -29,8 +27,6 @@ pub(super) struct Passage {
     pub shared: Arc<Shared>,
     pub way: Way,
     pub route: Arc<Route>,
-    /// A connection whose clock runs as long as the call.
-    pub timers: Handle,
     /// The connection that only this call uses, if it has one.
     pub exclusive: Mutex<Option<Exclusive>>,
 }
@@ -44,17 +40,7 @@ impl Passage {
     ) -> Result<ChainResponse, RequestError> {
         self.route.goes_to(&member.parts);
         let lane = self.lane(member, &request).await?;
-        if !lane.is_open() {
-            self.open(&lane).await?;
-        }
         trip::pass(&lane, &self.route, request).await
-    }
-
-    /// Opens a connection, for as long as a request may take in total: a server may accept one and say nothing.
-    async fn open(&self, lane: &Arc<Lane>) -> Result<Far, RequestError> {
-        let patience = lane.parts.external.limits.max_request_timeout;
-        let far = unless(lane.far(), self.timers.sleep(patience)).await;
-        far.unwrap_or(Err(RequestError::TimedOut))
     }
 
     /// The server that a request is for, of several.
@@ -106,7 +92,7 @@ impl Passage {
             && key.principal.is_none();
         if may_ask && parts.era().is_none() {
             // Finds out the era of the server.
-            self.open(&lanes.shared(parts, key.clone())?).await?;
+            trip::open(&lanes.shared(parts, key.clone())?, &self.route).await?;
         }
         if !may_ask || parts.era() == Some(Era::Stateless) {
             return lanes.shared(parts, key);

@@ -28,6 +28,8 @@ pub(super) struct Route {
     pub revision: Revision,
     /// Cancelled when streams of the client's connection are to end in good order.
     pub ends: CancelToken,
+    /// A connection whose clock runs as long as the call.
+    pub timers: Handle,
     target: Mutex<Target>,
 }
 
@@ -63,7 +65,7 @@ impl Route {
         (parts, parking): (Arc<Parts>, Arc<Parking>),
         front: Handle,
         call: &Call,
-        ends: CancelToken,
+        (ends, timers): (CancelToken, Handle),
     ) -> Arc<Self> {
         let (reply, cancel) = (call.reply.clone(), call.cancel.clone());
         let cancelled = cancel.cancelled();
@@ -80,6 +82,7 @@ impl Route {
             principal: principal_of(call, &front),
             revision: reply.revision(),
             ends,
+            timers,
             target: Mutex::new(Target {
                 reply: Some((front, reply)),
                 cancel: Some((cancel, cancelled)),
@@ -151,6 +154,11 @@ impl Route {
     /// Notes a report of progress.
     pub fn note_progress(&self) {
         self.target().reports += 1;
+    }
+
+    /// Whether the server has reported progress.
+    pub fn has_progress(&self) -> bool {
+        self.target().reports > 0
     }
 
     /// How often the server has said something about the call, and whether a question of the server waits for the client.

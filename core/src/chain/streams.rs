@@ -133,13 +133,13 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
             continue;
         }
         // Without the client, every request ends at once, and so does every wait.
-        if passage.route.is_cancelled() || passage.timers.is_closed() {
+        if passage.route.is_cancelled() || passage.route.timers.is_closed() {
             return;
         }
         if begun.elapsed() >= LONGEST_WAIT {
             waits = 0;
         }
-        passage.timers.sleep(wait_after(waits)).await;
+        passage.route.timers.sleep(wait_after(waits)).await;
         (waits, is_late) = (waits.saturating_add(1), true);
     }
 }

@@ -20,7 +20,7 @@ use super::route::Route;
 use super::sessions::Session;
 use super::unless::unless;
 use super::upstream::answers;
-use super::{follow, listen, translate, url_elicitation};
+use super::{asking, follow, listen, translate, url_elicitation};
 use crate::connection::{self, RequestOptions};
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
@@ -39,14 +39,35 @@ pub(super) async fn pass(
     route: &Arc<Route>,
     mut request: ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
-    let Some(prefix) = &lane.parts.prefix else {
-        return exchange(lane, route, request).await;
-    };
     let method = request.known_method();
-    prefix.enter(&mut request)?;
-    let answer = exchange(lane, route, request).await?;
+    if let Some(prefix) = &lane.parts.prefix {
+        prefix.enter(&mut request)?;
+    }
+    let send = move |request: ChainRequest| -> ChainAnswer<'_> {
+        Box::pin(exchange(lane, route, request))
+    };
+    let answer = match &lane.parts.external.middleware[..] {
+        [] => exchange(lane, route, request).await?,
+        all => {
+            let next = NextHop::new(all, RelayDirection::ToServer, send).of(route.clone());
+            next.run(request).await?
+        }
+    };
     let freshness = answer.freshness();
-    Ok(prefix.leave(method, answer).with(freshness))
+    Ok(match &lane.parts.prefix {
+        Some(prefix) => prefix.leave(method, answer).with(freshness),
+        None => answer,
+    })
+}
+
+/// Opens a connection, for as long as a request may take in total: a server may accept one and say nothing.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub(super) async fn open(lane: &Arc<Lane>, route: &Route) -> Result<Far, RequestError> {
+    let patience = lane.parts.external.limits.max_request_timeout;
+    let far = unless(lane.far(), route.timers.sleep(patience)).await;
+    far.unwrap_or(Err(RequestError::TimedOut))
 }
 
 /// Sends a request to the server and waits for the answer.
@@ -66,7 +87,7 @@ async fn exchange(
     }
     let far = match lane.ready() {
         Some(far) => far,
-        None => lane.far().await?,
+        None => open(lane, route).await?,
     };
     let method = request.known_method();
     let trip = Trip {
@@ -347,22 +368,9 @@ impl Trip<'_> {
         let Some((front, reply)) = self.route.reply() else {
             return Err(RequestError::Cancelled(None));
         };
+        let (front, reply) = (&front, &reply);
         let send = move |question: ChainRequest| -> ChainAnswer<'_> {
-            Box::pin(async move {
-                let options = RequestOptions {
-                    timeout: Some(front.config().limits.max_request_timeout),
-                    within: Some(reply.key()),
-                    ..RequestOptions::default()
-                };
-                let method = question.known_method();
-                let params = question.params().to_owned();
-                let params = translate::question(method, params, Era::Handshake);
-                let asked = front.forward(&question.method(), options, |out, _| {
-                    out.extend_from_slice(b",\"params\":");
-                    crate::json::writer::append_compact(out, &params);
-                });
-                Ok(asked?.await?.into())
-            })
+            Box::pin(asking::by_request(front, reply, question))
         };
         let middleware = &self.lane.parts.middleware;
         NextHop::new(middleware, RelayDirection::ToClient, send)

@@ -96,13 +96,14 @@ impl Host for UpstreamHost {
 
     fn opened(&mut self, _: Revision) {}
 
-    fn closed(&mut self, _: &ConnectionError) {
+    fn closed(&mut self, error: &ConnectionError) {
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
         let was_open = lane.lost();
-        // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
         if was_open {
+            lane.parts.external.health.lost(error);
+            // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
             reopen(&lane);
         }
     }

@@ -16,3 +16,4 @@ mod rig;
 mod rounds;
 mod shared;
 mod url_elicitation;
+mod rules;

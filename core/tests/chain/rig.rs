@@ -109,6 +109,13 @@ impl Rig {
         Self::before(&front, (fars, now), far_revision)
     }
 
+    /// A front before one server that `change` has changed.
+    pub fn changing(far_revision: Revision, change: impl Fn(External) -> External) -> Self {
+        let (fars, now) = (Fars::default(), Instant::now());
+        let front = Front::new(change(external("far", far_revision, &fars, now)));
+        Self::before(&front, (fars, now), far_revision)
+    }
+
     /// A front before several servers, each with its name, which is its prefix unless it is `plain`.
     pub fn joined(members: &[(&'static str, Revision)]) -> Self {
         Self::joined_with(members, |front| front)

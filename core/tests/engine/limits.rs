@@ -46,6 +46,26 @@ const ROWS: &[(&str, &str)] = &[
         "an_identity_provider_is_read_up_to_a_size_and_leads_nowhere",
     ),
     (
+        "chain::rules::breaker::MAX_FAILURES",
+        "failures_are_counted_up_to_a_number",
+    ),
+    (
+        "chain::rules::masking::MAX_BYTES",
+        "a_result_that_is_too_long_to_be_masked_is_not_passed_on",
+    ),
+    (
+        "chain::rules::pins::MAX_PAGES",
+        "a_list_without_end_is_given_up",
+    ),
+    (
+        "chain::rules::pins::MAX_TOLD",
+        "what_was_reported_is_remembered_up_to_a_number",
+    ),
+    (
+        "chain::rules::retry::MAX_TOOLS",
+        "annotations_are_kept_up_to_a_number_and_as_they_were_last",
+    ),
+    (
         "chain::front::MAX_HOPS",
         "a_request_that_goes_in_a_circle_is_refused",
     ),

@@ -1,0 +1,446 @@
+//! The middleware that the crate has, for one server of a front.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcpbolt::chain::{
+    Approval, Breaker, CallReports, MaskedTexts, Masking, Pins, Prefix, Retry, tool_pin,
+};
+use mcpbolt::connection::Framing;
+use mcpbolt::mcp::Revision;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, request, stateless};
+
+const OLD: Revision = Revision::NEWEST_HANDSHAKE;
+const NEW: Revision = Revision::NEWEST;
+const COMBINATIONS: [(Revision, Revision); 4] = [(OLD, OLD), (OLD, NEW), (NEW, OLD), (NEW, NEW)];
+
+type Said = Arc<Mutex<Vec<String>>>;
+
+fn said() -> (Said, Said) {
+    let said = Said::default();
+    (said.clone(), said)
+}
+
+fn take(said: &Said) -> Vec<String> {
+    std::mem::take(&mut *said.lock().unwrap())
+}
+
+/// A client of that revision.
+fn client(rig: &mut Rig, revision: Revision, capabilities: &Value) -> usize {
+    match revision {
+        OLD => rig.open(OLD, capabilities),
+        _ => rig.connect(Framing::Line),
+    }
+}
+
+/// A request of such a client.
+fn line(revision: Revision, id: u64, method: &str, params: Value, capabilities: &Value) -> String {
+    match revision {
+        OLD => request(id, method, &params),
+        _ => stateless(id, method, params, capabilities),
+    }
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+#[test]
+fn only_tools_that_are_as_they_were_pinned_are_listed_and_called() {
+    for (near_revision, far_revision) in COMBINATIONS {
+        let (told, said) = said();
+        let pins = ["same", "drifted", "gone"].map(|name| {
+            (
+                name.to_owned(),
+                tool_pin(&tool(name, "as it was").to_string()),
+            )
+        });
+        let pins = BTreeMap::from(pins);
+        let mut rig = Rig::changing(far_revision, |external| {
+            let told = told.clone();
+            let pins = Pins::new("far", pins.clone(), move |drift| {
+                let said = format!("{} {:?} {}", drift.tool, drift.pinned, drift.found);
+                told.lock().unwrap().push(said);
+            });
+            external.prefix(Prefix::new("p").unwrap()).with(pins)
+        });
+        let near = client(&mut rig, near_revision, &json!({}));
+        let line = |id, method, params| line(near_revision, id, method, params, &json!({}));
+        let call = |id, tool: &str| line(id, "tools/call", json!({"name": tool}));
+        // A call finds out first what the tool is, page by page.
+        rig.say(near, &call(1, "p_same"));
+        let list = rig.far_hears(0);
+        assert_eq!(list["method"], "tools/list");
+        let page = json!({"tools": [tool("new", "x")], "nextCursor": "c"});
+        rig.answer(0, &list, &page);
+        let list = rig.far_hears(0);
+        assert_eq!(list["params"]["cursor"], "c");
+        let now = [tool("drifted", "now other"), tool("same", "as it was")];
+        rig.answer(0, &list, &json!({"tools": now}));
+        let called = rig.far_hears(0);
+        assert_eq!(called["params"]["name"], "same");
+        rig.answer(0, &called, &json!({"content": []}));
+        assert_eq!(rig.hear(near)["id"], 1);
+        let drifted = pins.get("drifted").unwrap();
+        let reports = take(&said);
+        assert_eq!(reports.len(), 2);
+        assert!(reports[0].starts_with("new None sha256:"), "{reports:?}");
+        let was = format!("drifted {:?} sha256:", Some(drifted));
+        assert!(reports[1].starts_with(&was), "{reports:?}");
+        // Now everything is known, but what is not listed.
+        for (id, name, why) in [
+            (2, "p_drifted", "is not what was pinned"),
+            (3, "p_new", "has no pin"),
+        ] {
+            rig.say(near, &call(id, name));
+            let error = rig.hear(near)["error"].clone();
+            let message = error["message"].as_str().unwrap();
+            assert!(
+                message.ends_with(why) && message.contains("\"far\""),
+                "{message}"
+            );
+            assert_eq!(error["code"], -32602);
+        }
+        // Lists leave the others out; a drift is reported once.
+        rig.say(near, &line(4, "tools/list", json!({})));
+        let list = rig.far_hears(0);
+        rig.answer(
+            0,
+            &list,
+            &json!({"tools": [now[0], tool("new", "x"), now[1]]}),
+        );
+        let listed = rig.hear(near)["result"]["tools"].clone();
+        assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(listed[0]["name"], "p_same");
+        assert_eq!(take(&said), Vec::<String>::new());
+        rig.say(near, &call(5, "p_gone"));
+        let list = rig.far_hears(0);
+        rig.answer(0, &list, &json!({"tools": [now[1]]}));
+        let message = rig.hear(near)["error"]["message"].clone();
+        assert!(message.as_str().unwrap().contains("not listed any more"));
+        rig.assert_quiet();
+    }
+}
+
+#[test]
+fn a_changed_list_is_looked_at_before_the_next_call() {
+    let pins = BTreeMap::from([("a".to_owned(), tool_pin(&tool("a", "x").to_string()))]);
+    let mut rig = Rig::changing(OLD, |external| {
+        external.with(Pins::new("far", pins.clone(), |_| {}))
+    });
+    let near = rig.open(OLD, &json!({}));
+    let call = request(1, "tools/call", &json!({"name": "a"}));
+    for (description, passes) in [("x", true), ("y", false)] {
+        rig.say(near, &call);
+        let list = rig.far_hears(0);
+        rig.answer(0, &list, &json!({"tools": [tool("a", description)]}));
+        if passes {
+            let called = rig.far_hears(0);
+            rig.answer(0, &called, &json!({}));
+        }
+        assert_eq!(rig.hear(near)["error"].is_null(), passes);
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        rig.far_says(0, &changed.to_string());
+        rig.hear(near);
+    }
+    rig.assert_quiet();
+}
+
+#[test]
+fn calls_wait_for_the_approval_of_the_user_in_every_combination_of_eras() {
+    let elicitation = json!({"elicitation": {}});
+    for (near_revision, far_revision) in COMBINATIONS {
+        for (action, is_approved) in [("accept", true), ("decline", false), ("cancel", false)] {
+            let mut rig = Rig::changing(far_revision, |external| {
+                external.with(Approval::by_client(|tool| tool == "erase"))
+            });
+            let near = client(&mut rig, near_revision, &elicitation);
+            let line = |id, params| line(near_revision, id, "tools/call", params, &elicitation);
+            let params = json!({"name": "erase", "arguments": {"all": true}});
+            rig.say(near, &line(1, params.clone()));
+            let asked = rig.hear(near);
+            let (answered, question) = match near_revision {
+                OLD => (1, &asked),
+                _ => (2, &asked["result"]["inputRequests"]["q1"]),
+            };
+            assert_eq!(question["method"], "elicitation/create", "{asked}");
+            let message = question["params"]["message"].as_str().unwrap();
+            assert_eq!(message, r#"Allow the call of "erase" with {"all":true}?"#);
+            rig.assert_quiet();
+            let answer = json!({"action": action});
+            match near_revision {
+                OLD => {
+                    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer});
+                    rig.say(near, &answer.to_string());
+                }
+                _ => {
+                    let mut params = params.clone();
+                    params["requestState"] = asked["result"]["requestState"].clone();
+                    params["inputResponses"] = json!({"q1": answer});
+                    rig.say(near, &line(2, params));
+                }
+            }
+            if is_approved {
+                let called = rig.far_hears(0);
+                assert_eq!(called["params"]["arguments"], json!({"all": true}));
+                assert!(called["params"]["requestState"].is_null());
+                rig.answer(0, &called, &json!({"content": []}));
+            }
+            let heard = rig.hear(near);
+            assert_eq!(heard["id"], answered);
+            let error = &heard["error"];
+            assert_eq!(error.is_null(), is_approved, "{heard}");
+            if !is_approved {
+                let why = r#"the user did not approve the call of "erase""#;
+                assert_eq!(error["message"], why);
+            }
+            // Other tools need nothing.
+            rig.say(near, &line(3, json!({"name": "show"})));
+            let called = rig.far_hears(0);
+            rig.answer(0, &called, &json!({"content": []}));
+            rig.hear(near);
+            rig.assert_quiet();
+        }
+        // Nobody can be asked.
+        let mut rig = Rig::changing(far_revision, |external| {
+            external.with(Approval::by_client(|_| true))
+        });
+        let near = client(&mut rig, near_revision, &json!({}));
+        let params = json!({"name": "erase"});
+        rig.say(
+            near,
+            &line(near_revision, 1, "tools/call", params, &json!({})),
+        );
+        let why = rig.hear(near)["error"]["message"].clone();
+        assert!(
+            why.as_str().unwrap().contains("has no elicitation"),
+            "{why}"
+        );
+        rig.assert_quiet();
+    }
+}
+
+#[test]
+fn a_program_approves_and_refuses_calls() {
+    let mut rig = Rig::with(OLD, 1, |front| {
+        front.with(Approval::new(
+            |tool| tool == "pay",
+            |request| async move {
+                let is_small = request.params().contains("\"amount\":1}");
+                is_small.then_some(()).ok_or_else(|| "too much".to_owned())
+            },
+        ))
+    });
+    let near = rig.open(OLD, &json!({}));
+    let call = |amount: u64| {
+        let params = json!({"name": "pay", "arguments": {"amount": amount}});
+        request(amount, "tools/call", &params)
+    };
+    rig.say(near, &call(2));
+    let why = r#"the call of "pay" was not approved: too much"#;
+    assert_eq!(rig.hear(near)["error"]["message"], why);
+    rig.say(near, &call(1));
+    let called = rig.far_hears(0);
+    rig.answer(0, &called, &json!({"content": []}));
+    assert_eq!(rig.hear(near)["id"], 1);
+    rig.assert_quiet();
+}
+
+/// Of a lost server, only what changes nothing is asked again; R-CHN-14.
+#[test]
+fn what_changes_nothing_is_asked_again_and_everything_else_once() {
+    let mut rig = Rig::changing(NEW, |external| {
+        external.with(Retry::new(1).trusting_annotations())
+    });
+    let near = rig.connect(Framing::Line);
+    let say = |rig: &mut Rig, method: &str, params: Value| {
+        rig.say(near, &stateless(1, method, params, &json!({})));
+    };
+    let hint = |name: &str, hint: &str| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {hint: true}});
+    say(&mut rig, "tools/list", json!({}));
+    rig.far_hears(0);
+    rig.break_off(0);
+    let list = rig.far_hears(1);
+    let tools = [
+        hint("reads", "readOnlyHint"),
+        hint("writes", "destructiveHint"),
+    ];
+    rig.answer(1, &list, &json!({"tools": tools}));
+    assert_eq!(
+        rig.hear(near)["result"]["tools"].as_array().unwrap().len(),
+        2
+    );
+    let mut far = 1;
+    for (method, params, is_repeated) in [
+        ("resources/read", json!({"uri": "a:b"}), true),
+        ("tools/call", json!({"name": "reads"}), true),
+        ("tools/call", json!({"name": "writes"}), false),
+        ("tools/call", json!({"name": "unknown"}), false),
+    ] {
+        say(&mut rig, method, params);
+        rig.far_hears(far);
+        rig.break_off(far);
+        far += 1;
+        if is_repeated {
+            let asked = rig.far_hears(far);
+            rig.answer(far, &asked, &json!({"contents": [], "content": []}));
+            assert!(rig.hear(near)["error"].is_null());
+        } else {
+            let error = rig.hear(near)["error"].clone();
+            assert_eq!(error["data"]["upstream"], "far", "{error}");
+            rig.assert_quiet();
+            // The next one opens the connection.
+            say(&mut rig, "prompts/list", json!({}));
+            let asked = rig.far_hears(far);
+            rig.answer(far, &asked, &json!({"prompts": []}));
+            rig.hear(near);
+        }
+    }
+    // Once, and not after the answer has begun.
+    say(&mut rig, "tools/list", json!({}));
+    for _ in 0..2 {
+        rig.far_hears(far);
+        rig.break_off(far);
+        far += 1;
+    }
+    assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
+    let params = json!({"name": "reads", "_meta": {"progressToken": "t"}});
+    say(&mut rig, "tools/call", params);
+    let asked = rig.far_hears(far);
+    let token = &asked["params"]["_meta"]["progressToken"];
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1}});
+    rig.far_says(far, &progress.to_string());
+    assert_eq!(rig.hear(near)["method"], "notifications/progress");
+    rig.break_off(far);
+    assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
+    rig.assert_quiet();
+}
+
+#[test]
+fn a_server_that_fails_often_is_left_alone_and_named() {
+    let breaker = Breaker::new().failures(2, Duration::from_secs(3600));
+    let mut rig = Rig::changing(OLD, |external| {
+        external
+            .timeouts(Duration::from_secs(1), Duration::from_secs(1))
+            .with(breaker.clone())
+    });
+    let near = rig.open(OLD, &json!({}));
+    let call = request(1, "tools/call", &json!({"name": "x"}));
+    // An answer that is an error is an answer.
+    for _ in 0..3 {
+        rig.say(near, &call);
+        let asked = rig.far_hears(0);
+        let error =
+            json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -1, "message": "no"}});
+        rig.far_says(0, &error.to_string());
+        rig.hear(near);
+    }
+    assert!(!breaker.is_open());
+    for _ in 0..2 {
+        rig.say(near, &call);
+        rig.far_hears(0);
+        rig.pass(Duration::from_secs(2));
+        let error = rig.hear(near)["error"].clone();
+        assert_eq!(error["data"]["reason"], "upstream_timeout");
+        // The cancellation.
+        rig.far_hears(0);
+    }
+    assert!(breaker.is_open());
+    rig.say(near, &call);
+    let error = rig.hear(near)["error"].clone();
+    assert_eq!(
+        error["data"],
+        json!({"reason": "upstream_unavailable", "upstream": "far"})
+    );
+    let why = error["message"].as_str().unwrap();
+    assert!(why.contains("failed too often"), "{why}");
+    rig.assert_quiet();
+}
+
+#[test]
+fn texts_are_masked_both_ways() {
+    for (near_revision, far_revision) in COMBINATIONS {
+        let mut rig = Rig::changing(far_revision, |external| {
+            external.with(Masking::new(MaskedTexts::Both, |text| {
+                match text.contains("4111") {
+                    true => Cow::Owned(text.replace("4111", "****")),
+                    false => Cow::Borrowed(text),
+                }
+            }))
+        });
+        let near = client(&mut rig, near_revision, &json!({}));
+        let params = json!({"name": "pay", "arguments": {"card": ["no. 4111"]}});
+        let line = |id| line(near_revision, id, "tools/call", params.clone(), &json!({}));
+        rig.say(near, &line(1));
+        let called = rig.far_hears(0);
+        assert_eq!(called["params"]["arguments"]["card"][0], "no. ****");
+        let text = json!({"type": "text", "text": "paid by \"4111\""});
+        rig.answer(0, &called, &json!({"content": [text]}));
+        let heard = rig.hear(near);
+        assert_eq!(heard["result"]["content"][0]["text"], "paid by \"****\"");
+        rig.say(near, &line(2));
+        let called = rig.far_hears(0);
+        let error = json!({"code": -32603, "message": "4111 fails", "data": {"card": "4111"}});
+        let error = json!({"jsonrpc": "2.0", "id": called["id"], "error": error});
+        rig.far_says(0, &error.to_string());
+        let error = &rig.hear(near)["error"];
+        assert_eq!(error["message"], "**** fails");
+        assert_eq!(error["data"]["card"], "****");
+        rig.assert_quiet();
+    }
+}
+
+#[test]
+fn each_request_to_a_server_is_reported_once() {
+    let (told, said) = said();
+    let mut rig = Rig::changing(OLD, |external| {
+        let told = told.clone();
+        let reports = CallReports::new("far", move |call| {
+            let (name, outcome) = (call.name.unwrap_or("-"), call.outcome.name());
+            let line = format!("{} {} {name} {outcome}", call.server, call.method);
+            told.lock().unwrap().push(line);
+        });
+        let refuse = Approval::new(|tool| tool == "refused", |_| async { Err("no".to_owned()) });
+        external
+            .prefix(Prefix::new("p").unwrap())
+            .with(reports)
+            .with(refuse)
+    });
+    let near = rig.open(OLD, &json!({}));
+    let call = |id: u64, name: &str| request(id, "tools/call", &json!({"name": name}));
+    rig.say(near, &call(1, "p_refused"));
+    rig.hear(near);
+    for (id, result) in [
+        (2, json!({"content": []})),
+        (3, json!({"content": [], "isError": true})),
+    ] {
+        rig.say(near, &call(id, "p_x"));
+        let asked = rig.far_hears(0);
+        rig.answer(0, &asked, &result);
+        rig.hear(near);
+    }
+    rig.say(near, &call(4, "p_x"));
+    rig.far_hears(0);
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 4}});
+    rig.say(near, &cancelled.to_string());
+    rig.far_hears(0);
+    rig.say(near, &request(5, "prompts/list", &json!({})));
+    rig.far_hears(0);
+    rig.break_off(0);
+    rig.hear(near);
+    assert_eq!(
+        take(&said),
+        [
+            "far tools/call refused failed",
+            "far tools/call x done",
+            "far tools/call x tool_failed",
+            "far tools/call x cancelled",
+            "far prompts/list - failed",
+        ]
+    );
+}
