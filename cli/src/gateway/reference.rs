@@ -81,7 +81,7 @@ fn referred(inside: &str, folder: &Path) -> Result<String, String> {
             let text = read.map_err(|error| format!("reading {}: {error}", path.display()))?;
             Ok(trimmed(&text))
         }
-        Some(("command", words)) => output(words, folder),
+        Some(("command", words)) => output(words, folder, LIMIT),
         Some((name, default)) if default.starts_with('-') => {
             Ok(variable(name).unwrap_or_else(|_| default[1..].to_owned()))
         }
@@ -99,7 +99,7 @@ fn variable(name: &str) -> Result<String, String> {
 }
 
 /// What a command prints. Its words are separated by white space; no shell reads them.
-fn output(words: &str, folder: &Path) -> Result<String, String> {
+fn output(words: &str, folder: &Path, limit: Duration) -> Result<String, String> {
     let mut words = words.split_whitespace();
     let program = words.next().ok_or("${command:} names no program")?;
     let wrong = |error: io::Error| format!("running {program}: {error}");
@@ -112,11 +112,10 @@ fn output(words: &str, folder: &Path) -> Result<String, String> {
         .spawn()
         .map_err(wrong)?;
     let read = run.stdout.take().map(reading);
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + limit;
     let late = || {
-        let limit = LIMIT.as_secs();
         format!(
-            "{program} has not ended within {limit} s; write a command that prints the value and ends"
+            "{program} has not ended within {limit:?}; write a command that prints the value and ends"
         )
     };
     let status = loop {
@@ -162,4 +161,34 @@ fn reading(pipe: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
 fn trimmed(text: &str) -> String {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.strip_suffix('\r').unwrap_or(text).to_owned()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Neither a command that does not end, nor one that leaves its output open, is waited for.
+    #[test]
+    fn a_command_that_does_not_end_is_given_up_and_one_that_prints_too_much_is_refused() {
+        let folder = Path::new(".");
+        let short = Duration::from_millis(300);
+        let begun = Instant::now();
+        // A script that ends while what it has started holds its output open.
+        let name = format!("mcpbolt-leaving-{}.sh", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        std::fs::write(&file, "sleep 60 &\n").unwrap();
+        let leaves = format!("sh {}", file.display());
+        for words in ["sleep 60", &leaves] {
+            let why = output(words, folder, short).unwrap_err();
+            assert!(
+                why.contains("has not ended within 300ms; write a command"),
+                "{why}"
+            );
+        }
+        std::fs::remove_file(file).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        let why = output("head -c 1048577 /dev/zero", folder, LIMIT).unwrap_err();
+        assert_eq!(why, "head printed more than 1048576 bytes");
+        assert_eq!(output("echo x", folder, LIMIT).unwrap(), "x");
+    }
 }

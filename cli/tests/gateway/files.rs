@@ -1,37 +1,9 @@
-//! `mcpbolt gateway`: files of settings, good and bad, and what it serves.
-#![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
+//! Files of settings, good and bad.
 
-mod serving;
-
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use serving::Serving;
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("mcpbolt-gateway-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::Folder;
 
 /// The status, what stands on stdout, and the lines on stderr without the name of the file.
 fn check(file: &Path) -> (i32, String, Vec<String>) {
@@ -91,7 +63,7 @@ fn a_good_file_is_shown_without_what_it_refers_to() {
 
 #[test]
 fn the_file_of_the_guide_is_good() {
-    let guide = include_str!("../../core/GATEWAY.md");
+    let guide = include_str!("../../../core/GATEWAY.md");
     let blocks = guide.split("```toml\n").skip(1);
     let text: String = blocks
         .map(|block| block.split("```").next().unwrap())
@@ -149,7 +121,7 @@ fn each_mistake_is_told_with_its_line_and_key() {
             "[servers.a]\ncomand = \"x\"",
             vec![
                 "1: servers.a: has neither a command nor a url",
-                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, isolation, max_connections, type, url, command, args, env, cwd, headers",
+                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, isolation, max_connections, approve, mask, mask_arguments, breaker, retry, trust_annotations, type, url, command, args, env, cwd, headers",
             ],
         ),
         (
@@ -240,6 +212,27 @@ fn each_mistake_is_told_with_its_line_and_key() {
             vec!["4: policy.secrets[0]: the variable NOT_SET is not set"],
         ),
         (
+            "[servers.a]\ncommand = \"x\"\nmask = [\"(\", \"a*\", \"b\"]",
+            vec![
+                "3: servers.a.mask[0]: \"(\" is no regular expression: ",
+                "3: servers.a.mask[1]: \"a*\" matches an empty text",
+            ],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\nbreaker = { failures = 0, often = 1 }",
+            vec![
+                "3: servers.a.breaker.failures: must be a whole number from 1 on",
+                "3: servers.a.breaker.often: is no setting; there are failures, window, rest",
+            ],
+        ),
+        (
+            "audit = 1\nstatus = \"x\"\n[servers.a]\ncommand = \"x\"",
+            vec![
+                "1: audit: is a number; must be true or false",
+                "2: status: ",
+            ],
+        ),
+        (
             "servers = 1",
             vec!["1: servers: is a number; must be a table"],
         ),
@@ -270,134 +263,4 @@ fn each_mistake_is_told_with_its_line_and_key() {
     assert_eq!(said, ["3: mcpServers.a: is given twice"]);
     let (_, _, said) = check(Path::new("/no/such/gateway.toml"));
     assert!(said[0].contains("No such file"), "{said:?}");
-}
-
-/// The sample server of the examples, which adds.
-fn adder() -> PathBuf {
-    let command = PathBuf::from(env!("CARGO_BIN_EXE_mcpbolt"));
-    command.with_file_name("examples").join("adder")
-}
-
-fn gateway(file: &Path) -> Serving {
-    let file = file.to_str().unwrap();
-    Serving::with(&["gateway", "http://127.0.0.1:0/mcp", "--config", file])
-}
-
-fn inspected(gateway: &Serving) -> String {
-    String::from_utf8(gateway.run(&["inspect"]).stdout).unwrap()
-}
-
-/// Whether something comes to be so.
-fn comes(is_so: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while Instant::now() < deadline {
-        if is_so() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    false
-}
-
-#[test]
-fn several_servers_are_one() {
-    let folder = Folder::new("several");
-    let third = Serving::with(&[
-        "proxy",
-        "http://127.0.0.1:0/mcp",
-        "--",
-        adder().to_str().unwrap(),
-    ]);
-    let text = format!(
-        "[servers.one]\ncommand = {:?}\n[servers.two]\ncommand = [{:?}]\n[servers.third]\nurl = {:?}\nprefix = \"\"\n",
-        adder(),
-        adder(),
-        third.address
-    );
-    let gateway = gateway(&folder.write("gateway.toml", &text));
-    let said = inspected(&gateway);
-    for tool in ["one_add", "two_add", "add"] {
-        assert!(said.contains(&format!("\n  {tool} ")), "{said}");
-    }
-    for (tool, arguments, expected) in [
-        ("one_add", r#"{"a": 1, "b": 2}"#, "3\n"),
-        ("two_add", r#"{"a": 3, "b": 4}"#, "7\n"),
-        ("add", r#"{"a": 5, "b": 6}"#, "11\n"),
-    ] {
-        let called = gateway.run(&["call", tool, arguments]);
-        assert_eq!(
-            String::from_utf8(called.stdout).unwrap(),
-            expected,
-            "{tool}"
-        );
-    }
-    // A server that is away is left out; the others serve on.
-    drop(third);
-    assert!(comes(|| {
-        let said = inspected(&gateway);
-        said.contains("one_add") && !said.contains("\n  add ")
-    }));
-    let called = gateway.run(&["call", "add", "{}"]);
-    let said = String::from_utf8(called.stderr).unwrap();
-    assert!(!called.status.success() && said.contains("third"), "{said}");
-}
-
-#[test]
-fn a_changed_file_is_read_again_and_no_call_is_lost() {
-    let folder = Folder::new("reloaded");
-    let command = env!("CARGO_BIN_EXE_mcpbolt");
-    let one = format!("[servers.one]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\n");
-    let two = format!("[servers.two]\ncommand = {:?}\n", adder());
-    let file = folder.write("gateway.toml", &one);
-    let gateway = gateway(&file);
-    assert!(!inspected(&gateway).contains("two_add"));
-    std::thread::scope(|scope| {
-        // Clients with a session keep the connections that they have; others come to the new ones at once.
-        let gateway = &gateway;
-        let loads = ["2025-06-18", "2026-07-28"].map(|revision| {
-            scope.spawn(move || {
-                // Each call takes some time, so that some are under way at each change.
-                let call = ["load", "--tool", "one_test_tool_with_progress"];
-                let how = ["--rate", "50", "--duration", "6s", "--revision", revision];
-                gateway.run(&[&call[..], &how].concat())
-            })
-        });
-        // The file comes to be both again and again; what is wrong changes nothing.
-        for text in [
-            format!("{one}{two}"),
-            one.clone(),
-            "[servers.one]\n".to_owned(),
-            format!("{one}\n{two}"),
-        ] {
-            std::thread::sleep(Duration::from_millis(1300));
-            folder.write("gateway.toml", &text);
-        }
-        for load in loads {
-            let load = load.join().unwrap();
-            assert!(load.status.success(), "{load:?}");
-        }
-    });
-    // Once clients that open a session have the new server, all others have it, too.
-    let call = [
-        "load",
-        "--tool",
-        "two_add",
-        "--arguments",
-        r#"{"a": 1, "b": 1}"#,
-    ];
-    let how = [
-        "--warm-up",
-        "0s",
-        "--duration",
-        "50ms",
-        "--revision",
-        "2025-06-18",
-    ];
-    let serves = || gateway.run(&[&call[..], &how].concat()).status.success();
-    assert!(comes(serves));
-    let said = inspected(&gateway);
-    assert!(
-        said.contains("one_test_simple_text") && said.contains("two_add"),
-        "{said}"
-    );
 }

@@ -1,0 +1,170 @@
+//! Rules for the servers of a gateway, and what it shows of them.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::serving::Serving;
+use crate::{Folder, Log, adder, comes, gateway, http, inspected, status};
+
+fn sample() -> String {
+    let command = env!("CARGO_BIN_EXE_mcpbolt");
+    format!("command = [{command:?}, \"serve\", \"stdio:\"]\n")
+}
+
+/// What the call of a tool prints: the result, or the error.
+fn called(gateway: &Serving, tool: &str, arguments: &str) -> String {
+    let run = gateway.run(&["call", tool, arguments]);
+    String::from_utf8([run.stdout, run.stderr].concat()).unwrap()
+}
+
+fn pin(file: &Path) -> (bool, String) {
+    let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(["gateway", "--pin", "--config"])
+        .arg(file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8([run.stdout, run.stderr].concat()).unwrap();
+    (run.status.success(), said)
+}
+
+#[test]
+fn tools_that_are_not_what_was_pinned_are_hidden_refused_and_told() {
+    let folder = Folder::new("pins");
+    let text = format!(
+        "pins = \"pins.json\"\n[servers.one]\ncommand = {:?}\n",
+        adder()
+    );
+    let file = folder.write("gateway.toml", &text);
+    let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(["gateway", "--config"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(said.contains("`mcpbolt gateway --pin` writes it"), "{said}");
+    let (is_done, said) = pin(&file);
+    assert!(is_done && said.contains("one: 1 tools"), "{said}");
+    let mut gateway = gateway(&file);
+    let log = Log::of(&mut gateway);
+    let sum = r#"{"a": 1, "b": 2}"#;
+    assert_eq!(called(&gateway, "one_add", sum), "3\n");
+    // Another tool was pinned by that name, as far as the gateway can tell. It reads the file again.
+    let pins = std::fs::read_to_string(folder.0.join("pins.json")).unwrap();
+    let before = pins
+        .split("sha256:")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
+    let other = "0".repeat(64);
+    folder.write("pins.json", &format!("{}\n", pins.replace(before, &other)));
+    assert!(comes(|| !inspected(&gateway).contains("one_add")));
+    let refused = called(&gateway, "one_add", sum);
+    assert!(
+        refused.contains(r#"the tool "add" of the server "one" is not what was pinned"#),
+        "{refused}"
+    );
+    let drift =
+        format!(r#"server="one" tool="add" pinned="sha256:{other}" found="sha256:{before}""#);
+    assert!(comes(|| log.text().contains(&drift)), "{}", log.text());
+    // A server without pins has no tools.
+    folder.write("pins.json", "{}");
+    assert!(comes(
+        || called(&gateway, "one_add", sum).contains("has no pin")
+    ));
+    let text = text.replace("pins = \"pins.json\"\n", "");
+    let (is_done, said) = pin(&folder.write("gateway.toml", &text));
+    assert!(!is_done && said.contains("no pins = \"FILE\""), "{said}");
+}
+
+#[test]
+fn requests_are_masked_approved_counted_and_told() {
+    let folder = Folder::new("rules");
+    let text = format!(
+        "audit = true\nstatus = \"http://127.0.0.1:0\"\n\
+         [servers.one]\n{}mask = ['s[i]mple \\w+']\napprove = [\"test_error*\"]\nretry = 1\nbreaker = {{ failures = 3 }}\n\
+         [servers.two]\ncommand = \"/no/such/program\"\n",
+        sample()
+    );
+    let mut gateway = gateway(&folder.write("gateway.toml", &text));
+    let log = Log::of(&mut gateway);
+    let place = log.status();
+    let shown = status(&place);
+    assert_eq!(shown["upstreams"][0]["state"], "idle", "{shown}");
+    let said = called(&gateway, "one_test_simple_text", "{}");
+    assert!(said.contains("***") && !said.contains("simple"), "{said}");
+    let said = called(&gateway, "one_test_error_handling", "{}");
+    assert!(
+        said.contains(r#"needs the user's approval, and the client has no elicitation"#),
+        "{said}"
+    );
+    called(&gateway, "two_x", "{}");
+    let shown = status(&place);
+    let [one, two] = [&shown["upstreams"][0], &shown["upstreams"][1]];
+    assert_eq!([&one["name"], &one["state"]], ["one", "up"], "{shown}");
+    assert_eq!(one["implementation"]["name"], "mcpbolt-conformance");
+    // What is refused before it reaches the server does not count.
+    assert_eq!(one["outcomes"]["failed"], serde_json::Value::Null);
+    assert!(one["outcomes"]["done"].as_u64().unwrap() >= 1, "{shown}");
+    assert!(one["latency"]["p99"].as_f64().unwrap() > 0.0);
+    assert_eq!([&two["name"], &two["state"]], ["two", "down"], "{shown}");
+    let error = two["lastError"]["message"].as_str().unwrap();
+    assert!(error.starts_with(r#"the server "two": "#), "{error}");
+    for line in [
+        r#"server="one" method="tools/call" name="test_simple_text" outcome="done" seconds="#,
+        r#"server="one" method="tools/call" name="test_error_handling" outcome="failed" seconds="#,
+        r#"server="two" method="tools/call" name="x" outcome="failed" seconds="#,
+    ] {
+        let told = || log.text().matches(line).count() == 1;
+        assert!(comes(told), "{line}: {}", log.text());
+    }
+    let page = http(&place, &format!("GET / HTTP/1.1\r\nHost: {place}"), "");
+    for part in [
+        "<td class=up>up",
+        "<td class=down>down",
+        "the server &quot;two&quot;: ",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    // A page whose name leads here reads nothing, and nothing can be changed.
+    for (head, status) in [
+        (
+            format!(
+                "GET / HTTP/1.1\r\nHost: evil.example:{}",
+                place.split_once(':').unwrap().1
+            ),
+            403,
+        ),
+        (format!("POST / HTTP/1.1\r\nHost: {place}"), 405),
+        (format!("GET /other HTTP/1.1\r\nHost: {place}"), 404),
+    ] {
+        let answer = http(&place, &head, "");
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{head}: {answer}"
+        );
+    }
+}
+
+#[test]
+fn the_status_is_shown_on_this_machine_alone_unless_the_file_says_so() {
+    let folder = Folder::new("status");
+    let text = format!("status = \"http://0.0.0.0:0\"\n[servers.one]\n{}", sample());
+    let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(["gateway", "http://127.0.0.1:0/mcp", "--config"])
+        .arg(folder.write("gateway.toml", &text))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(
+        !run.status.success() && said.contains("write status_anonymous = true"),
+        "{said}"
+    );
+    let text = format!("status_anonymous = true\n{text}");
+    let mut gateway = gateway(&folder.write("gateway.toml", &text));
+    let place = Log::of(&mut gateway).status();
+    let place = place.replace("0.0.0.0", "127.0.0.1");
+    assert_eq!(status(&place)["upstreams"][0]["name"], "one");
+}

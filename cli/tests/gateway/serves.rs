@@ -1,0 +1,109 @@
+//! What a gateway serves, also when its file changes.
+
+use std::time::Duration;
+
+use crate::serving::Serving;
+use crate::{Folder, adder, comes, gateway, inspected};
+
+#[test]
+fn several_servers_are_one() {
+    let folder = Folder::new("several");
+    let third = Serving::with(&[
+        "proxy",
+        "http://127.0.0.1:0/mcp",
+        "--",
+        adder().to_str().unwrap(),
+    ]);
+    let text = format!(
+        "[servers.one]\ncommand = {:?}\n[servers.two]\ncommand = [{:?}]\n[servers.third]\nurl = {:?}\nprefix = \"\"\n",
+        adder(),
+        adder(),
+        third.address
+    );
+    let gateway = gateway(&folder.write("gateway.toml", &text));
+    let said = inspected(&gateway);
+    for tool in ["one_add", "two_add", "add"] {
+        assert!(said.contains(&format!("\n  {tool} ")), "{said}");
+    }
+    for (tool, arguments, expected) in [
+        ("one_add", r#"{"a": 1, "b": 2}"#, "3\n"),
+        ("two_add", r#"{"a": 3, "b": 4}"#, "7\n"),
+        ("add", r#"{"a": 5, "b": 6}"#, "11\n"),
+    ] {
+        let called = gateway.run(&["call", tool, arguments]);
+        assert_eq!(
+            String::from_utf8(called.stdout).unwrap(),
+            expected,
+            "{tool}"
+        );
+    }
+    // A server that is away is left out; the others serve on.
+    drop(third);
+    assert!(comes(|| {
+        let said = inspected(&gateway);
+        said.contains("one_add") && !said.contains("\n  add ")
+    }));
+    let called = gateway.run(&["call", "add", "{}"]);
+    let said = String::from_utf8(called.stderr).unwrap();
+    assert!(!called.status.success() && said.contains("third"), "{said}");
+}
+
+#[test]
+fn a_changed_file_is_read_again_and_no_call_is_lost() {
+    let folder = Folder::new("reloaded");
+    let command = env!("CARGO_BIN_EXE_mcpbolt");
+    let one = format!("[servers.one]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\n");
+    let two = format!("[servers.two]\ncommand = {:?}\n", adder());
+    let file = folder.write("gateway.toml", &one);
+    let gateway = gateway(&file);
+    assert!(!inspected(&gateway).contains("two_add"));
+    std::thread::scope(|scope| {
+        // Clients with a session keep the connections that they have; others come to the new ones at once.
+        let gateway = &gateway;
+        let loads = ["2025-06-18", "2026-07-28"].map(|revision| {
+            scope.spawn(move || {
+                // Each call takes some time, so that some are under way at each change.
+                let call = ["load", "--tool", "one_test_tool_with_progress"];
+                let how = ["--rate", "50", "--duration", "6s", "--revision", revision];
+                gateway.run(&[&call[..], &how].concat())
+            })
+        });
+        // The file comes to be both again and again; what is wrong changes nothing.
+        for text in [
+            format!("{one}{two}"),
+            one.clone(),
+            "[servers.one]\n".to_owned(),
+            format!("{one}\n{two}"),
+        ] {
+            std::thread::sleep(Duration::from_millis(1300));
+            folder.write("gateway.toml", &text);
+        }
+        for load in loads {
+            let load = load.join().unwrap();
+            assert!(load.status.success(), "{load:?}");
+        }
+    });
+    // Once clients that open a session have the new server, all others have it, too.
+    let call = [
+        "load",
+        "--tool",
+        "two_add",
+        "--arguments",
+        r#"{"a": 1, "b": 1}"#,
+    ];
+    let how = [
+        "--warm-up",
+        "0s",
+        "--duration",
+        "50ms",
+        "--revision",
+        "2025-06-18",
+    ];
+    let serves = || gateway.run(&[&call[..], &how].concat()).status.success();
+    assert!(comes(serves));
+    let said = inspected(&gateway);
+    assert!(
+        said.contains("one_test_simple_text") && said.contains("two_add"),
+        "{said}"
+    );
+}
