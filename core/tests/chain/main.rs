@@ -14,6 +14,6 @@ mod middleware;
 mod prefix;
 mod rig;
 mod rounds;
+mod rules;
 mod shared;
 mod url_elicitation;
-mod rules;

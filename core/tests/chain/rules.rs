@@ -250,72 +250,78 @@ fn a_program_approves_and_refuses_calls() {
     rig.assert_quiet();
 }
 
-/// Of a lost server, only what changes nothing is asked again; R-CHN-14.
-#[test]
-fn what_changes_nothing_is_asked_again_and_everything_else_once() {
+/// A front that sends again what it may, and a client of it. Its server has told what its tools do.
+fn repeating() -> (Rig, usize) {
     let mut rig = Rig::changing(NEW, |external| {
         external.with(Retry::new(1).trusting_annotations())
     });
     let near = rig.connect(Framing::Line);
-    let say = |rig: &mut Rig, method: &str, params: Value| {
-        rig.say(near, &stateless(1, method, params, &json!({})));
-    };
+    ask(&mut rig, near, "tools/list", json!({}));
+    let list = rig.far_hears(0);
     let hint = |name: &str, hint: &str| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {hint: true}});
-    say(&mut rig, "tools/list", json!({}));
-    rig.far_hears(0);
-    rig.break_off(0);
-    let list = rig.far_hears(1);
     let tools = [
         hint("reads", "readOnlyHint"),
         hint("writes", "destructiveHint"),
     ];
-    rig.answer(1, &list, &json!({"tools": tools}));
-    assert_eq!(
-        rig.hear(near)["result"]["tools"].as_array().unwrap().len(),
-        2
-    );
-    let mut far = 1;
+    rig.answer(0, &list, &json!({"tools": tools}));
+    rig.hear(near);
+    (rig, near)
+}
+
+fn ask(rig: &mut Rig, near: usize, method: &str, params: Value) {
+    rig.say(near, &stateless(1, method, params, &json!({})));
+}
+
+/// Of a lost server, only what changes nothing is asked again; R-CHN-14.
+#[test]
+fn what_changes_nothing_is_asked_again_and_everything_else_once() {
     for (method, params, is_repeated) in [
+        ("prompts/list", json!({}), true),
         ("resources/read", json!({"uri": "a:b"}), true),
         ("tools/call", json!({"name": "reads"}), true),
         ("tools/call", json!({"name": "writes"}), false),
         ("tools/call", json!({"name": "unknown"}), false),
     ] {
-        say(&mut rig, method, params);
-        rig.far_hears(far);
-        rig.break_off(far);
-        far += 1;
+        let (mut rig, near) = repeating();
+        ask(&mut rig, near, method, params);
+        rig.far_hears(0);
+        rig.break_off(0);
         if is_repeated {
-            let asked = rig.far_hears(far);
-            rig.answer(far, &asked, &json!({"contents": [], "content": []}));
+            let asked = rig.far_hears(1);
+            assert_eq!(asked["method"], method);
+            rig.answer(
+                1,
+                &asked,
+                &json!({"contents": [], "content": [], "prompts": []}),
+            );
             assert!(rig.hear(near)["error"].is_null());
         } else {
             let error = rig.hear(near)["error"].clone();
             assert_eq!(error["data"]["upstream"], "far", "{error}");
-            rig.assert_quiet();
-            // The next one opens the connection.
-            say(&mut rig, "prompts/list", json!({}));
-            let asked = rig.far_hears(far);
-            rig.answer(far, &asked, &json!({"prompts": []}));
-            rig.hear(near);
         }
+        rig.assert_quiet();
     }
-    // Once, and not after the answer has begun.
-    say(&mut rig, "tools/list", json!({}));
-    for _ in 0..2 {
+}
+
+#[test]
+fn a_request_is_asked_again_once_and_not_after_its_answer_has_begun() {
+    let (mut rig, near) = repeating();
+    ask(&mut rig, near, "prompts/list", json!({}));
+    for far in 0..2 {
         rig.far_hears(far);
         rig.break_off(far);
-        far += 1;
     }
     assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
+    rig.assert_quiet();
+    let (mut rig, near) = repeating();
     let params = json!({"name": "reads", "_meta": {"progressToken": "t"}});
-    say(&mut rig, "tools/call", params);
-    let asked = rig.far_hears(far);
+    ask(&mut rig, near, "tools/call", params);
+    let asked = rig.far_hears(0);
     let token = &asked["params"]["_meta"]["progressToken"];
     let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1}});
-    rig.far_says(far, &progress.to_string());
+    rig.far_says(0, &progress.to_string());
     assert_eq!(rig.hear(near)["method"], "notifications/progress");
-    rig.break_off(far);
+    rig.break_off(0);
     assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
     rig.assert_quiet();
 }
