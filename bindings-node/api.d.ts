@@ -217,6 +217,7 @@ export declare class Front {
     #private;
     constructor(external: External, options?: FrontOptions);
     get name(): string;
+    join(external: External): this;
     run(address?: string | URL, options?: ServeOptions): Promise<RunReport>;
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
     close(): void;
@@ -717,6 +718,7 @@ export interface Exit {
 }
 export interface ExternalOptions extends Pick<ConnectOptionsOf<any>, 'headers' | 'auth' | 'protocols' | 'connectTimeout' | 'redirectOrigins' | 'heartbeat' | 'ca' | 'cert' | 'key'>, Pick<SpawnOptionsOf<any>, 'cwd' | 'env' | 'closeTimeout'> {
     name?: string;
+    prefix?: string;
     stderr?: 'inherit' | 'ignore';
     opening?: 'probe' | 'handshake' | 'stateless';
     revision?: Revision;
@@ -732,6 +734,7 @@ export interface FrontOptions {
     middleware?: readonly (ChainMiddleware | Prefix)[];
     policy?: Omit<Policy, 'verifier'>;
     maxHops?: number;
+    patience?: number;
     onError?: (error: unknown, what: string) => unknown;
     logger?: Logger;
 }

@@ -14,12 +14,17 @@ import type { Revision } from './protocol';
 import { Server } from './server';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
 
-/** Options of the server at the end of a chain. Those that do not apply to it are ignored. */
+/** Options of a server at the end of a chain. Those that do not apply to it are ignored. */
 export interface ExternalOptions
     extends Pick<ConnectOptionsOf<any>, 'headers' | 'auth' | 'protocols' | 'connectTimeout' | 'redirectOrigins' | 'heartbeat' | 'ca' | 'cert' | 'key'>,
         Pick<SpawnOptionsOf<any>, 'cwd' | 'env' | 'closeTimeout'> {
     /** The name that stands in errors. By default that of the server, without arguments, paths and queries. */
     name?: string;
+    /**
+     * What clients see before the names and URIs of the server: `find` becomes `library_find`, and `book://list` becomes
+     * `book://library/list`. Servers that are joined to one front need one each; one of them may do without.
+     */
+    prefix?: string;
     /** The stderr of children. */
     stderr?: 'inherit' | 'ignore';
     /** How connections open; by default in the era of the client, so that nothing needs to be translated, and else in the other one. */
@@ -33,19 +38,23 @@ export interface ExternalOptions
 }
 
 /**
- * The server that a chain ends at: an address, the words of a command line, a `Server` of this program, which runs while the
+ * A server that a chain ends at: an address, the words of a command line, a `Server` of this program, which runs while the
  * front is served, or another `Front`. A front connects to it when clients need it, and again when a connection was lost.
  */
 export class External {
     /** The name that stands in errors. */
     readonly name: string;
+    /** @internal */
+    readonly prefix: string | undefined;
     readonly #within: Server<any> | Front | undefined;
     readonly #native: NativeExternal | undefined;
     readonly #settings: string;
 
     constructor(server: string | URL | readonly string[] | Server<any> | Front, options: ExternalOptions = {}) {
-        const { name, opening, revision, timeout, maxTimeout, auth } = options;
-        const settings = (this.#settings = settingsJson({ opening, revision, timeout, maxTimeout }));
+        const { name, prefix, opening, revision, timeout, maxTimeout, auth } = options;
+        const settings = (this.#settings = settingsJson({ prefix, opening, revision, timeout, maxTimeout }));
+        if (prefix !== undefined) guarded(() => native.checkPrefix(prefix));
+        this.prefix = prefix;
         if (server instanceof Server || server instanceof Front) {
             this.#within = server;
             this.name = name ?? (server instanceof Front ? server.name : server.title);
@@ -58,6 +67,11 @@ export class External {
             return native.externalCommand(name, childSettings(words[0]!, words.slice(1), options), settings);
         });
         this.name = this.#native.title();
+    }
+
+    /** @internal Whether clients of this server are led through that front. */
+    leadsTo(front: Front): boolean {
+        return this.#within instanceof Front && (this.#within === front || this.#within.leadsTo(front));
     }
 
     /** @internal The engine's part; `ends` gets what ends servers of this program. */
@@ -106,6 +120,8 @@ export interface FrontOptions {
     policy?: Omit<Policy, 'verifier'>;
     /** How many fronts a request may pass before it is refused as one that goes in a circle; 16 by default. */
     maxHops?: number;
+    /** How long each of several servers has to add its part to a list, and to what the front offers, in ms; 5 s by default. */
+    patience?: number;
     /** Called with each unexpected exception of middleware, and what failed. Without it and a logger, they are printed to stderr. */
     onError?: (error: unknown, what: string) => unknown;
     /** Gets the exceptions, too. */
@@ -113,12 +129,12 @@ export interface FrontOptions {
 }
 
 /**
- * A server towards its clients that passes their requests on to an `External`, through middleware. Each side speaks its own
+ * A server towards its clients that passes their requests on to an `External`, or to several that are joined, through middleware. Each side speaks its own
  * revision. Messages that no middleware of the program sees are passed on by the engine as the bytes that came, without
  * JavaScript.
  */
 export class Front {
-    readonly #external: External;
+    #externals: readonly External[];
     readonly #middleware: readonly (ChainMiddleware | Prefix)[];
     readonly #options: FrontOptions;
     readonly #failures: Failures;
@@ -127,15 +143,39 @@ export class Front {
     constructor(external: External, options: FrontOptions = {}) {
         if ((options.policy as Policy | undefined)?.verifier)
             throw new McpError('ERR_MCP_MISUSE', 'a front has no policy.verifier of the program; use jwt, keys or resource');
-        this.#external = external;
+        if (options.patience !== undefined && !(options.patience >= 0 && options.patience < 2 ** 32))
+            throw new McpError('ERR_MCP_MISUSE', `patience: a time in ms is a number from 0, not ${options.patience}`);
+        this.#externals = [external];
         this.#options = options;
         this.#middleware = [...(options.middleware ?? [])];
         this.#failures = new Failures(options.onError, options.logger);
     }
 
-    /** The name of the server. */
+    /** The name of the first server. */
     get name(): string {
-        return this.#external.name;
+        return this.#externals[0]!.name;
+    }
+
+    /**
+     * Adds another server, before the front is served. Returns the front.
+     *
+     * Clients see the tools, prompts and resources of all: lists are merged, and each call goes to the server whose `prefix` its
+     * name has, or else to the one without a prefix. A server that fails, or that is late, is left out of lists and named in their
+     * `_meta`, as `dev.mcpbolt/partial`. An error is thrown if two servers have the same name, no prefix, or prefixes that could make
+     * the same names: one is the other, in either case, or is the other and `_` and more.
+     */
+    join(external: External): this {
+        if (external.leadsTo(this))
+            throw new McpError('ERR_MCP_MISUSE', `the server "${external.name}" leads to this front itself; join the servers behind it`);
+        const joined = [...this.#externals, external];
+        guarded(() => native.checkJoined(joined.map(({ name, prefix }) => ({ name, ...(prefix !== undefined && { prefix }) }))));
+        this.#externals = joined;
+        return this;
+    }
+
+    /** @internal */
+    leadsTo(front: Front): boolean {
+        return this.#externals.some(external => external.leadsTo(front));
     }
 
     /**
@@ -210,8 +250,9 @@ export class Front {
 
     /** @internal */
     async made(desk: Desk, ends: (() => Promise<unknown>)[]): Promise<NativeFront> {
-        const external = await this.#external.made(desk, ends);
-        const { policy, maxHops = 16 } = this.#options;
+        const externals: NativeExternal[] = [];
+        for (const external of this.#externals) externals.push(await external.made(desk, ends));
+        const { policy, maxHops = 16, patience } = this.#options;
         const audit = policy?.audit;
         const settings = settingsJson({ name: this.name, version: '0', policy });
         const seats = this.#middleware.map(one => ({
@@ -220,7 +261,7 @@ export class Front {
             seesNotifications: !(one instanceof Prefix) && one.notification !== undefined
         }));
         const told = audit && ((event: string) => this.#failures.heed('policy.audit', () => audit(JSON.parse(event))));
-        const front = guarded(() => new native.Front(external, seats, desk.native, settings, told, maxHops));
+        const front = guarded(() => new native.Front(externals, seats, desk.native, settings, told, maxHops, patience));
         const own = this.#middleware.filter((one): one is ChainMiddleware => !(one instanceof Prefix));
         desk.sit(front.seats(), own, this.#failures);
         return front;

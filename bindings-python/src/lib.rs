@@ -91,7 +91,7 @@ mod _core {
     #[pymodule_export]
     use crate::chain::desk::Desk;
     #[pymodule_export]
-    use crate::chain::front::{External, Front, Prefix};
+    use crate::chain::front::{External, Front, Prefix, check_joined};
     #[pymodule_export]
     use crate::chain::served::ServedFront;
     #[pymodule_export]

@@ -1,10 +1,11 @@
 //! The parts of a chain, as JavaScript describes them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcpbolt::chain::{self, HandoffInterests, Prefix};
 use mcpbolt::io::Address;
-use mcpbolt::settings::{ConnectSettings, ExternalSettings, Milliseconds, ServerSettings};
+use mcpbolt::settings::{self, ConnectSettings, ExternalSettings, Milliseconds, ServerSettings};
 use napi::bindgen_prelude::{ClassInstance, Function};
 use napi_derive::napi;
 
@@ -132,6 +133,20 @@ pub fn check_prefix(prefix: String) -> Result<()> {
     Prefix::new(prefix).map(drop).map_err(error::request)
 }
 
+/// The name and the prefix of a server that is joined to a front.
+#[napi(object)]
+pub struct Joined {
+    pub name: String,
+    pub prefix: Option<String>,
+}
+
+/// Checks that servers can be joined to one front.
+#[napi(catch_unwind)]
+pub fn check_joined(servers: Vec<Joined>) -> Result<()> {
+    let servers = servers.into_iter().map(|one| (one.name, one.prefix));
+    settings::check_joined(servers.collect()).map_err(error::request)
+}
+
 /// The side of a chain that clients talk to.
 #[napi]
 pub struct Front {
@@ -141,18 +156,30 @@ pub struct Front {
 
 #[napi]
 impl Front {
-    /// `settings` is JSON, of which the policy is used. The messages that the program sees go to `desk`.
+    /// `externals` are the servers that are joined, at least one. `settings` is JSON, of which the policy is used. The messages
+    /// that the program sees go to `desk`. `patience` is in milliseconds.
     #[napi(constructor, catch_unwind)]
     pub fn new(
-        external: &External,
+        externals: Vec<ClassInstance<'_, External>>,
         seats: Vec<Seat>,
         desk: &mut Desk,
         settings: String,
         audit: Option<Function<'_, String, ()>>,
         max_hops: u32,
+        patience: Option<u32>,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
-        let mut own = chain::Front::new(external.0.clone()).max_hops(max_hops.into());
+        let mut externals = externals.iter().map(|external| external.0.clone());
+        let first = externals
+            .next()
+            .ok_or_else(|| misuse("a front has at least one server"))?;
+        let own = chain::Front::new(first).max_hops(max_hops.into());
+        let mut own = externals
+            .try_fold(own, chain::Front::join)
+            .map_err(error::request)?;
+        if let Some(patience) = patience {
+            own = own.patience(Duration::from_millis(patience.into()));
+        }
         if let Some(policy) = settings.policy().map_err(misuse)? {
             own = own.policy(match &audit {
                 None => policy,

@@ -107,6 +107,7 @@ def connect_child(
 ) -> Link: ...
 def command_of(address: str) -> list[str] | None: ...
 def connect_to(setup: _Setup, address: str, options: str, login: Login | None = None) -> Connecting: ...
+def check_joined(servers: Sequence[tuple[str, str | None]]) -> None: ...
 def connect_front(setup: _Setup, front: Front) -> Connecting: ...
 def connect_pair(
     setup: _Setup,
@@ -907,13 +908,14 @@ class External:
 class Front:
     def __new__(
         cls,
-        external: External,
+        externals: Sequence[External],
         seats: Sequence[Prefix | tuple[bool, bool]],
         desk: Desk,
         settings: str,
         audit: Callable[[dict[str, Any]], object] | None,
         failed: Callable[..., object],
         max_hops: int,
+        patience: float | None,
     ) -> Front: ...
     @property
     def seats(self) -> list[int]: ...

@@ -17,7 +17,7 @@ are passed on by the engine as the bytes that came, without the interpreter.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal
@@ -43,12 +43,14 @@ __all__ = ["Direction", "External", "Front", "Middleware", "Next", "Prefix"]
 
 
 class External:
-    """The server that a chain ends at. A front connects to it when clients need it, and again when a connection was lost.
+    """A server that a chain ends at. A front connects to it when clients need it, and again when a connection was lost.
 
     Args:
         server: An address, or the words of a command line, as for a `Client`; a `Server` of this program, which runs while
             the front is served; or another `Front`.
         name: The name that stands in errors. By default that of the server, without arguments, paths and queries.
+        prefix: What clients see before the names and URIs of the server: `find` becomes `library_find`, and `book://list`
+            becomes `book://library/list`. Servers that are joined to one front need one each; one of them may do without.
         headers: Further headers of each request, for HTTP and WebSocket.
         auth: Credentials, as for a `Client`. Those that clients send are never passed on.
         connect_timeout: Seconds within which an address must be connected; 30 by default.
@@ -71,6 +73,7 @@ class External:
         server: Server | Front | str | Sequence[str | PathLike[str]],
         *,
         name: str | None = None,
+        prefix: str | None = None,
         headers: Mapping[str, str] = {},
         auth: Bearer | Basic | ApiKey | OAuth | None = None,
         connect_timeout: float | None = None,
@@ -85,7 +88,12 @@ class External:
         timeout: float | None = None,
         max_timeout: float | None = None,
     ) -> None:
-        settings = set_options(opening=opening, revision=revision, timeout=timeout, max_timeout=max_timeout)
+        settings = set_options(
+            opening=opening, revision=revision, prefix=prefix, timeout=timeout, max_timeout=max_timeout
+        )
+        if prefix is not None:
+            Prefix(prefix)
+        self._prefix = prefix
         self._settings = to_json(settings)
         self._within = server if isinstance(server, (Server, Front)) else None
         self._oauth = auth if isinstance(auth, OAuth) else None
@@ -105,6 +113,11 @@ class External:
             more = list((env or {}).items())
             self._native = _core.External.command(name, command, directory, more, list(inherit_env), self._settings)
         self.name = self._native.name
+
+    def _needs_loop(self) -> bool:
+        within = self._within
+        is_bound = self._oauth is not None
+        return is_bound or isinstance(within, Server) or (isinstance(within, Front) and within._needs_loop())
 
 
 class Middleware:
@@ -142,12 +155,17 @@ class Middleware:
 
 
 class Front:
-    """A server towards its clients that passes their requests on to an `External`, through middleware.
+    """A server towards its clients that passes their requests on to an `External`, or to several that are joined, through
+    middleware.
+
+        Front(External(server)).join(External("https://example.com/mcp", prefix="far")).run()
 
     Args:
         middleware: `Middleware`, from the clients to the server; and `Prefix`, the engine's own.
         policy: What clients may do, and how they are verified: without a `verifier`.
         max_hops: How many fronts a request may pass before it is refused as one that goes in a circle.
+        patience: Seconds that each of several servers has to add its part to a list, and to what the front offers; 5 by
+            default.
         mask_error_details: Whether the texts of unexpected exceptions of middleware are kept from clients.
     """
 
@@ -158,11 +176,13 @@ class Front:
         middleware: Sequence[Middleware | Prefix] = (),
         policy: Policy | None = None,
         max_hops: int = 16,
+        patience: float | None = None,
         mask_error_details: bool = True,
     ) -> None:
         if policy is not None and policy.verifier is not None:
             raise ValueError("policy: a front has no verifier= of the program; use jwt=, keys= or resource=")
-        self._external = external
+        self._externals = [external]
+        self._patience = set_options(patience=patience).get("patience")
         self._middleware = list(middleware)
         self._max_hops = max_hops
         self._failed = Failures(external.name, mask_error_details)
@@ -171,8 +191,26 @@ class Front:
 
     @property
     def name(self) -> str:
-        """The name of the server."""
-        return self._external.name
+        """The name of the first server."""
+        return self._externals[0].name
+
+    def join(self, external: External) -> Front:
+        """Adds another server, before the front is served. Returns the front.
+
+        Clients see the tools, prompts and resources of all: lists are merged, and each call goes to the server whose `prefix`
+        its name has, or else to the one without a prefix. A server that fails, or that is late, is left out of lists and
+        named in their `_meta`, as `dev.mcpbolt/partial`.
+
+        Raises:
+            ValueError: If two servers have the same name, no prefix, or prefixes that could make the same names: one is the
+                other, in either case, or is the other and `_` and more. If the front would lead to itself.
+        """
+        if any(front is self for front in _fronts(external)):
+            raise ValueError(f"the server {external.name!r} leads to this front itself; join the servers behind it")
+        joined = [*self._externals, external]
+        _core.check_joined([(one.name, one._prefix) for one in joined])
+        self._externals = joined
+        return self
 
     def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
         """Serves as `Server.run` does. Blocks. An event loop is started only if there is middleware of the program, or a
@@ -225,32 +263,46 @@ class Front:
         return _address(self, address, serve_options(options, grace))
 
     def _needs_loop(self) -> bool:
-        within = self._external._within
         has_program = any(isinstance(one, Middleware) for one in self._middleware)
-        is_bound = self._external._oauth is not None
-        return has_program or is_bound or isinstance(within, Server) or (isinstance(within, Front) and within._needs_loop())
+        return has_program or any(one._needs_loop() for one in self._externals)
 
 
 def _ends(front: Front) -> list[External]:
     """The servers at the ends of a chain."""
-    within = front._external._within
-    return _ends(within) if isinstance(within, Front) else [front._external]
+    return [
+        end
+        for one in front._externals
+        for end in (_ends(one._within) if isinstance(one._within, Front) else [one])
+    ]
+
+
+def _fronts(external: External) -> Iterator[Front]:
+    """The fronts between an external server and the servers at the ends."""
+    if isinstance(external._within, Front):
+        yield external._within
+        for one in external._within._externals:
+            yield from _fronts(one)
+
+
+def _joined(external: External, servers: Mapping[int, _core.Serving], desk: Desk | None) -> _core.External:
+    """The engine's external server."""
+    within = external._within
+    if isinstance(within, Front):
+        return _core.External.chain(external.name, _assembled(within, servers, desk), external._settings)
+    if isinstance(within, Server):
+        return _core.External.server(external.name, servers[id(within)], external._settings)
+    assert external._native is not None
+    return external._native
 
 
 def _assembled(front: Front, servers: Mapping[int, _core.Serving], desk: Desk | None) -> _core.Front:
     """The engine's front. `servers` are those of this program at the ends, running, by their `id`."""
-    external, within = front._external, front._external._within
-    if isinstance(within, Front):
-        inner = _assembled(within, servers, desk)
-        native = _core.External.chain(external.name, inner, external._settings)
-    elif isinstance(within, Server):
-        native = _core.External.server(external.name, servers[id(within)], external._settings)
-    else:
-        assert external._native is not None
-        native = external._native
+    natives = [_joined(external, servers, desk) for external in front._externals]
     seats = [interests(one) if isinstance(one, Middleware) else one for one in front._middleware]
     at = _core.Desk() if desk is None else desk.native
-    made = _core.Front(native, seats, at, front._settings, front._audit, front._failed, front._max_hops)
+    made = _core.Front(
+        natives, seats, at, front._settings, front._audit, front._failed, front._max_hops, front._patience
+    )
     if desk is not None:
         desk.sit(made.seats, [one for one in front._middleware if isinstance(one, Middleware)], front._failed)
     return made

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpbolt::chain::{self, HandoffInterests};
 use mcpbolt::io::{Address, ChildCommand};
-use mcpbolt::settings::{ConnectSettings, ExternalSettings, Seconds, ServerSettings};
+use mcpbolt::settings::{self, ConnectSettings, ExternalSettings, Seconds, ServerSettings};
 use pyo3::prelude::*;
 
 use super::desk::Desk;
@@ -12,7 +12,7 @@ use crate::audit;
 use crate::hosted::Hosted;
 use crate::login::Login;
 use crate::serving::Serving;
-use crate::settings::{read, unusable, wrong};
+use crate::settings::{read, seconds, unusable, wrong};
 
 /// The server at the end of a chain.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -31,6 +31,12 @@ impl Prefix {
         let own = chain::Prefix::new(prefix).map_err(wrong)?;
         Ok(Self(Arc::new(own)))
     }
+}
+
+/// Checks that servers with these names and prefixes can be joined to one front.
+#[pyfunction]
+pub fn check_joined(servers: Vec<(String, Option<String>)>) -> PyResult<()> {
+    settings::check_joined(servers).map_err(wrong)
 }
 
 /// A part of a chain that sees its messages.
@@ -123,19 +129,30 @@ pub struct Front {
 
 #[pymethods]
 impl Front {
-    /// `settings` is JSON, of which the policy is used. The messages that the program sees go to `desk`.
+    /// `externals` are the servers that are joined, at least one. `settings` is JSON, of which the policy is used. The messages
+    /// that the program sees go to `desk`.
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a front")]
     fn new(
-        external: &External,
+        externals: Vec<Bound<'_, External>>,
         seats: Vec<Seat<'_>>,
         desk: &Desk,
         settings: &str,
         audit: Option<Py<PyAny>>,
         failed: Py<PyAny>,
         max_hops: u64,
+        patience: Option<f64>,
     ) -> PyResult<Self> {
         let settings: ServerSettings<Seconds> = read(settings)?;
-        let mut own = chain::Front::new(external.0.clone()).max_hops(max_hops);
+        let mut externals = externals.iter().map(|external| external.get().0.clone());
+        let first = externals
+            .next()
+            .ok_or_else(|| wrong("a front has at least one server"))?;
+        let own = chain::Front::new(first).max_hops(max_hops);
+        let mut own = externals.try_fold(own, chain::Front::join).map_err(wrong)?;
+        if let Some(patience) = patience {
+            own = own.patience(seconds(patience)?);
+        }
         if let Some(policy) = settings.policy().map_err(unusable)? {
             own = own.policy(match audit {
                 None => policy,

@@ -1,6 +1,7 @@
 //! A prefix for the names and URIs of a server, so that clients tell them from those of others.
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::middleware::{
     ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
@@ -183,6 +184,14 @@ fn told(method: Option<Method>) -> &'static [Place] {
         ],
         Some(Method::TaskStatus | Method::Tasks) => &[(&["taskId"], Kind::Task)],
         _ => &[],
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = RequestError;
+
+    fn from_str(text: &str) -> Result<Self, RequestError> {
+        Self::new(text)
     }
 }
 

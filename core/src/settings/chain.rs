@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use super::client::opening;
 use super::{parsed, set};
-use crate::chain::{External, Isolation};
+use crate::chain::{External, Front, Isolation, Prefix};
 use crate::connection::OpeningMode;
+use crate::error::RequestError;
 use crate::io::PoolOptions;
 use crate::limits::Limits;
 use crate::mcp::{Revision, Revisions};
@@ -22,6 +23,9 @@ pub struct ExternalSettings<T> {
     /// The only revision to speak; any by default.
     #[serde(default, deserialize_with = "parsed")]
     pub revision: Option<Revision>,
+    /// What clients see before the names and URIs of the server.
+    #[serde(default, deserialize_with = "parsed")]
+    pub prefix: Option<Prefix>,
     /// Which clients share a connection: `session`, `principal` or `shared`.
     #[serde(default, deserialize_with = "parsed")]
     pub isolation: Option<Isolation>,
@@ -42,6 +46,9 @@ impl<T: Into<Duration>> ExternalSettings<T> {
         if let Some(revision) = self.revision {
             external = external.revisions(Revisions::only(revision));
         }
+        if let Some(prefix) = self.prefix {
+            external = external.prefix(prefix);
+        }
         if let Some(isolation) = self.isolation {
             external = external.isolation(isolation);
         }
@@ -53,6 +60,25 @@ impl<T: Into<Duration>> ExternalSettings<T> {
         set(&mut limits.max_request_timeout, self.max_timeout);
         external.limits(limits)
     }
+}
+
+/// Checks that servers with these names and prefixes can be joined to one front, before there are connections to them.
+///
+/// # Errors
+/// [`RequestError::Misuse`] as [`Front::join`] has it, and for a text that is no prefix.
+pub fn check_joined(servers: Vec<(String, Option<String>)>) -> Result<(), RequestError> {
+    let mut front = None::<Front>;
+    for (name, prefix) in servers {
+        let mut external = External::new(name, |_| Box::pin(std::future::pending()) as _);
+        if let Some(prefix) = prefix {
+            external = external.prefix(prefix.parse()?);
+        }
+        front = Some(match front {
+            Some(front) => front.join(external)?,
+            None => Front::new(external),
+        });
+    }
+    Ok(())
 }
 
 /// Options of a pool of connections: see [`PoolOptions`].

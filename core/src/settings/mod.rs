@@ -31,7 +31,7 @@ mod time;
 use serde::{Deserialize, Deserializer};
 
 pub use self::action::{ActionSettings, BreakerSettings, FallbackAction, RetrySettings};
-pub use self::chain::{ExternalSettings, PoolSettings};
+pub use self::chain::{ExternalSettings, PoolSettings, check_joined};
 pub use self::client::ClientSettings;
 pub use self::connect::{AuthSettings, ConnectSettings, PemSource, ResumeSettings};
 pub use self::definition::{
