@@ -25,16 +25,16 @@ pub fn config(
     shown: Option<&ClientCertificate>,
     protocols: &[&[u8]],
 ) -> io::Result<ClientConfig> {
-    let shared = shared(root_certificates)?;
+    let (verifier, resumption) = shared(root_certificates)?;
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .dangerous()
-        .with_custom_certificate_verifier(shared.verifier);
+        .with_custom_certificate_verifier(verifier);
     let mut config = match shown {
         None => {
             let mut config = config.with_no_client_auth();
-            config.resumption = shared.resumption;
+            config.resumption = resumption;
             config
         }
         Some(ClientCertificate {
@@ -56,25 +56,23 @@ pub fn config(
 
 /// What clients with the same roots share: the roots of a system have 150 KB.
 struct Shared {
-    verifier: Arc<Verifier>,
+    /// The roots that are trusted in addition to those of the system.
+    roots: Vec<Vec<u8>>,
+    verifier: Weak<Verifier>,
     /// For clients that show no certificate: a resumed session is that of its certificate.
     resumption: Resumption,
 }
 
-/// What is shared, as long as there is a client, by the roots that are trusted in addition to those of the system.
-static SHARED: Mutex<Vec<(Vec<Vec<u8>>, Weak<Verifier>, Resumption)>> = Mutex::new(Vec::new());
+/// What is shared, as long as there is a client.
+static SHARED: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
 
-fn shared(root_certificates: &[Vec<u8>]) -> io::Result<Shared> {
+fn shared(root_certificates: &[Vec<u8>]) -> io::Result<(Arc<Verifier>, Resumption)> {
     let mut all = lock(&SHARED);
-    all.retain(|(_, verifier, _)| verifier.strong_count() > 0);
-    for (roots, verifier, resumption) in &*all {
-        if let Some(verifier) = verifier.upgrade().filter(|_| roots == root_certificates) {
-            let resumption = resumption.clone();
-            return Ok(Shared {
-                verifier,
-                resumption,
-            });
-        }
+    all.retain(|shared| shared.verifier.strong_count() > 0);
+    let known = all.iter().find(|shared| shared.roots == root_certificates);
+    if let Some(known) = known.and_then(|it| Some((it.verifier.upgrade()?, it.resumption.clone())))
+    {
+        return Ok(known);
     }
     let mut roots = Vec::new();
     for pem in root_certificates {
@@ -86,12 +84,12 @@ fn shared(root_certificates: &[Vec<u8>]) -> io::Result<Shared> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new_with_extra_roots(roots, provider).map_err(io::Error::other)?;
     let (verifier, resumption) = (Arc::new(verifier), Resumption::default());
-    let roots = root_certificates.to_vec();
-    all.push((roots, Arc::downgrade(&verifier), resumption.clone()));
-    Ok(Shared {
-        verifier,
-        resumption,
-    })
+    all.push(Shared {
+        roots: root_certificates.to_vec(),
+        verifier: Arc::downgrade(&verifier),
+        resumption: resumption.clone(),
+    });
+    Ok((verifier, resumption))
 }
 
 /// All certificates in a PEM text.
