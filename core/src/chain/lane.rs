@@ -253,8 +253,8 @@ impl Lane {
         config
     }
 
-    /// The connection has ended. Returns whether it was open before.
-    pub fn lost(&self) -> bool {
+    /// That connection has ended.
+    pub fn lost(&self, far: &Handle) {
         if let Some((restart, opened)) = lock(&self.opened).take() {
             let (now, error) = (
                 Instant::now(),
@@ -265,21 +265,19 @@ impl Lane {
                 false => self.restarts.succeeded(),
             }
         }
-        let was_open = {
+        {
+            // A call that found the connection closed may be opening another one already.
             let mut state = lock(&self.state);
-            let is_open = matches!(&*state, State::Open(_));
-            if is_open {
+            if matches!(&*state, State::Open(open) if open.handle().is_same(far)) {
                 *state = State::Idle;
             }
-            is_open
-        };
+        }
         let routes = std::mem::take(&mut lock(&self.routes).by_key);
         drop(routes);
         self.sessions.lost();
         self.listeners.end();
         self.parts.lists.lost(self.parts.index);
         *lock(&self.level) = None;
-        was_open
     }
 
     /// Notes the call that a request to the server carries, for as long as the guard exists.

@@ -31,6 +31,7 @@ const AT_A_TURN: u64 = 4;
 struct UpstreamHost {
     lane: Weak<Lane>,
     far: Handle,
+    is_open: bool,
     /// The request of this side on whose stream the current message came.
     within: Option<u64>,
 }
@@ -40,6 +41,7 @@ impl UpstreamHost {
         Self {
             lane,
             far,
+            is_open: false,
             within: None,
         }
     }
@@ -94,14 +96,16 @@ impl Host for UpstreamHost {
         }
     }
 
-    fn opened(&mut self, _: Revision) {}
+    fn opened(&mut self, _: Revision) {
+        self.is_open = true;
+    }
 
     fn closed(&mut self, error: &ConnectionError) {
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
-        let was_open = lane.lost();
-        if was_open {
+        lane.lost(&self.far);
+        if self.is_open {
             lane.parts.external.health.lost(error);
             // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
             reopen(&lane);
