@@ -130,10 +130,15 @@ impl External {
 
     /// Adds middleware for this server alone, behind what was added before: between the [middleware](super::Front::with) of
     /// the front and the server. It sees requests to the server and notifications of the server, by the server's own names. Questions
-    /// of the server pass it by.
+    /// of the server pass it by. Lists that pass it are kept only if it [says so](Middleware::keeps_lists).
     pub fn with(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
         self
+    }
+
+    /// Whether middleware has to see each list that a client gets.
+    pub(super) fn sees_each_list(&self) -> bool {
+        self.middleware.iter().any(|one| !one.keeps_lists())
     }
 
     /// What is known of the server while it is used.

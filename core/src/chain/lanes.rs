@@ -18,7 +18,7 @@ use crate::json::reader;
 use crate::mcp::{Era, Revision};
 use crate::sync::lock;
 
-/// The most connections of each kind.
+/// The most connections for one call at a time, and the most shared ones before unused ones make room.
 const MAX_LANES: usize = 256;
 
 /// The clients that a server of the handshake era may take for one.
@@ -79,8 +79,11 @@ impl Lanes {
     /// [`RequestError::Overloaded`] when there are too many.
     pub fn shared(&self, parts: &Arc<Parts>, key: LaneKey) -> Result<Arc<Lane>, RequestError> {
         let mut all = lock(&self.shared);
+        let external = &parts.external;
         let found = match parts.era() {
-            Some(Era::Stateless) => all.values().next(),
+            Some(Era::Stateless) if external.isolation != Isolation::Principal => {
+                all.values().next()
+            }
             _ => all.get(&key),
         };
         if let Some(lane) = found {
@@ -89,8 +92,13 @@ impl Lanes {
         if all.len() >= MAX_LANES {
             let unused = |(_, lane): &(&LaneKey, &Arc<Lane>)| Arc::strong_count(lane) == 1;
             let unused = all.iter().find(unused).map(|(key, _)| key.clone());
-            let gone = all.remove(&unused.ok_or(RequestError::Overloaded)?);
-            drop(gone);
+            match unused {
+                Some(unused) => drop(all.remove(&unused)),
+                None if all.len() >= external.max_connections => {
+                    return Err(RequestError::Overloaded);
+                }
+                None => {}
+            }
         }
         let lane = Lane::new(parts.clone(), near(&key), host);
         all.insert(key, lane.clone());

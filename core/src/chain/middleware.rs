@@ -172,7 +172,7 @@ impl ChainResponse {
         Self::from(Body::Kept(text)).with(Some(freshness))
     }
 
-    /// Whether other clients get the same text, which was looked at when it was first there.
+    /// Whether it was kept, and so was looked at when it came.
     pub(super) fn is_kept(&self) -> bool {
         matches!(self.0.body, Body::Kept(_))
     }
@@ -253,6 +253,12 @@ pub trait Middleware: Send + Sync + 'static {
         next.run(request)
     }
 
+    /// Whether lists that have passed this middleware of a [server](super::External::with) may be kept for other requests and
+    /// clients, as far as the server allows it: what it does to them depends on nothing but the list. Default: `false`.
+    fn keeps_lists(&self) -> bool {
+        false
+    }
+
     /// Handles a notification; `None` drops it. Runs on a driver's thread; must not block.
     fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
         Some(notification)
@@ -268,6 +274,10 @@ pub trait Middleware: Send + Sync + 'static {
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         (**self).request(request, next)
+    }
+
+    fn keeps_lists(&self) -> bool {
+        (**self).keeps_lists()
     }
 
     fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {

@@ -35,14 +35,16 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// What a request asks of the server `of`, or else of all; `None` if that is not kept: it is no list, or the params have
-    /// members that are not known.
+    /// What a request asks of the server `of`, or else of all; `None` if that is not kept: it is no list, the params have
+    /// members that are not known, or middleware of a server has to see each list.
     pub fn new(passage: &'a Passage, of: Option<usize>, request: &ChainRequest) -> Option<Self> {
         let cache = &*passage.shared.parts.lists;
         let method = request
             .known_method()
             .filter(|method| is_kept(Some(*method)))?;
-        if cache.is_off() {
+        let members = passage.shared.members.iter();
+        let mut asked = members.filter(|member| of.is_none_or(|of| of == member.index()));
+        if cache.is_off() || asked.any(|member| member.parts.external.sees_each_list()) {
             return None;
         }
         let mut cursor = None;
@@ -65,7 +67,11 @@ impl<'a> Wanted<'a> {
         };
         let private = match (&passage.route.principal, &passage.way) {
             (Some(principal), _) => Some(Scope::Principal(principal.clone())),
-            (None, Way::Own(own)) => own.first().map(|lane| Scope::Connection(lane.number)),
+            // A lane of its own stands for the client.
+            (None, Way::Own(own)) => {
+                let own = own.iter().find(|lane| !lane.is_shared());
+                own.map(|lane| Scope::Connection(lane.number))
+            }
             (None, Way::Shared(_)) => None,
         };
         Some(Self {
@@ -110,7 +116,7 @@ impl<'a> Wanted<'a> {
         };
         let text: Arc<str> = answer.result().into();
         self.cache.keep(self.key, self.asked, &text, freshness, now);
-        ChainResponse::kept(text, freshness)
+        answer
     }
 }
 

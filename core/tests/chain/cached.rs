@@ -1,5 +1,6 @@
 //! Lists that servers allow to be kept: who gets them without the server, and until when (R-CHN-16).
 
+use mcpbolt::chain::{Front, Isolation, Middleware};
 use mcpbolt::connection::{Framing, Principal};
 use mcpbolt::mcp::{Revision, meta};
 use mcpbolt::policy::{Credentials, Policy};
@@ -119,6 +120,35 @@ fn a_private_list_is_kept_for_one_client() {
         assert_eq!(tools(&mut rig, near), ["own"]);
     }
     rig.assert_quiet();
+}
+
+/// R-CCH-05: clients that share a connection do not share what is private.
+#[test]
+fn a_private_list_of_a_shared_connection_is_asked_for_by_each_client() {
+    let mut rig = Rig::over(NEW, 1, |external| {
+        Front::new(external.isolation(Isolation::Shared))
+    });
+    for who in ["ada", "bob"] {
+        let near = rig.open(OLD, &json!({}));
+        rig.say(near, &request(1, "tools/list", &json!({})));
+        let listed = rig.far_hears(0);
+        rig.answer(0, &listed, &page(who, "private"));
+        assert_eq!(tools(&mut rig, near), [who]);
+    }
+}
+
+/// Middleware of a server that says nothing else sees each list, since it may change it for a client.
+#[test]
+fn a_list_that_middleware_has_to_see_is_not_kept() {
+    struct Seeing;
+    impl Middleware for Seeing {}
+    let mut rig = Rig::changing(NEW, |external| external.with(Seeing));
+    for _ in 0..2 {
+        let near = rig.post(&list(&json!({})));
+        let listed = rig.far_hears(0);
+        rig.answer(0, &listed, &page("x", "public"));
+        assert_eq!(tools(&mut rig, near), ["x"]);
+    }
 }
 
 /// R-CCH-07: what a client hears of is true when it asks; and a server that was lost may come back as another one.

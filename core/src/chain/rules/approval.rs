@@ -65,6 +65,10 @@ impl Approval {
 }
 
 impl Middleware for Approval {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         let is_call = request.direction() == RelayDirection::ToServer
             && request.known_method() == Some(Method::CallTool);

@@ -130,6 +130,10 @@ impl Drop for Ticket<'_> {
 }
 
 impl Middleware for Breaker {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         let is_stream = request.known_method() == Some(Method::Listen);
         if is_stream || request.direction() == RelayDirection::ToClient {

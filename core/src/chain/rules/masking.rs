@@ -202,6 +202,10 @@ fn string_end(json: &str, from: usize) -> Option<usize> {
 }
 
 impl Middleware for Masking {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
     fn request<'a>(&'a self, mut request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         let has_texts = matches!(
             request.known_method(),

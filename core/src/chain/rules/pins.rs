@@ -243,6 +243,10 @@ impl Pins {
 }
 
 impl Middleware for Pins {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         if request.direction() == RelayDirection::ToClient {
             return next.run(request);

@@ -55,6 +55,10 @@ impl CallReports {
 }
 
 impl Middleware for CallReports {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         let is_stream = request.known_method() == Some(Method::Listen);
         if is_stream || request.direction() == RelayDirection::ToClient {

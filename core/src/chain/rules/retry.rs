@@ -81,6 +81,10 @@ impl Retry {
 }
 
 impl Middleware for Retry {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
         let is_list = request.known_method() == Some(Method::ListTools);
         if request.direction() == RelayDirection::ToClient || !self.may_repeat(&request) {
