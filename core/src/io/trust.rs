@@ -4,7 +4,6 @@ use std::io;
 use std::sync::{Arc, Mutex, Weak};
 
 use rustls::ClientConfig;
-use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -25,18 +24,13 @@ pub fn config(
     shown: Option<&ClientCertificate>,
     protocols: &[&[u8]],
 ) -> io::Result<ClientConfig> {
-    let (verifier, resumption) = shared(root_certificates)?;
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .dangerous()
-        .with_custom_certificate_verifier(verifier);
+        .with_custom_certificate_verifier(verifier(root_certificates)?);
     let mut config = match shown {
-        None => {
-            let mut config = config.with_no_client_auth();
-            config.resumption = resumption;
-            config
-        }
+        None => config.with_no_client_auth(),
         Some(ClientCertificate {
             certificates: own,
             key,
@@ -54,24 +48,15 @@ pub fn config(
     Ok(config)
 }
 
-/// What clients with the same roots share: the roots of a system have 150 KB.
-struct Shared {
-    /// The roots that are trusted in addition to those of the system.
-    roots: Vec<Vec<u8>>,
-    verifier: Weak<Verifier>,
-    /// For clients that show no certificate: a resumed session is that of its certificate.
-    resumption: Resumption,
-}
+/// The verifiers in use, each with the roots that it trusts in addition to those of the system.
+static VERIFIERS: Mutex<Vec<(Vec<Vec<u8>>, Weak<Verifier>)>> = Mutex::new(Vec::new());
 
-/// What is shared, as long as there is a client.
-static SHARED: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
-
-fn shared(root_certificates: &[Vec<u8>]) -> io::Result<(Arc<Verifier>, Resumption)> {
-    let mut all = lock(&SHARED);
-    all.retain(|shared| shared.verifier.strong_count() > 0);
-    let known = all.iter().find(|shared| shared.roots == root_certificates);
-    if let Some(known) = known.and_then(|it| Some((it.verifier.upgrade()?, it.resumption.clone())))
-    {
+/// The verifier for these roots. Clients share it: the roots of a system have 150 KB.
+fn verifier(root_certificates: &[Vec<u8>]) -> io::Result<Arc<Verifier>> {
+    let mut all = lock(&VERIFIERS);
+    all.retain(|(_, verifier)| verifier.strong_count() > 0);
+    let known = all.iter().find(|(roots, _)| roots == root_certificates);
+    if let Some(known) = known.and_then(|(_, verifier)| verifier.upgrade()) {
         return Ok(known);
     }
     let mut roots = Vec::new();
@@ -83,13 +68,9 @@ fn shared(root_certificates: &[Vec<u8>]) -> io::Result<(Arc<Verifier>, Resumptio
     }
     let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new_with_extra_roots(roots, provider).map_err(io::Error::other)?;
-    let (verifier, resumption) = (Arc::new(verifier), Resumption::default());
-    all.push(Shared {
-        roots: root_certificates.to_vec(),
-        verifier: Arc::downgrade(&verifier),
-        resumption: resumption.clone(),
-    });
-    Ok((verifier, resumption))
+    let verifier = Arc::new(verifier);
+    all.push((root_certificates.to_vec(), Arc::downgrade(&verifier)));
+    Ok(verifier)
 }
 
 /// All certificates in a PEM text.

@@ -31,12 +31,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcpbolt::chain::{External, Front};
+use mcpbolt::io::ServeOptions;
 use mcpbolt::io::http::{HttpOptions, HttpServer};
 use mcpbolt::limits::{Limits, Rate};
 use mcpbolt::mcp::TaskSupport;
 use mcpbolt::model::Elicitation;
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{Arguments, Context, HandlerError, Resource, ResourceContents, Server, Tool};
+use mcpbolt::server::{
+    Arguments, CacheScope, Context, HandlerError, Resource, ResourceContents, Server, Tool,
+};
 use serde_json::{Value, json};
 
 use wire::{PATIENCE, Wire, ask, envelope, headers, post, request};
@@ -519,6 +523,35 @@ fn arguments_that_travel_in_headers_are_the_same_there() {
 }
 
 /// R-ERR-30, R-ERA-03, R-ERA-04, R-ERA-06.
+/// R-HDR-10: of tools that a client has listed, for however long the list is good.
+#[test]
+fn a_front_checks_arguments_that_travel_in_headers() {
+    let region = json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}});
+    for ttl in [Duration::ZERO, Duration::from_secs(60)] {
+        let far = Server::builder("far", "1").cache_lists(ttl, CacheScope::Public);
+        let placed = Tool::new("placed").input_schema(region.clone());
+        let far = far.tool(placed, |_: Arguments, _| async { "placed" });
+        let front = Front::new(External::server("far", &far.build().unwrap()));
+        let anywhere = "http://127.0.0.1:0/mcp".parse().unwrap();
+        let serving = front.serve(&anywhere, ServeOptions::default()).unwrap();
+        let address = serving.address().to_string();
+        let at = address.strip_prefix("http://").unwrap();
+        let at: SocketAddr = at.strip_suffix("/mcp").unwrap().parse().unwrap();
+        for _ in 0..2 {
+            let listed = ask(at, &request(1, "tools/list", json!({}))).json();
+            assert_eq!(listed["result"]["tools"][0]["name"], "placed", "{listed}");
+        }
+        for (said, status) in [("eu", 200), ("us", 400)] {
+            let message = call(2, "placed", json!({"region": "eu"}));
+            let mut all = headers(&message);
+            all.push(("Mcp-Param-Region", said.to_owned()));
+            let mut wire = Wire::open(at);
+            wire.send(&post(&all, &message.to_string()));
+            assert_eq!(wire.answer().status, status, "{said}, {ttl:?}");
+        }
+    }
+}
+
 #[test]
 fn the_status_says_what_kind_of_error_it_is() {
     let serving = Serving::begin(HttpOptions::default());
