@@ -255,6 +255,16 @@ impl Lane {
 
     /// That connection has ended.
     pub fn lost(&self, far: &Handle) {
+        {
+            let mut state = lock(&self.state);
+            match &*state {
+                State::Open(open) if open.handle().is_same(far) => *state = State::Idle,
+                // What there is belongs to a newer connection.
+                State::Open(_) => return,
+                // A call that found this one closed may be opening another one already.
+                State::Idle | State::Opening(..) | State::Failed(..) => {}
+            }
+        }
         if let Some((restart, opened)) = lock(&self.opened).take() {
             let (now, error) = (
                 Instant::now(),
@@ -263,13 +273,6 @@ impl Lane {
             match now.saturating_duration_since(opened) < LASTING {
                 true => self.restarts.failed(restart, &error, now),
                 false => self.restarts.succeeded(),
-            }
-        }
-        {
-            // A call that found the connection closed may be opening another one already.
-            let mut state = lock(&self.state);
-            if matches!(&*state, State::Open(open) if open.handle().is_same(far)) {
-                *state = State::Idle;
             }
         }
         let routes = std::mem::take(&mut lock(&self.routes).by_key);
