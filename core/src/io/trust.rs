@@ -48,8 +48,11 @@ pub fn config(
     Ok(config)
 }
 
-/// The verifiers in use, each with the roots that it trusts in addition to those of the system.
-static VERIFIERS: Mutex<Vec<(Vec<Vec<u8>>, Weak<Verifier>)>> = Mutex::new(Vec::new());
+/// A verifier, with the roots that it trusts in addition to those of the system.
+type Known = (Vec<Vec<u8>>, Weak<Verifier>);
+
+/// The verifiers in use.
+static VERIFIERS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// The verifier for these roots. Clients share it: the roots of a system have 150 KB.
 fn verifier(root_certificates: &[Vec<u8>]) -> io::Result<Arc<Verifier>> {
