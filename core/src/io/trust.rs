@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, Weak};
 
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -44,9 +45,13 @@ pub fn config(
                 .map_err(|_| invalid("the key is not that of the client's certificate"))?
         }
     };
+    config.resumption = Resumption::in_memory_sessions(SESSIONS);
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
 }
+
+/// TLS sessions that a client may resume, eight of each server: it talks to few. Room for them is reserved at once.
+const SESSIONS: usize = 64;
 
 /// A verifier, with the roots that it trusts in addition to those of the system.
 type Known = (Vec<Vec<u8>>, Weak<Verifier>);
