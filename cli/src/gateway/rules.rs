@@ -82,9 +82,6 @@ impl Rules {
             };
             external = external.with(Approval::by_client(move |tool| tools.may_call(tool)));
         }
-        if let Some(pins) = pins {
-            external = external.with(pins);
-        }
         for (texts, patterns) in [
             (MaskedTexts::Results, self.mask),
             (MaskedTexts::Arguments, self.mask_arguments),
@@ -104,6 +101,10 @@ impl Rules {
                 true => retry.trusting_annotations(),
                 false => retry,
             });
+        }
+        // What is sent again, over another connection, is looked at again.
+        if let Some(pins) = pins {
+            external = external.with(pins);
         }
         external
     }

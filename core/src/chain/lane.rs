@@ -280,6 +280,7 @@ impl Lane {
         self.sessions.lost();
         self.listeners.end();
         self.parts.lists.lost(self.parts.index);
+        self.parts.connection_changed();
         *lock(&self.level) = None;
     }
 
@@ -396,6 +397,7 @@ impl Attempt {
         self.next = opened.map(|opened| match opened {
             Ok(far) => {
                 self.parts.learn(far.revision.era());
+                self.parts.connection_changed();
                 State::Open(far)
             }
             Err(error) => State::Failed(self.number, error),

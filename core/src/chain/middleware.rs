@@ -269,6 +269,10 @@ pub trait Middleware: Send + Sync + 'static {
     fn notice(&self, notification: ChainNotification) -> ChainNotice<'_> {
         Box::pin(ready(self.notification(notification)))
     }
+
+    /// A connection to a server was opened or lost: another version of it may run now. Must not block.
+    #[doc(hidden)]
+    fn connection_changed(&self) {}
 }
 
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
@@ -286,6 +290,10 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
 
     fn notice(&self, notification: ChainNotification) -> ChainNotice<'_> {
         (**self).notice(notification)
+    }
+
+    fn connection_changed(&self) {
+        (**self).connection_changed();
     }
 }
 
@@ -306,6 +314,7 @@ pub struct NextHop<'a> {
     last: Last<'a>,
     /// The call of the client, on the way to a server.
     caller: Option<Arc<dyn Caller>>,
+    opens_connection: bool,
 }
 
 /// A call of a client.
@@ -345,6 +354,7 @@ impl<'a> NextHop<'a> {
             rest,
             last: Arc::new(last),
             caller: None,
+            opens_connection: false,
         }
     }
 
@@ -354,9 +364,25 @@ impl<'a> NextHop<'a> {
         self
     }
 
+    /// Notes whether a connection has to be opened for the request.
+    pub(super) fn opening(mut self, opens_connection: bool) -> Self {
+        self.opens_connection = opens_connection;
+        self
+    }
+
+    /// Whether there was no connection for the request when it came.
+    pub(super) fn opens_connection(&self) -> bool {
+        self.opens_connection
+    }
+
     /// Passes a request on. Resolves to the answer.
     pub fn run(self, request: ChainRequest) -> ChainAnswer<'a> {
-        let Self { rest, last, caller } = self;
+        let Self {
+            rest,
+            last,
+            caller,
+            opens_connection,
+        } = self;
         let (first, rest) = match rest {
             Rest::Forth(all) => (all.split_first(), Rest::Forth as fn(_) -> _),
             Rest::Back(all) => (all.split_last(), Rest::Back as fn(_) -> _),
@@ -365,7 +391,13 @@ impl<'a> NextHop<'a> {
             None => last(request),
             Some((first, others)) => {
                 let rest = rest(others);
-                first.request(request, NextHop { rest, last, caller })
+                let next = NextHop {
+                    rest,
+                    last,
+                    caller,
+                    opens_connection,
+                };
+                first.request(request, next)
             }
         }
     }

@@ -62,6 +62,12 @@ impl Parts {
         }
     }
 
+    /// Tells middleware that a connection to the server was opened or lost.
+    pub fn connection_changed(&self) {
+        let all = self.external.middleware.iter().chain(&self.middleware);
+        all.for_each(|one| one.connection_changed());
+    }
+
     /// Answers a call of a client.
     pub fn answer(
         &self,

@@ -50,7 +50,7 @@ pub(super) async fn pass(
         [] => exchange(lane, route, request).await?,
         all => {
             let next = NextHop::new(all, RelayDirection::ToServer, send).of(route.clone());
-            next.run(request).await?
+            next.opening(!lane.is_open()).run(request).await?
         }
     };
     let freshness = answer.freshness();

@@ -150,6 +150,43 @@ fn a_changed_list_is_looked_at_before_the_next_call() {
     rig.assert_quiet();
 }
 
+/// Another connection may lead to another version of the server.
+#[test]
+fn each_connection_is_looked_at_before_a_call_goes_over_it() {
+    let pins = BTreeMap::from([("a".to_owned(), tool_pin(&tool("a", "x").to_string()))]);
+    let pinned = |revision| {
+        Rig::changing(revision, |external| {
+            external.with(Pins::new("far", pins.clone(), |_| {}))
+        })
+    };
+    // It is opened after the server was lost, or for another client.
+    for (revision, is_lost) in [(NEW, true), (OLD, false)] {
+        let mut rig = pinned(revision);
+        let near = client(&mut rig, revision, &json!({}));
+        let call = line(revision, 1, "tools/call", json!({"name": "a"}), &json!({}));
+        rig.say(near, &call);
+        let list = rig.far_hears(0);
+        rig.answer(0, &list, &json!({"tools": [tool("a", "x")]}));
+        let called = rig.far_hears(0);
+        rig.answer(0, &called, &json!({}));
+        rig.hear(near);
+        let near = match is_lost {
+            true => {
+                rig.break_off(0);
+                near
+            }
+            false => client(&mut rig, revision, &json!({})),
+        };
+        rig.say(near, &call);
+        let list = rig.far_hears(1);
+        assert_eq!(list["method"], "tools/list");
+        rig.answer(1, &list, &json!({"tools": [tool("a", "y")]}));
+        let why = rig.hear(near)["error"]["message"].clone();
+        assert!(why.as_str().unwrap().ends_with("is not what was pinned"));
+        rig.assert_quiet();
+    }
+}
+
 #[test]
 fn calls_wait_for_the_approval_of_the_user_in_every_combination_of_eras() {
     let elicitation = json!({"elicitation": {}});
@@ -222,6 +259,72 @@ fn calls_wait_for_the_approval_of_the_user_in_every_combination_of_eras() {
         );
         rig.assert_quiet();
     }
+}
+
+#[test]
+fn an_approval_covers_one_call_whatever_state_comes_with_it() {
+    let elicitation = json!({"elicitation": {}});
+    let approving = |revision| {
+        Rig::changing(revision, |external| {
+            external.with(Approval::by_client(|tool| tool == "erase"))
+        })
+    };
+    // The client of the handshake era has no states.
+    for state in [json!(null), json!("x")] {
+        let mut rig = approving(NEW);
+        let near = rig.open(OLD, &elicitation);
+        let params = json!({"name": "erase", "requestState": state});
+        rig.say(near, &request(1, "tools/call", &params));
+        assert_eq!(rig.hear(near)["method"], "elicitation/create");
+        rig.assert_quiet();
+    }
+    let mut rig = approving(NEW);
+    let near = rig.connect(Framing::Line);
+    // Asks with a state of the server, and has the user approve the call if the front wants that.
+    let call = |rig: &mut Rig, all: bool, state: Option<&str>, is_asked: bool| {
+        let mut params = json!({"name": "erase", "arguments": {"all": all}});
+        if let Some(state) = state {
+            params["requestState"] = state.into();
+        }
+        rig.say(
+            near,
+            &stateless(1, "tools/call", params.clone(), &elicitation),
+        );
+        if is_asked {
+            let asked = rig.hear(near)["result"].clone();
+            assert_eq!(asked["resultType"], "input_required");
+            rig.assert_quiet();
+            params["requestState"] = asked["requestState"].clone();
+            params["inputResponses"] = json!({"q1": {"action": "accept"}});
+            rig.say(near, &stateless(2, "tools/call", params, &elicitation));
+        }
+        let called = rig.far_hears(0);
+        assert_eq!(called["params"]["requestState"], json!(state));
+        called
+    };
+    let asks = |rig: &mut Rig, called: &Value, state: &str| {
+        let asks =
+            json!({"resultType": "input_required", "requestState": state, "inputRequests": {}});
+        rig.answer(0, called, &asks);
+        assert_eq!(rig.hear(near)["result"]["requestState"], state);
+    };
+    let called = call(&mut rig, false, Some("x"), true);
+    asks(&mut rig, &called, "s1");
+    // What the user has not seen, and a state that the server has not given out, are asked about.
+    let other = call(&mut rig, true, Some("s1"), true);
+    rig.answer(0, &other, &json!({"content": []}));
+    rig.hear(near);
+    let other = call(&mut rig, false, Some("s2"), true);
+    rig.answer(0, &other, &json!({"content": []}));
+    rig.hear(near);
+    // The call goes on, round by round, and once.
+    let called = call(&mut rig, false, Some("s1"), false);
+    asks(&mut rig, &called, "s2");
+    let called = call(&mut rig, false, Some("s2"), false);
+    rig.answer(0, &called, &json!({"content": []}));
+    rig.hear(near);
+    call(&mut rig, false, Some("s2"), true);
+    rig.assert_quiet();
 }
 
 #[test]

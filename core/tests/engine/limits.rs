@@ -46,6 +46,10 @@ const ROWS: &[(&str, &str)] = &[
         "an_identity_provider_is_read_up_to_a_size_and_leads_nowhere",
     ),
     (
+        "chain::rules::approval::MAX_ASKING",
+        "approved_calls_whose_servers_ask_are_remembered_up_to_a_number_and_a_time",
+    ),
+    (
         "chain::rules::breaker::MAX_FAILURES",
         "failures_are_counted_up_to_a_number",
     ),

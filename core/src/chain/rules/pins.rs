@@ -121,7 +121,8 @@ pub struct PinDrift<'a> {
 
 /// Middleware for one server ([`External::with`](super::super::External::with)) that passes on only tools that are as they were
 /// pinned ([`tool_pin`]). Others are left out of lists, and calls of them are refused. A tool that was not listed before it is called,
-/// or whose list has changed since, is looked up first.
+/// or whose list may have changed since, is looked up first: also when a connection to the server was lost or is a new one. Add it behind
+/// a [`Retry`](super::Retry), so that what is sent again is looked at again.
 ///
 /// A server may describe a tool differently in different revisions: pin it in the revision in which it is used.
 #[derive(Clone)]
@@ -200,7 +201,7 @@ impl Pins {
             let kept: Vec<_> = reader::elements(value)
                 .filter(|tool| self.admits(tool))
                 .collect();
-            is_changed = kept.len() < count;
+            is_changed |= kept.len() < count;
             push(&mut out, name.raw(), &format!("[{}]", kept.join(",")));
         }
         out.push(b'}');
@@ -218,7 +219,8 @@ impl Pins {
         next: &NextHop<'_>,
     ) -> Result<Option<bool>, RequestError> {
         let known = |pins: &Self| lock(&pins.seen).tools.get(tool).copied();
-        if let Some(known) = known(self) {
+        // A connection that is yet to be opened may lead to another version of the server.
+        if let Some(known) = known(self).filter(|_| !next.opens_connection()) {
             return Ok(Some(known));
         }
         let mut cursor = String::new();
@@ -279,6 +281,10 @@ impl Middleware for Pins {
         }
         Some(notification)
     }
+
+    fn connection_changed(&self) {
+        lock(&self.seen).tools.clear();
+    }
 }
 
 impl fmt::Debug for Pins {
@@ -304,6 +310,14 @@ mod tests {
             assert!(lock(&pins.seen).told.len() <= MAX_TOLD);
         }
         assert!(lock(&pins.seen).tools.is_empty());
+    }
+
+    #[test]
+    fn no_list_of_a_page_is_passed_on_unseen() {
+        let pins = Pins::new("far", BTreeMap::new(), |_| {});
+        let page = r#"{"tools":[{"name":"a"}],"tools":[]}"#;
+        let page = pins.page(ChainResponse::new(page));
+        assert_eq!(page.result(), r#"{"tools":[],"tools":[]}"#);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use super::super::middleware::{ChainAnswer, ChainRequest, Middleware, NextHop, RelayDirection};
+use super::super::middleware::{
+    ChainAnswer, ChainNotification, ChainRequest, Middleware, NextHop, RelayDirection,
+};
 use crate::error::{CarrierFault, RequestError};
 use crate::json::reader;
 use crate::mcp::Method;
@@ -105,6 +107,17 @@ impl Middleware for Retry {
                 }
             }
         })
+    }
+
+    fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
+        if notification.method == Method::ToolsChanged.name() {
+            lock(&self.tools).clear();
+        }
+        Some(notification)
+    }
+
+    fn connection_changed(&self) {
+        lock(&self.tools).clear();
     }
 }
 
