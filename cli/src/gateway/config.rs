@@ -369,16 +369,36 @@ fn address(text: Text, folder: &Path, findings: &mut Findings<'_>) -> Option<Pla
 fn policy(entry: Entry, folder: &Path, findings: &mut Findings<'_>) -> Option<(Policy, String)> {
     let (path, at) = (entry.path.clone(), entry.node.at);
     let known = findings.problems();
+    let written = as_written(&entry.node).to_string();
     let json = json(entry, folder, findings).to_string();
     // With a value missing, the rest is not judged.
     if findings.problems() > known {
         return None;
     }
-    let policy = Policy::from_json(&json);
-    let wrong = |error: serde_json::Error| {
-        findings.wrong(at, &path, document::without_place(&error.to_string()));
+    let Ok(policy) = Policy::from_json(&json) else {
+        // An error may quote the values of references: what is told is the error with the references themselves.
+        match Policy::from_json(&written) {
+            Err(error) => findings.wrong(at, &path, document::without_place(&error.to_string())),
+            Ok(_) => findings.wrong(at, &path, "what this refers to makes no policy"),
+        }
+        return None;
     };
-    Some((policy.map_err(wrong).ok()?, json))
+    Some((policy, json))
+}
+
+/// A value whose texts keep their references.
+fn as_written(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Flag(flag) => (*flag).into(),
+        Value::List(list) => list.iter().map(as_written).collect(),
+        Value::Table(members) => members
+            .iter()
+            .map(|member| (member.key.clone(), as_written(&member.node)))
+            .collect(),
+        Value::Other(_) => serde_json::Value::Null,
+    }
 }
 
 /// A value with the references of its texts resolved.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use mcpbolt::chain::{External, Front, tool_pin};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::RequestOptions;
+use mcpbolt::mcp::code::METHOD_NOT_FOUND;
 use serde_json::value::RawValue;
 
 /// The most pages of a list of tools.
@@ -52,7 +53,11 @@ async fn of(front: &Front) -> Result<BTreeMap<String, String>> {
         let page = client
             .handle()
             .request("tools/list", Some(&params), RequestOptions::default());
-        let page = page?.await?;
+        let page = match page?.await {
+            // The server has no tools.
+            Err(error) if error.code() == Some(METHOD_NOT_FOUND) => return Ok(pins),
+            page => page?,
+        };
         let page: Page<'_> = serde_json::from_str(page.as_ref().result().unwrap_or("{}"))?;
         for tool in page.tools {
             let named: Named = serde_json::from_str(tool.get())?;

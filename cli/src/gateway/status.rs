@@ -6,11 +6,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use mcpbolt::chain::{Breaker, UpstreamCall, UpstreamHealth};
+use mcpbolt::error::RequestError;
 use mcpbolt::policy::{AuditOutcome, Redaction};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The servers of the newest settings, in the order of the file. Counts go on over changes of the file.
+/// The servers of the newest settings, in the order of the file. What is counted of requests goes on over changes of the file;
+/// connections are those of the newest settings.
 #[derive(Default)]
 pub struct Status(Mutex<Vec<Arc<Seen>>>);
 
@@ -34,6 +36,9 @@ struct State {
 
 /// The longest time that is told apart from longer ones, in microseconds: an hour.
 const LONGEST: u64 = 3_600_000_000;
+
+/// The most that is kept of an error.
+const MAX_ERROR_BYTES: usize = 1024;
 
 fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -74,9 +79,12 @@ impl Status {
 impl Seen {
     /// Counts a request.
     pub fn count(&self, call: &UpstreamCall<'_>) {
+        let is_cancelled = call.outcome == AuditOutcome::Cancelled;
+        let why = call.error.filter(|_| !is_cancelled);
+        let why = why.map(|error| failure(call.method, error));
         let mut state = lock(&self.state);
         *state.outcomes.entry(call.outcome.name()).or_default() += 1;
-        if call.outcome != AuditOutcome::Cancelled {
+        if !is_cancelled {
             let micros = u64::try_from(call.duration.as_micros()).unwrap_or(LONGEST);
             if state.latency.is_none() {
                 state.latency = Histogram::new_with_bounds(1, LONGEST, 2).ok();
@@ -85,12 +93,7 @@ impl Seen {
                 latency.saturating_record(micros);
             }
         }
-        if let Some(error) = call
-            .error
-            .filter(|_| call.outcome != AuditOutcome::Cancelled)
-        {
-            let why = format!("{}: {error}", call.method);
-            let why = Redaction::new().text(&why).into_owned();
+        if let Some(why) = why {
             state.last_error = Some((why, SystemTime::now()));
         }
     }
@@ -131,6 +134,19 @@ impl Seen {
             }),
         }
     }
+}
+
+/// Why a request failed, for the status. The words of a server stay away: they may have what `mask` hides from clients.
+fn failure(method: &str, error: &RequestError) -> String {
+    let why = match error {
+        RequestError::Peer(error) => {
+            format!("{method}: the peer answered with error {}", error.code)
+        }
+        error => format!("{method}: {error}"),
+    };
+    let mut why = Redaction::new().text(&why).into_owned();
+    why.truncate(why.floor_char_boundary(MAX_ERROR_BYTES));
+    why
 }
 
 /// All servers at one moment.

@@ -211,6 +211,19 @@ fn each_mistake_is_told_with_its_line_and_key() {
             "[servers.a]\ncommand = \"x\"\n[policy]\nsecrets = [\"${NOT_SET}\"]",
             vec!["4: policy.secrets[0]: the variable NOT_SET is not set"],
         ),
+        // What a reference stands for is not told, whatever the policy lacks.
+        (
+            "[servers.a]\ncommand = \"x\"\n[policy]\nsecrets = \"${TOKEN}\"",
+            vec!["3: policy: invalid type: string \"${TOKEN}\", expected a sequence"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[policy]\n\"${TOKEN}\" = 1",
+            vec!["3: policy: unknown field `${TOKEN}`"],
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[policy]\nkeys = { \"${NOT_SET:-}\" = { client = \"a\" } }",
+            vec!["3: policy: what this refers to makes no policy"],
+        ),
         (
             "[servers.a]\ncommand = \"x\"\nmask = [\"(\", \"a*\", \"b\"]",
             vec![

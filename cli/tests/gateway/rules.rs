@@ -78,6 +78,29 @@ fn tools_that_are_not_what_was_pinned_are_hidden_refused_and_told() {
     assert!(!is_done && said.contains("no pins = \"FILE\""), "{said}");
 }
 
+/// A server without tools, as most that only have resources or prompts.
+const BARE: &str = r#"while read -r line; do
+    id=$(printf %s "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+    case "$line" in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"bare","version":"1"}}}' ;;
+    *) [ -z "$id" ] || echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"unknown method"}}' ;;
+    esac
+done
+"#;
+
+#[test]
+fn a_server_without_tools_has_no_pins() {
+    let folder = Folder::new("bare");
+    let bare = folder.write("bare.sh", BARE);
+    let text = format!(
+        "pins = \"pins.json\"\n[servers.bare]\ncommand = [\"sh\", {bare:?}]\nrevisions = [\"2025-06-18\"]\n[servers.one]\ncommand = {:?}\n",
+        adder()
+    );
+    let (is_done, said) = pin(&folder.write("gateway.toml", &text));
+    assert!(is_done, "{said}");
+    assert_eq!(said, "bare: 0 tools\none: 1 tools\n");
+}
+
 #[test]
 fn requests_are_masked_approved_counted_and_told() {
     let folder = Folder::new("rules");
@@ -111,6 +134,14 @@ fn requests_are_masked_approved_counted_and_told() {
     assert_eq!([&two["name"], &two["state"]], ["two", "down"], "{shown}");
     let error = two["lastError"]["message"].as_str().unwrap();
     assert!(error.starts_with(r#"the server "two": "#), "{error}");
+    // What a server says in an error may have what is masked: the status has none of it.
+    let said = called(&gateway, "one_simple word", "{}");
+    assert!(said.contains("***"), "{said}");
+    let shown = status(&place)["upstreams"][0]["lastError"].to_string();
+    assert!(
+        shown.contains(r#"the server \"one\": tools/call: the peer answered with error -32602""#),
+        "{shown}"
+    );
     for line in [
         r#"server="one" method="tools/call" name="test_simple_text" outcome="done" seconds="#,
         r#"server="one" method="tools/call" name="test_error_handling" outcome="failed" seconds="#,
