@@ -13,6 +13,7 @@ use super::document::{self, Member, Node, Value};
 use super::reading::{Entry, Findings, Keys, Text, joined};
 use super::reference::{Resolved, resolve};
 use super::rules::Rules;
+use super::status_page;
 
 /// The settings of a gateway.
 pub struct Config {
@@ -145,10 +146,21 @@ fn of_document(node: Node, folder: &Path, findings: &mut Findings<'_>) -> Option
         .text("pins", findings)
         .and_then(|entry| value(entry, folder, findings))
         .map(|file| folder.join(file.value()));
-    let status = keys
-        .text("status", findings)
-        .and_then(|entry| address(entry, folder, findings));
+    if keys.place("status").is_none() {
+        keys.needless(
+            &["status_anonymous"],
+            "is for a status; write status =",
+            findings,
+        );
+    }
     let status_anonymous = keys.flag("status_anonymous", findings);
+    let status = keys.text("status", findings).and_then(|entry| {
+        let (at, path) = (entry.at, entry.path.clone());
+        let status = address(entry, folder, findings)?;
+        let place = status_page::place(&status.address, status_anonymous);
+        place.map_err(|why| findings.wrong(at, &path, why)).ok()?;
+        Some(status)
+    });
     keys.end(findings);
     if servers.is_empty() && findings.problems() == 0 {
         findings.wrong(
@@ -265,25 +277,40 @@ impl Upstream {
 }
 
 fn target(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option<Target> {
+    match (keys.place("url"), keys.place("command")) {
+        (Some(_), None) => {
+            let why = "is for a command, and this server has a url";
+            keys.needless(&["args", "env", "cwd"], why, findings);
+        }
+        (None, Some(_)) => {
+            let why = "is for a url, and this server has a command";
+            keys.needless(&["headers"], why, findings);
+        }
+        _ => {}
+    }
     let url = keys.text("url", findings);
     let command = words(keys, folder, findings);
     let env = pairs(keys, "env", folder, findings);
     let cwd = keys
         .text("cwd", findings)
         .and_then(|entry| value(entry, folder, findings));
+    let headers_at = keys.place("headers");
     let headers = pairs(keys, "headers", folder, findings);
     match (url, command) {
         (Some(url), None) => {
-            if !env.is_empty() {
-                findings.wrong(keys.at, keys.path(), "has env, which only a command has");
-            }
             let address = address(url, folder, findings)?;
+            let takes_headers = matches!(address.address, Address::Http(_) | Address::WebSocket(_));
+            if let (Some(at), false) = (headers_at, takes_headers) {
+                let path = joined(keys.path(), "headers");
+                findings.wrong(
+                    at,
+                    &path,
+                    "is for HTTP and WebSocket, and the url is neither",
+                );
+            }
             Some(Target::At { address, headers })
         }
         (None, Some(words)) => {
-            if !headers.is_empty() {
-                findings.wrong(keys.at, keys.path(), "has headers, which only a url has");
-            }
             let cwd = folder.join(cwd.as_ref().map_or("", Resolved::value));
             Some(Target::Command { words, env, cwd })
         }
@@ -321,7 +348,15 @@ fn words(keys: &mut Keys, folder: &Path, findings: &mut Findings<'_>) -> Option<
 }
 
 fn revisions(keys: &mut Keys, findings: &mut Findings<'_>) -> Option<Revisions> {
+    let (at, known) = (keys.place("revisions"), findings.problems());
     let entries = keys.texts("revisions", findings);
+    if let Some(at) = at
+        && entries.is_empty()
+        && findings.problems() == known
+    {
+        let path = joined(keys.path(), "revisions");
+        findings.wrong(at, &path, "is empty; leave it out for all revisions");
+    }
     let mut revisions = Vec::new();
     for Text { path, at, text } in entries {
         match text.parse::<Revision>() {

@@ -12,7 +12,6 @@ mod status_page;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ use crate::shown;
 
 use self::config::{Config, Target, Upstream};
 use self::reference::Resolved;
-use self::reload::Current;
+use self::reload::{Current, Files};
 use self::rules::Rules;
 use self::status::Status;
 
@@ -58,6 +57,7 @@ pub struct Gateway {
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn gateway(args: Gateway) -> Result<u8> {
+    let files = Files::default().and(args.config.clone());
     let config = load(&args)?;
     if args.pin {
         return config.pin(&args.network);
@@ -66,6 +66,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     let status = Arc::new(Status::default());
     let (file_of_pins, status_at) = (config.pins.clone(), config.status_at());
     let listen = config.listen.as_ref().map(|listen| listen.address.clone());
+    let files = file_of_pins.iter().cloned().fold(files, Files::and);
     let policy = config.policy_members.clone();
     let status_anonymous = config.status_anonymous;
     let front = config.front(&args.network, &status)?;
@@ -85,8 +86,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
     let serving = serve_with(hosting, &address, args.carrier.options())?;
     if let Some(current) = &current {
-        let files = iter::once(args.config.clone()).chain(file_of_pins.clone());
-        reload::watch(files.collect(), Arc::downgrade(current), move || {
+        reload::watch(files, Arc::downgrade(current), move || {
             let config = load(&args)?;
             let now = config.listen.as_ref().map(|listen| &listen.address);
             let is_same = now == listen.as_ref()

@@ -31,6 +31,16 @@ impl<'f> Findings<'f> {
         self.problems.push((at, found));
     }
 
+    /// Notes a key that means nothing: in a file that another program reads as well, that is no problem.
+    fn needless(&mut self, at: usize, key: &str, why: &str) {
+        if self.is_shared {
+            let found = self.found(at, key, &"is ignored");
+            self.warnings.push((at, found));
+        } else {
+            self.wrong(at, key, why);
+        }
+    }
+
     /// How many problems there are so far.
     pub fn problems(&self) -> usize {
         self.problems.len()
@@ -130,6 +140,22 @@ impl Keys {
         Some(self.entry(at))
     }
 
+    /// Where a key is, if it is there and has not been read.
+    pub fn place(&self, key: &str) -> Option<usize> {
+        Some(self.left.iter().find(|member| member.key == key)?.at)
+    }
+
+    /// Takes keys that mean nothing here, and tells why.
+    pub fn needless(&mut self, keys: &[&'static str], why: &str, findings: &mut Findings<'_>) {
+        for key in keys {
+            if let Some(at) = self.place(key)
+                && let Some(entry) = self.take(key)
+            {
+                findings.needless(at, &entry.path, why);
+            }
+        }
+    }
+
     /// Whether a key has a list, if it is there.
     pub fn is_list(&mut self, key: &'static str) -> Option<bool> {
         self.knows(key);
@@ -217,13 +243,8 @@ impl Keys {
     pub fn end(self, findings: &mut Findings<'_>) {
         for Member { key, at, .. } in &self.left {
             let path = joined(&self.path, key);
-            if findings.is_shared {
-                let found = findings.found(*at, &path, &"is ignored");
-                findings.warnings.push((*at, found));
-            } else {
-                let known = self.known.join(", ");
-                findings.wrong(*at, &path, format_args!("is no setting; there are {known}"));
-            }
+            let known = self.known.join(", ");
+            findings.needless(*at, &path, &format!("is no setting; there are {known}"));
         }
     }
 }

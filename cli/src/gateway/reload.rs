@@ -1,6 +1,6 @@
 //! New settings while the gateway serves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread;
@@ -12,7 +12,7 @@ use mcpbolt::connection::{Config, Handle};
 use mcpbolt::handler::Spawner;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{Hosting, ServerHost};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 /// How often the file is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -71,26 +71,69 @@ impl Hosting for Current {
     }
 }
 
+/// Files, and how each was when somebody looked last: when it was changed, and its length; `None` while it is away.
+#[derive(Default)]
+pub struct Files(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
+
+impl Files {
+    /// With another file, which is to be read after this: a change that comes meanwhile is noticed.
+    pub fn and(mut self, file: PathBuf) -> Self {
+        let state = state(&file);
+        self.0.push((file, state));
+        self
+    }
+
+    /// Looks again. Returns whether a file has changed; the one that is away, if there is one.
+    fn look(&mut self) -> Result<bool, &Path> {
+        let now: Vec<_> = self.0.iter().map(|(file, _)| state(file)).collect();
+        if let Some(away) = now.iter().position(Option::is_none) {
+            return Err(&self.0[away].0);
+        }
+        let mut has_changed = false;
+        for ((_, known), now) in self.0.iter_mut().zip(now) {
+            has_changed |= *known != now;
+            *known = now;
+        }
+        Ok(has_changed)
+    }
+}
+
+fn state(file: &Path) -> Option<(SystemTime, u64)> {
+    let data = std::fs::metadata(file).ok()?;
+    Some((data.modified().ok()?, data.len()))
+}
+
 /// Serves by what `load` makes of the files each time that one has changed, on a thread of its own, until nobody serves any
 /// more. A file that cannot be used is told, and changes nothing.
 pub fn watch(
-    files: Vec<PathBuf>,
+    mut files: Files,
     current: Weak<Current>,
     load: impl Fn() -> Result<Front> + Send + 'static,
 ) {
-    let mut known = changed(&files);
     thread::spawn(move || {
+        let mut looks_in_vain = 0_u64;
         loop {
             thread::sleep(PERIOD);
             let Some(current) = current.upgrade() else {
                 return;
             };
-            let now = changed(&files);
-            // Editors remove a file before they write it anew.
-            if now.is_none() || now == known {
-                continue;
+            match files.look() {
+                Ok(has_changed) => {
+                    looks_in_vain = 0;
+                    if !has_changed {
+                        continue;
+                    }
+                }
+                Err(away) => {
+                    looks_in_vain += 1;
+                    // Editors remove a file before they write it anew.
+                    if looks_in_vain == 2 {
+                        let file = away.display();
+                        warn!(%file, "is away: until it is there, the gateway serves as before, and reads no changes");
+                    }
+                    continue;
+                }
             }
-            known = now;
             match load() {
                 Ok(front) => {
                     current.replace(&front);
@@ -100,13 +143,4 @@ pub fn watch(
             }
         }
     });
-}
-
-/// When the files were changed last, and their lengths; `None` while one is away.
-fn changed(files: &[PathBuf]) -> Option<Vec<(SystemTime, u64)>> {
-    let change = |file: &PathBuf| {
-        let data = std::fs::metadata(file).ok()?;
-        Some((data.modified().ok()?, data.len()))
-    };
-    files.iter().map(change).collect()
 }

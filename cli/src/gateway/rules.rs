@@ -41,6 +41,10 @@ pub struct Rules {
 impl Rules {
     pub fn of(keys: &mut Keys, findings: &mut Findings<'_>) -> Self {
         let approve = keys.texts("approve", findings);
+        if keys.place("retry").is_none() {
+            let why = "is for a server whose requests are sent again; write retry =";
+            keys.needless(&["trust_annotations"], why, findings);
+        }
         Self {
             approve: approve.into_iter().map(|pattern| pattern.text).collect(),
             mask: patterns(keys, "mask", findings),

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -30,25 +31,39 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest head of a request.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
+/// Where to listen for an address, unless the status cannot be shown there.
+pub fn place(address: &Address, anywhere: bool) -> Result<SocketAddr, String> {
+    let Address::Http(url) = address else {
+        return Err("is no address of HTTP; write one such as http://127.0.0.1:9090".to_owned());
+    };
+    if url.secure {
+        return Err("is served without TLS; write http://".to_owned());
+    }
+    if url.path != "/" {
+        return Err("has a path; the page is at /, and there is /status.json".to_owned());
+    }
+    let places = (url.host.as_str(), url.port).to_socket_addrs();
+    let mut places = places.map_err(|error| format!("finding its host: {error}"))?;
+    let place = places.next().ok_or("its host has no address")?;
+    if !anywhere && !place.ip().is_loopback() {
+        let why = "can be reached from other machines, where everybody could read it; write 127.0.0.1, or status_anonymous = true";
+        return Err(why.to_owned());
+    }
+    Ok(place)
+}
+
 /// Shows the status at an address, on a thread of its own, as long as the process runs. Returns the address.
 ///
 /// # Errors
 /// If the address is not one on this machine although it has to be, or cannot be listened on.
 pub fn serve(status: Arc<Status>, address: &Address, anywhere: bool) -> Result<String> {
-    let Address::Http(url) = address else {
-        bail!("status: write an address such as http://127.0.0.1:9090");
+    let wrong = |why| anyhow!("status: {why}");
+    let place = place(address, anywhere).map_err(wrong)?;
+    let host = match address {
+        Address::Http(url) => url.host.clone(),
+        _ => String::new(),
     };
-    ensure!(!url.secure, "status: is served without TLS; write http://");
-    let authority = url.authority();
-    let places = authority.to_socket_addrs();
-    let mut places = places.with_context(|| format!("status: {authority}"))?;
-    let place = places.next().context("status: the address has no place")?;
-    ensure!(
-        anywhere || place.ip().is_loopback(),
-        "status: other machines can reach {}, and everybody there could read it; listen on 127.0.0.1, or write status_anonymous = true",
-        place.ip()
-    );
-    let listener = TcpListener::bind(place).with_context(|| format!("status: {authority}"))?;
+    let listener = TcpListener::bind(place).with_context(|| format!("status: {place}"))?;
     listener.set_nonblocking(true)?;
     let place = listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -56,8 +71,7 @@ pub fn serve(status: Arc<Status>, address: &Address, anywhere: bool) -> Result<S
         .build()?;
     let page = Page {
         status,
-        place,
-        anywhere,
+        host: host.into(),
     };
     thread::Builder::new()
         .name("mcpbolt-status".to_owned())
@@ -68,8 +82,8 @@ pub fn serve(status: Arc<Status>, address: &Address, anywhere: bool) -> Result<S
 #[derive(Clone)]
 struct Page {
     status: Arc<Status>,
-    place: SocketAddr,
-    anywhere: bool,
+    /// As the settings name it.
+    host: Arc<str>,
 }
 
 impl Page {
@@ -123,17 +137,18 @@ impl Page {
         }
     }
 
-    /// Whether a request is for this machine by its `Host`: pages elsewhere whose name leads here must not read the status.
+    /// Whether a request is for this place by its `Host`: pages elsewhere whose name leads here must not read the status. The
+    /// name of such a page is neither a number nor the one in the settings.
     fn is_meant<B>(&self, request: &Request<B>) -> bool {
         let host = request.headers().get(header::HOST);
         let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let name = match host.rsplit_once(':') {
-            Some((name, port)) if port.parse() == Ok(self.place.port()) => name,
-            _ => host,
+        let Ok(host) = host.parse::<Authority>() else {
+            return false;
         };
-        let name = name.trim_matches(['[', ']']);
-        let is_number = |ip: IpAddr| ip.is_loopback() || ip == self.place.ip();
-        self.anywhere || name == "localhost" || name.parse().is_ok_and(is_number)
+        let name = host.host().trim_matches(['[', ']']);
+        let is_number = name.parse::<IpAddr>().is_ok();
+        let is_named = |own: &str| name.eq_ignore_ascii_case(own);
+        is_number || is_named("localhost") || is_named(&self.host)
     }
 }
 

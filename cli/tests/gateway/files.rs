@@ -25,6 +25,7 @@ fn check(file: &Path) -> (i32, String, Vec<String>) {
 
 const GOOD: &str = r#"
 listen = "http://127.0.0.1:8000/mcp"
+status = "http://127.0.0.1"
 
 [servers.git]
 command = ["uvx", "mcp-server-git", "--token", "${TOKEN}"]
@@ -92,7 +93,7 @@ fn the_files_of_editors_are_read() {
         "globalShortcut": "",
         "mcpServers": {
             "my files": {"command": "npx", "args": ["-y", "server", "${TOKEN}"], "env": {"A": "1"}, "autoApprove": []},
-            "remote": {"type": "http", "url": "https://example.com/mcp", "headers": {"X-Key": "${env:TOKEN}"}},
+            "remote": {"type": "http", "url": "https://example.com/mcp", "headers": {"X-Key": "${env:TOKEN}"}, "env": {}},
             "off": {"command": "nothing", "disabled": true}
         }
     }"#;
@@ -102,7 +103,8 @@ fn the_files_of_editors_are_read() {
         said,
         [
             "warning: 2: globalShortcut: is ignored",
-            "warning: 4: mcpServers.\"my files\".autoApprove: is ignored"
+            "warning: 4: mcpServers.\"my files\".autoApprove: is ignored",
+            "warning: 5: mcpServers.remote.env: is ignored"
         ]
     );
     assert!(
@@ -197,11 +199,24 @@ fn each_mistake_is_told_with_its_line_and_key() {
         ),
         (
             "[servers.a]\nurl = \"http://a/\"\nenv = { A = \"b\" }",
-            vec!["1: servers.a: has env, which only a command has"],
+            vec!["3: servers.a.env: is for a command, and this server has a url"],
+        ),
+        (
+            "[servers.a]\nurl = \"http://a/\"\nargs = []\ncwd = \".\"\nrevisions = []\ntrust_annotations = true",
+            vec![
+                "3: servers.a.args: is for a command, and this server has a url",
+                "4: servers.a.cwd: is for a command, and this server has a url",
+                "5: servers.a.revisions: is empty; leave it out for all revisions",
+                "6: servers.a.trust_annotations: is for a server whose requests are sent again; write retry =",
+            ],
+        ),
+        (
+            "[servers.a]\nurl = \"tcp:127.0.0.1:1\"\nheaders = { A = \"b\" }",
+            vec!["3: servers.a.headers: is for HTTP and WebSocket, and the url is neither"],
         ),
         (
             "[servers.a]\ncommand = \"x\"\nheaders = { A = \"b\" }",
-            vec!["1: servers.a: has headers, which only a url has"],
+            vec!["3: servers.a.headers: is for a url, and this server has a command"],
         ),
         (
             "[servers.a]\ncommand = \"x\"\n[policy]\nrates = 1",
@@ -244,6 +259,26 @@ fn each_mistake_is_told_with_its_line_and_key() {
                 "1: audit: is a number; must be true or false",
                 "2: status: ",
             ],
+        ),
+        (
+            "status_anonymous = true\n[servers.a]\ncommand = \"x\"",
+            vec!["1: status_anonymous: is for a status; write status ="],
+        ),
+        (
+            "\nstatus = \"tcp:127.0.0.1:1\"\n[servers.a]\ncommand = \"x\"",
+            vec!["2: status: is no address of HTTP; write one such as http://127.0.0.1:9090"],
+        ),
+        (
+            "status = \"https://127.0.0.1\"\n[servers.a]\ncommand = \"x\"",
+            vec!["1: status: is served without TLS; write http://"],
+        ),
+        (
+            "status = \"http://127.0.0.1/status\"\n[servers.a]\ncommand = \"x\"",
+            vec!["1: status: has a path; the page is at /, and there is /status.json"],
+        ),
+        (
+            "status = \"http://0.0.0.0:9090\"\n[servers.a]\ncommand = \"x\"",
+            vec!["1: status: can be reached from other machines, where everybody could read it"],
         ),
         (
             "servers = 1",

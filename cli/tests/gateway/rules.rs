@@ -68,6 +68,10 @@ fn tools_that_are_not_what_was_pinned_are_hidden_refused_and_told() {
     let drift =
         format!(r#"server="one" tool="add" pinned="sha256:{other}" found="sha256:{before}""#);
     assert!(comes(|| log.text().contains(&drift)), "{}", log.text());
+    // While the file is away, nothing changes, and that is told once.
+    std::fs::remove_file(folder.0.join("pins.json")).unwrap();
+    let is_told = || log.text().contains("is away: until it is there");
+    assert!(comes(is_told), "{}", log.text());
     // A server without pins has no tools.
     folder.write("pins.json", "{}");
     assert!(comes(
@@ -180,22 +184,28 @@ fn requests_are_masked_approved_counted_and_told() {
 }
 
 #[test]
-fn the_status_is_shown_on_this_machine_alone_unless_the_file_says_so() {
+fn a_status_for_other_machines_is_not_shown_to_pages_whose_name_leads_there() {
     let folder = Folder::new("status");
-    let text = format!("status = \"http://0.0.0.0:0\"\n[servers.one]\n{}", sample());
-    let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
-        .args(["gateway", "http://127.0.0.1:0/mcp", "--config"])
-        .arg(folder.write("gateway.toml", &text))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(run.stderr).unwrap();
-    assert!(
-        !run.status.success() && said.contains("write status_anonymous = true"),
-        "{said}"
+    let text = format!(
+        "status = \"http://0.0.0.0:0\"\nstatus_anonymous = true\n[servers.one]\n{}",
+        sample()
     );
-    let text = format!("status_anonymous = true\n{text}");
     let mut gateway = gateway(&folder.write("gateway.toml", &text));
     let place = Log::of(&mut gateway).status();
     let place = place.replace("0.0.0.0", "127.0.0.1");
     assert_eq!(status(&place)["upstreams"][0]["name"], "one");
+    let port = place.split_once(':').unwrap().1;
+    for (host, expected) in [
+        (format!("192.0.2.1:{port}"), 200),
+        (format!("[2001:db8::1]:{port}"), 200),
+        ("localhost".to_owned(), 200),
+        (format!("evil.example:{port}"), 403),
+        ("localhost.evil.example".to_owned(), 403),
+    ] {
+        let answer = http(&place, &format!("GET / HTTP/1.1\r\nHost: {host}"), "");
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {expected}")),
+            "{host}: {answer}"
+        );
+    }
 }
