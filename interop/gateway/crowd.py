@@ -52,7 +52,7 @@ class Crowd:
                     process.kill()
                     await process.wait()
         problems += gateway.first([f"misplaced: {story}" for story in tally.misplaced])
-        problems += gateway.first(gateway.accounts(servers, tally.answered, tally.left))
+        problems += gateway.first(gateway.accounts(servers, tally.answered))
         excused = sum(count for said, count in tally.failed.items() if any(word in said for word in EXCUSED))
         problems += [f"{count} calls: {said}" for said, count in tally.failed.items() if not any(word in said for word in EXCUSED)]
         if tally.ended["answered"] < self.calls * 0.7:

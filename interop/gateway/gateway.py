@@ -107,6 +107,11 @@ class Gateway:
             self.process = await asyncio.create_subprocess_exec(*words, stdout=log, stderr=log)
         await listens(self.port)
 
+    def reloads(self) -> int:
+        """How often new settings were taken."""
+        text = self.log.read_text()
+        return text.count("reloaded") - text.count("not reloaded")
+
     def resident(self) -> int:
         """Bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -127,7 +132,7 @@ class Gateway:
         return [f"the gateway's exit status is {status} (see {self.log})"] if status else []
 
 
-def accounts(servers: list[Server], answered: list[str], left: list[str]) -> list[str]:
+def accounts(servers: list[Server], answered: list[str]) -> list[str]:
     """What the ledgers of the servers say against the gateway: calls that came twice, that never ended, or that nobody made."""
     problems: list[str] = []
     begun: dict[str, int] = {}

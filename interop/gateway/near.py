@@ -31,7 +31,6 @@ class Tally:
         self.failed: Counter[str] = Counter()  # by what the errors say
         self.misplaced: list[str] = []
         self.answered: list[str] = []  # the texts of the calls that were answered
-        self.left: list[str] = []  # of those whose clients did not wait
         self.updates = 0
 
     def wrong(self, story: str) -> None:
@@ -207,7 +206,6 @@ class Near:
             if not self.modern:
                 cancel = {"requestId": message["id"]}
                 await self.told({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel})
-            self.tally.left.append(text)
             return "left"
         if error := answer.get("error"):
             self.tally.failed[json.dumps(error.get("data", error))] += 1

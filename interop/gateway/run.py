@@ -5,7 +5,7 @@
     python3 interop/gateway/run.py --deep          1,000 clients and 100,000 calls; 1,000 reloads with a million calls and more
     python3 interop/gateway/run.py --only crowd --seed 7
 
-Needs the command (`cargo build -p mcpbolt-cli`, with --release for --deep) and Python 3.11.
+Needs the command (`cargo build -p mcpbolt-cli --bins --examples`, with --release for --deep) and Python 3.11.
 """
 
 from __future__ import annotations
