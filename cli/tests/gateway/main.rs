@@ -27,9 +27,11 @@ impl Folder {
         Self(path)
     }
 
+    /// Writes a file at once, so that no half of it is read.
     fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
+        let (path, new) = (self.0.join(name), self.0.join("new"));
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &path).unwrap();
         path
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::serving::Serving;
-use crate::{Folder, adder, comes, gateway, inspected};
+use crate::{Folder, Log, adder, comes, gateway, inspected};
 
 #[test]
 fn several_servers_are_one() {
@@ -55,7 +55,8 @@ fn a_changed_file_is_read_again_and_no_call_is_lost() {
     let one = format!("[servers.one]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\n");
     let two = format!("[servers.two]\ncommand = {:?}\n", adder());
     let file = folder.write("gateway.toml", &one);
-    let gateway = gateway(&file);
+    let mut gateway = gateway(&file);
+    let log = Log::of(&mut gateway);
     assert!(!inspected(&gateway).contains("two_add"));
     std::thread::scope(|scope| {
         // Clients with a session keep the connections that they have; others come to the new ones at once.
@@ -68,15 +69,17 @@ fn a_changed_file_is_read_again_and_no_call_is_lost() {
                 gateway.run(&[&call[..], &how].concat())
             })
         });
-        // The file comes to be both again and again; what is wrong changes nothing.
-        for text in [
-            format!("{one}{two}"),
-            one.clone(),
-            "[servers.one]\n".to_owned(),
-            format!("{one}\n{two}"),
+        // The file comes to be both again and again; what is wrong changes nothing. Each change is read before the next one.
+        for (text, told, count) in [
+            (format!("{one}{two}"), ": reloaded", 1),
+            (one.clone(), ": reloaded", 2),
+            ("[servers.one]\n".to_owned(), ": not reloaded", 1),
+            (format!("{one}\n{two}"), ": reloaded", 3),
         ] {
-            std::thread::sleep(Duration::from_millis(1300));
+            std::thread::sleep(Duration::from_millis(300));
             folder.write("gateway.toml", &text);
+            let is_told = || log.text().matches(told).count() == count;
+            assert!(comes(is_told), "{told}: {}", log.text());
         }
         for load in loads {
             let load = load.join().unwrap();
