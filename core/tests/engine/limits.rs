@@ -414,6 +414,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_server_that_demands_input_without_end_is_given_up",
     ),
     (
+        "chain::health::MAX_BYTES",
+        "no_error_and_no_description_is_kept_beyond_its_limit",
+    ),
+    (
         "chain::list_cache::MAX_CACHE_BYTES",
         "kept_lists_have_no_more_bytes_than_they_may",
     ),
