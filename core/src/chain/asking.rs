@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::middleware::{Caller, ChainAnswer, ChainRequest, ChainResponse};
+use super::middleware::{Caller, ChainAnswer, ChainRequest, ChainResponse, refusal};
 use super::question::{Asker, Question};
 use super::route::Route;
 use super::translate;
@@ -22,8 +22,8 @@ impl Caller for Route {
         Box::pin(ask(self, declared, question))
     }
 
-    fn has_begun(&self) -> bool {
-        self.has_progress()
+    fn signs(&self) -> (u64, bool) {
+        Self::signs(self)
     }
 }
 
@@ -81,7 +81,14 @@ pub(super) async fn by_request(
         out.extend_from_slice(b",\"params\":");
         crate::json::writer::append_compact(out, &params);
     });
-    Ok(asked?.await?.into())
+    match asked?.await {
+        Ok(answer) => Ok(answer.into()),
+        // It is not the server that was too slow.
+        Err(RequestError::TimedOut) => {
+            Err(refusal(INTERNAL_ERROR, "the client did not answer in time"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The capability that a client needs to answer.

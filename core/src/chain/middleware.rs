@@ -326,8 +326,8 @@ pub(super) trait Caller: Send + Sync {
         question: ChainRequest,
     ) -> ChainAnswer<'static>;
 
-    /// Whether the server has reported progress.
-    fn has_begun(&self) -> bool;
+    /// How often the server has said something about the call, and whether a question of the server waits for the client.
+    fn signs(&self) -> (u64, bool);
 }
 
 /// Sends a request to the next hop.
@@ -437,9 +437,9 @@ impl<'a> NextHop<'a> {
         }
     }
 
-    /// Whether the server has begun to answer: it has reported progress on the request.
-    pub(super) fn has_begun(&self) -> bool {
-        self.caller.as_ref().is_some_and(|call| call.has_begun())
+    /// How often the server has said something about the call, and whether a question of the server waits for the client.
+    pub(super) fn signs(&self) -> (u64, bool) {
+        self.caller.as_ref().map_or((0, false), |call| call.signs())
     }
 }
 

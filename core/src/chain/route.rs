@@ -46,8 +46,10 @@ pub(super) struct Target {
     pub questions: Vec<Question>,
     /// How many questions there were.
     pub asked: u64,
-    /// How many reports of progress there were.
+    /// How many reports of progress, log messages, and questions in requests there were.
     reports: u64,
+    /// How many questions in requests wait for the client.
+    waiting: usize,
     /// Whether the call has ended, so that no further question can be asked in it.
     pub is_over: bool,
     /// The state that the client holds between two rounds.
@@ -151,20 +153,24 @@ impl Route {
         Poll::Ready(token.reason().map(Box::from))
     }
 
-    /// Notes a report of progress.
-    pub fn note_progress(&self) {
+    /// Notes a report of progress or a log message.
+    pub fn note_report(&self) {
         self.target().reports += 1;
     }
 
-    /// Whether the server has reported progress.
-    pub fn has_progress(&self) -> bool {
-        self.target().reports > 0
+    /// Notes a question that the client is asked by a request, for as long as the guard exists.
+    pub fn note_question(self: &Arc<Self>) -> Waiting {
+        let mut target = self.target();
+        target.reports += 1;
+        target.waiting += 1;
+        drop(target);
+        Waiting(self.clone())
     }
 
     /// How often the server has said something about the call, and whether a question of the server waits for the client.
     pub fn signs(&self) -> (u64, bool) {
         let target = self.target();
-        let waits = !target.questions.is_empty() || target.parked.is_some();
+        let waits = !target.questions.is_empty() || target.parked.is_some() || target.waiting > 0;
         (target.asked + target.reports, waits)
     }
 
@@ -234,6 +240,15 @@ impl Route {
             None if target.parked.is_some() => drop(target.outcome.get_or_insert(outcome)),
             None => {}
         }
+    }
+}
+
+/// A question that the client is asked by a request.
+pub(super) struct Waiting(Arc<Route>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.target().waiting -= 1;
     }
 }
 

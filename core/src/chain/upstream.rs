@@ -84,7 +84,7 @@ impl Host for UpstreamHost {
         let Some(route) = token.and_then(|key| self.lane.upgrade()?.route(key)) else {
             return;
         };
-        route.note_progress();
+        route.note_report();
         if let Some((front, reply)) = route.reply() {
             pass_progress(&front, &reply, &message);
         }
@@ -249,6 +249,7 @@ async fn by_request(
 ) -> Result<ChainResponse, RequestError> {
     let none = || refusal(METHOD_NOT_FOUND, "there is no client to ask");
     let origin = lane.origin(within, |route| waits(route).then_some(0));
+    let waiting = origin.as_ref().map(Route::note_question);
     let within = origin.and_then(|route| route.reply());
     let of_call = within.as_ref().map(|(front, _)| front);
     let front = lane.near.handle.as_ref().or(of_call).ok_or_else(none)?;
@@ -269,7 +270,7 @@ async fn by_request(
         edit.append(out, &view);
     });
     let answer = response?.await;
-    drop(asked);
+    drop((asked, waiting));
     answer.map(ChainResponse::from)
 }
 
@@ -352,6 +353,9 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
         let is_certain = lane.is_of_one();
         let fits = |route: &Route| (is_certain && wants_logs(route)).then_some(0);
         let origin = lane.origin(within, fits);
+        if let Some(route) = &origin {
+            route.note_report();
+        }
         return lane.show(method, params, move |lane, shown| {
             let params = shown.params.as_deref().unwrap_or("{}");
             log(lane, origin.as_deref(), &shown.method, params);

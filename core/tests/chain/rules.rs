@@ -429,6 +429,77 @@ fn a_request_is_asked_again_once_and_not_after_its_answer_has_begun() {
     rig.assert_quiet();
 }
 
+/// The server asks the client of a call for something.
+fn far_asks(rig: &mut Rig) {
+    let params = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    rig.far_says(0, &request("q", "elicitation/create", &params));
+}
+
+#[test]
+fn a_question_and_a_log_message_begin_an_answer() {
+    let elicitation = json!({"elicitation": {}});
+    for revision in [OLD, NEW] {
+        let mut rig = Rig::changing(OLD, |external| external.with(Retry::new(1)));
+        let near = client(&mut rig, revision, &elicitation);
+        let get = |params| line(revision, 1, "prompts/get", params, &elicitation);
+        rig.say(near, &get(json!({"name": "p"})));
+        rig.far_hears(0);
+        far_asks(&mut rig);
+        let asked = rig.hear(near);
+        let answer = json!({"action": "accept", "content": {}});
+        let answer = match revision {
+            OLD => json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}).to_string(),
+            _ => get(
+                json!({"name": "p", "requestState": asked["result"]["requestState"],
+                "inputResponses": {"q1": answer}}),
+            ),
+        };
+        rig.say(near, &answer);
+        assert_eq!(rig.far_hears(0)["id"], "q");
+        rig.break_off(0);
+        assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
+        rig.assert_quiet();
+    }
+    let mut rig = Rig::changing(OLD, |external| external.with(Retry::new(1)));
+    let near = rig.open(OLD, &json!({}));
+    rig.say(near, &request(1, "prompts/get", &json!({"name": "p"})));
+    rig.far_hears(0);
+    let log = json!({"level": "info", "data": "x"});
+    let log = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": log});
+    rig.far_says(0, &log.to_string());
+    assert_eq!(rig.hear(near)["method"], "notifications/message");
+    rig.break_off(0);
+    assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
+    rig.assert_quiet();
+}
+
+#[test]
+fn a_user_who_does_not_answer_is_no_failure_of_the_server() {
+    let elicitation = json!({"elicitation": {}});
+    let breaker = Breaker::new().failures(1, Duration::from_secs(3600));
+    let mut rig = Rig::changing(OLD, |external| {
+        external
+            .timeouts(Duration::from_secs(1), Duration::from_secs(1))
+            .with(breaker.clone())
+    });
+    let near = rig.open(OLD, &elicitation);
+    let call = request(1, "tools/call", &json!({"name": "x"}));
+    for (is_asked, is_open) in [(true, false), (false, true)] {
+        rig.say(near, &call);
+        rig.far_hears(0);
+        if is_asked {
+            far_asks(&mut rig);
+            assert_eq!(rig.hear(near)["method"], "elicitation/create");
+        }
+        rig.pass(Duration::from_secs(2));
+        let error = rig.hear(near)["error"].clone();
+        assert_eq!(error["data"]["reason"], "upstream_timeout");
+        // The cancellation.
+        rig.far_hears(0);
+        assert_eq!(breaker.is_open(), is_open);
+    }
+}
+
 #[test]
 fn a_server_that_fails_often_is_left_alone_and_named() {
     let breaker = Breaker::new().failures(2, Duration::from_secs(3600));

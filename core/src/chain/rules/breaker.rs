@@ -13,8 +13,9 @@ use crate::sync::lock;
 const MAX_FAILURES: usize = 1000;
 
 /// Middleware that refuses requests to a server for a time after it has failed often: it was lost, did not answer in time, or
-/// answered what is not valid. Then one request at a time is let through, until one has an answer. An answer that is an error is
-/// an answer. Clones are one breaker.
+/// answered what is not valid. Then one request at a time is let through, until one has an answer; and another one after the same time
+/// again, if that one is still under way. An answer that is an error is an answer, and a user who does not answer a question says
+/// nothing of the server. Clones are one breaker.
 ///
 /// By default it opens at 5 failures within 10 s, for 10 s.
 #[derive(Clone, Debug)]
@@ -32,8 +33,8 @@ struct State {
     failed: VecDeque<Instant>,
     /// Until when nothing is asked. After that time the breaker is half open.
     until: Option<Instant>,
-    /// Whether a request is under way that tries the server.
-    is_probed: bool,
+    /// Since when a request is under way that tries the server.
+    probed: Option<Instant>,
 }
 
 impl Default for Breaker {
@@ -79,13 +80,24 @@ impl Breaker {
         let is_probe = match state.until {
             None => false,
             Some(until) if now < until => return Err(until - now),
-            Some(_) if state.is_probed => return Err(Duration::ZERO),
-            Some(_) => true,
+            Some(_) => {
+                let waited = state
+                    .probed
+                    .map(|since| now.saturating_duration_since(since));
+                let left = waited.and_then(|waited| self.rest.checked_sub(waited));
+                if let Some(left) = left.filter(|left| !left.is_zero()) {
+                    return Err(left);
+                }
+                true
+            }
         };
-        state.is_probed = is_probe;
+        let probe = is_probe.then_some(now);
+        if is_probe {
+            state.probed = probe;
+        }
         Ok(Ticket {
             breaker: self,
-            is_probe,
+            probe,
         })
     }
 }
@@ -93,17 +105,20 @@ impl Breaker {
 /// A request that was let through.
 struct Ticket<'a> {
     breaker: &'a Breaker,
-    is_probe: bool,
+    /// When it began, if it tries the server.
+    probe: Option<Instant>,
 }
 
 impl Ticket<'_> {
     /// The server has answered, or has failed.
     fn ends(self, has_failed: bool, now: Instant) {
         let mut state = lock(&self.breaker.state);
-        if self.is_probe {
-            state.until = has_failed.then(|| now + self.breaker.rest);
-            state.failed.clear();
-        } else if has_failed && state.until.is_none() {
+        if state.until.is_some() {
+            if self.probe.is_some() {
+                state.until = has_failed.then(|| now + self.breaker.rest);
+                state.failed.clear();
+            }
+        } else if has_failed {
             let window = self.breaker.window;
             state.failed.push_back(now);
             while state
@@ -123,8 +138,9 @@ impl Ticket<'_> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        if self.is_probe {
-            lock(&self.breaker.state).is_probed = false;
+        let mut state = lock(&self.breaker.state);
+        if self.probe.is_some() && state.probed == self.probe {
+            state.probed = None;
         }
     }
 }
@@ -147,8 +163,9 @@ impl Middleware for Breaker {
                 );
                 CarrierError::new(CarrierFault::Unreachable, why)
             })?;
-            let answer = next.run(request).await;
-            if let Some(has_failed) = is_failure(&answer) {
+            let answer = next.clone().run(request).await;
+            let waits = matches!(answer, Err(RequestError::TimedOut)) && next.signs().1;
+            if let Some(has_failed) = is_failure(&answer).filter(|_| !waits) {
                 ticket.ends(has_failed, Instant::now());
             }
             answer
@@ -207,6 +224,22 @@ mod tests {
         assert!(!breaker.is_open());
         (0..2).for_each(|_| fail(now));
         assert!(breaker.admit(now).is_ok());
+    }
+
+    #[test]
+    fn a_try_that_goes_on_and_on_lets_another_one_through() {
+        let breaker = Breaker::new().failures(1, SECOND).rest(5 * SECOND);
+        let mut now = Instant::now();
+        breaker.admit(now).unwrap().ends(true, now);
+        now += 5 * SECOND;
+        let first = breaker.admit(now).unwrap();
+        assert_eq!(breaker.admit(now + SECOND).err(), Some(4 * SECOND));
+        now += 5 * SECOND;
+        let second = breaker.admit(now).unwrap();
+        drop(first);
+        assert!(breaker.admit(now).is_err(), "the second is under way");
+        second.ends(false, now);
+        assert!(!breaker.is_open());
     }
 
     #[test]

@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// The texts that [`Masking`] looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MaskedTexts {
-    /// Those of results, of errors and of log messages.
+    /// Those of results, of errors, of log messages and of what is told of tasks.
     Results,
     /// Those of arguments.
     Arguments,
@@ -27,9 +27,9 @@ pub enum MaskedTexts {
     Both,
 }
 
-/// Middleware that masks texts: in results of tools, prompts and resources, in messages of errors and in log messages, or in
-/// arguments. Names of members, types, URIs, base64 data and whatever the protocol needs stay as they are; so does each byte of a message
-/// in which nothing is masked.
+/// Middleware that masks texts: in results of tools, prompts and resources, in tasks, completions, messages of errors and log messages,
+/// or in arguments. Names of members, types, URIs, base64 data and whatever the protocol needs stay as they are; so does each byte of a
+/// message in which nothing is masked. Lists, reports of progress and questions of the server are not masked.
 ///
 /// ```
 /// use mcpbolt::chain::{Masking, MaskedTexts};
@@ -146,9 +146,26 @@ impl Masking {
             "structuredContent" | "statusMessage" | "description" => {
                 self.value(value, Kept::Nothing)
             }
-            // That of a task.
-            "result" => self.whole(value),
+            "completion" => self.member(value, "values"),
+            // Those of a task, and of a list of tasks.
+            "result" | "task" => self.whole(value),
+            "error" => Self::object(value, |name, value| match name {
+                "message" | "data" => self.value(value, Kept::Nothing),
+                _ => None,
+            }),
+            "tasks" => self.tasks(value),
             _ => None,
+        })
+    }
+
+    /// A list of tasks with their texts masked; `None` if it stays as it is.
+    fn tasks(&self, list: &str) -> Option<String> {
+        let masked = reader::elements(list).map(|task| self.whole(task));
+        let masked: Vec<_> = masked.collect();
+        masked.iter().any(Option::is_some).then(|| {
+            let tasks = reader::elements(list).zip(&masked);
+            let tasks = tasks.map(|(task, masked)| masked.as_deref().unwrap_or(task));
+            format!("[{}]", tasks.collect::<Vec<_>>().join(","))
         })
     }
 
@@ -213,8 +230,11 @@ impl Middleware for Masking {
                 Method::CallTool
                     | Method::ReadResource
                     | Method::GetPrompt
+                    | Method::Complete
                     | Method::GetTask
                     | Method::TaskResult
+                    | Method::CancelTask
+                    | Method::ListTasks
             )
         );
         if request.direction() == RelayDirection::ToClient {
@@ -239,15 +259,27 @@ impl Middleware for Masking {
     }
 
     fn notification(&self, mut notification: ChainNotification) -> Option<ChainNotification> {
-        let is_log = notification.method == Method::LogMessage.name();
-        if let Some(params) = &notification.params
-            && is_log
-            && self.does(MaskedTexts::Results)
-        {
-            self.fits(params, "a log message").ok()?;
-            if let Some(masked) = self.member(params, "data") {
-                notification.params = Some(masked);
+        let method = Method::parse(&notification.method);
+        let Some(params) = notification
+            .params
+            .as_deref()
+            .filter(|_| self.does(MaskedTexts::Results))
+        else {
+            return Some(notification);
+        };
+        let masked = match method {
+            Some(Method::LogMessage) => {
+                self.fits(params, "a log message").ok()?;
+                self.member(params, "data")
             }
+            Some(Method::Tasks | Method::TaskStatus) => {
+                self.fits(params, "a notification of a task").ok()?;
+                self.whole(params)
+            }
+            _ => None,
+        };
+        if masked.is_some() {
+            notification.params = masked;
         }
         Some(notification)
     }
@@ -305,6 +337,56 @@ mod tests {
             result(r#"{"contents":[{"uri":"x:secret","text":"\ud800secret"}]}"#),
             "{\"contents\":[{\"uri\":\"x:secret\",\"text\":\"\u{fffd}\"}]}"
         );
+    }
+
+    #[test]
+    fn what_is_told_of_tasks_and_completions_is_masked() {
+        let masking = Masking::new(MaskedTexts::Results, |text| {
+            Cow::Owned(text.replace("secret", "*"))
+        });
+        for (given, masked) in [
+            (
+                r#"{"status":"failed","error":{"code":1,"message":"secret","data":["secret"]}}"#,
+                r#"{"status":"failed","error":{"code":1,"message":"*","data":["*"]}}"#,
+            ),
+            (
+                r#"{"tasks":[{"taskId":"secret"},{"statusMessage":"secret"}],"nextCursor":"secret"}"#,
+                r#"{"tasks":[{"taskId":"secret"},{"statusMessage":"*"}],"nextCursor":"secret"}"#,
+            ),
+            (
+                r#"{"task":{"taskId":"secret","statusMessage":"secret"}}"#,
+                r#"{"task":{"taskId":"secret","statusMessage":"*"}}"#,
+            ),
+            (
+                r#"{"completion":{"values":["secret"],"total":1}}"#,
+                r#"{"completion":{"values":["*"],"total":1}}"#,
+            ),
+        ] {
+            let answer = masking.result(ChainResponse::new(given)).unwrap();
+            assert_eq!(answer.result(), masked);
+        }
+        for (method, given, masked) in [
+            (
+                "notifications/tasks",
+                r#"{"taskId":"secret","result":{"content":[{"type":"text","text":"secret"}]}}"#,
+                r#"{"taskId":"secret","result":{"content":[{"type":"text","text":"*"}]}}"#,
+            ),
+            (
+                "notifications/tasks",
+                r#"{"error":{"code":1,"message":"secret"}}"#,
+                r#"{"error":{"code":1,"message":"*"}}"#,
+            ),
+            (
+                "notifications/tasks/status",
+                r#"{"status":"working","statusMessage":"secret"}"#,
+                r#"{"status":"working","statusMessage":"*"}"#,
+            ),
+        ] {
+            let direction = RelayDirection::ToClient;
+            let told = ChainNotification::new(direction, method, Some(given));
+            let told = masking.notification(told).unwrap();
+            assert_eq!(told.params.as_deref(), Some(masked));
+        }
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::sync::lock;
 /// The most tools whose annotations are kept.
 const MAX_TOOLS: usize = 4096;
 
-/// Middleware that sends a request again, over a new connection, when the connection was lost before the server began to answer.
+/// Middleware that sends a request again, over a new connection, when the connection was lost before the server began to answer: it has
+/// reported no progress, logged nothing for the request and asked nothing.
 /// It does so with lists, reads, `prompts/get`, completions and `ping`, which change nothing; and with calls of tools only if their
 /// annotations are [trusted](Self::trusting_annotations). Everything else is sent once.
 ///
@@ -94,9 +95,12 @@ impl Middleware for Retry {
         }
         Box::pin(async move {
             let mut left = self.times;
+            let before = next.signs().0;
             loop {
                 match next.clone().run(request.clone()).await {
-                    Err(error) if left > 0 && is_lost(&error) && !next.has_begun() => left -= 1,
+                    Err(error) if left > 0 && is_lost(&error) && next.signs().0 == before => {
+                        left -= 1
+                    }
                     Ok(answer) => {
                         if is_list && self.trusts {
                             self.learn(answer.result());
