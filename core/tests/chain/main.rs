@@ -6,6 +6,7 @@ mod bounds;
 mod cached;
 mod changes;
 mod eras;
+mod failing;
 mod hidden;
 mod joined;
 mod laws;
