@@ -76,6 +76,13 @@ fn kept(why: &str) -> String {
     why
 }
 
+impl UpstreamState {
+    fn goes_down(&mut self, why: String) {
+        self.is_up = Some(false);
+        self.last_error = Some((why, SystemTime::now()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,12 +104,5 @@ mod tests {
         assert_eq!(state.implementation, "");
         health.opened(Revision::NEWEST, r#"{"name":"short"}"#);
         assert_eq!(health.state().implementation, r#"{"name":"short"}"#);
-    }
-}
-
-impl UpstreamState {
-    fn goes_down(&mut self, why: String) {
-        self.is_up = Some(false);
-        self.last_error = Some((why, SystemTime::now()));
     }
 }
