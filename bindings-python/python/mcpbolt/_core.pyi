@@ -66,6 +66,7 @@ __all__ = [
     "listen",
     "action_schemas",
     "call_action",
+    "check_joined",
     "command_of",
     "connect_child",
     "connect_front",
