@@ -17,8 +17,10 @@ from near import DEADLINE, Broken, Near, Tally
 
 TIMEOUT = 1  # seconds that the gateway waits for the server that fails: ten times that for a call in all
 SLACK = 10
-GROWTH = 64 << 20  # bytes by which the gateway may grow over everything here
 CLIENTS = 4  # of each era
+# Bytes by which the gateway may grow over everything here. Clients of the older era have a connection to each server of their own, the
+# others share one: each may hold a message of 16 MiB, and twice that while its buffer grows.
+GROWTH = (CLIENTS + 1) * (32 << 20)
 FROM = "test://sick/r/1"
 
 
