@@ -111,7 +111,8 @@ class Gateways:
     def run(self, _into: Path) -> list[str]:
         command = [sys.executable, str(HERE / "gateway" / "run.py")]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        return done.stdout.splitlines() if done.returncode else []
+        # What is wrong comes last.
+        return done.stdout.splitlines()[::-1] if done.returncode else []
 
 
 Work = Rules | eras.Crossing | Gateways | Session | Traces | BadFrames | Mixed | Logins | Visits

@@ -55,7 +55,7 @@ class Crowd:
         problems += gateway.first(gateway.accounts(servers, tally.answered))
         excused = sum(count for said, count in tally.failed.items() if any(word in said for word in EXCUSED))
         problems += [f"{count} calls: {said}" for said, count in tally.failed.items() if not any(word in said for word in EXCUSED)]
-        if tally.ended["answered"] < self.calls * 0.7:
+        if tally.ended["answered"] < self.calls * 0.5:
             problems.append(f"only {tally.ended['answered']} of {self.calls} calls were answered")
         print(
             f"{self.clients} clients ({self.sessions} with a session), seed {self.seed}: {dict(tally.ended)}, "
