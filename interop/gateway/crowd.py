@@ -47,10 +47,7 @@ class Crowd:
             problems = await self.play(between, servers, tally)
             problems += await between.stop()
         finally:
-            for process in (between.process, *(server.process for server in servers)):
-                if process and process.returncode is None:
-                    process.kill()
-                    await process.wait()
+            await gateway.killed([between.process, *(server.process for server in servers)])
         problems += gateway.first([f"misplaced: {story}" for story in tally.misplaced])
         problems += gateway.first(gateway.accounts(servers, tally.answered))
         excused = sum(count for said, count in tally.failed.items() if any(word in said for word in EXCUSED))

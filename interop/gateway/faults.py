@@ -46,10 +46,7 @@ class Faults:
             problems += await front.stop()
         finally:
             await between.stop()
-            for process in (front.process, *(server.process for server in servers)):
-                if process and process.returncode is None:
-                    process.kill()
-                    await process.wait()
+            await gateway.killed([front.process, *(server.process for server in servers)])
         problems += gateway.first([f"misplaced: {story}" for story in tally.misplaced])
         problems += gateway.first(gateway.accounts(servers, tally.answered))
         print(f"faults: {dict(tally.ended)} in {time.monotonic() - began:.1f} s")

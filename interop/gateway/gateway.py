@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from far import MODERN
@@ -118,8 +119,11 @@ class Gateway:
         return int(status.split("VmRSS:")[1].split()[0]) << 10
 
     def children(self) -> int:
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return sum(len((task / "children").read_text().split()) for task in tasks)
+        count = 0
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # the thread has just ended
+                count += len((task / "children").read_text().split())
+        return count
 
     async def stop(self) -> list[str]:
         self.process.terminate()
@@ -130,6 +134,14 @@ class Gateway:
             await self.process.wait()
             return [f"the gateway did not end 20 s after SIGTERM (see {self.log})"]
         return [f"the gateway's exit status is {status} (see {self.log})"] if status else []
+
+
+async def killed(processes: list[asyncio.subprocess.Process | None]) -> None:
+    """Ends those that are left."""
+    for process in processes:
+        if process and process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 def accounts(servers: list[Server], answered: list[str]) -> list[str]:
@@ -159,4 +171,4 @@ def first(problems: list[str], count: int = 10) -> list[str]:
     return [*problems[:count], *more]
 
 
-__all__ = ["MODERN", "OLD", "ROOT", "Gateway", "Server", "accounts", "first", "free_port", "listens"]
+__all__ = ["MODERN", "OLD", "ROOT", "Gateway", "Server", "accounts", "first", "free_port", "killed", "listens"]
