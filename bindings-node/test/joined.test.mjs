@@ -83,7 +83,7 @@ test('servers that could be confused are refused', async t => {
     for (const [prefix, message] of [['', /at least one/], ['a b', /letters/], ['7', /number/], ['localhost', /localhost/]])
         assert.throws(() => new External(named('x'), { prefix }), { message, code: 'ERR_MCP_MISUSE' });
     for (const patience of [-1, NaN]) assert.throws(() => new Front(new External(named('x')), { patience }), /patience/);
-    // What was refused is not there.
+    // The servers that were refused are not among those of the front.
     front.join(new External(named('x'), { prefix: 'b' }));
     const client = await Client.connect(front);
     t.after(() => client.close());

@@ -118,7 +118,7 @@ def test_servers_that_could_be_confused_are_refused() -> None:
             External(named("x"), prefix=prefix)
     with pytest.raises(ValueError, match="patience"):
         Front(External(named("own")), patience=float("nan"))
-    # What was refused is not there.
+    # The servers that were refused are not among those of the front.
     front.join(External(named("x"), prefix="b"))
 
     async def names() -> list[str]:

@@ -72,7 +72,7 @@ impl Near {
             .receive(self.stream, Instant::now(), &mut self.host);
     }
 
-    /// What has been answered so far.
+    /// Writes what was answered since the last time to `answer`.
     fn hear(&mut self, answer: &mut Vec<u8>) {
         self.connection
             .handle_submissions(Instant::now(), &mut self.host);

@@ -101,7 +101,7 @@ fn variable(name: &str) -> Result<String, String> {
     })
 }
 
-/// What a file has. Anything but a regular file may never end, or not even open.
+/// The text of a regular file: others may never end, or never open.
 fn content(path: &Path) -> Result<String, String> {
     let wrong = |error: io::Error| error.to_string();
     if !std::fs::metadata(path).map_err(wrong)?.is_file() {
@@ -179,7 +179,7 @@ fn end(run: &mut Child) {
     let _ = run.wait();
 }
 
-/// What comes out of a pipe, when it is there.
+/// Reads a pipe to its end on a thread, which sends the bytes.
 fn reading(pipe: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, read) = mpsc::channel();
     thread::spawn(move || {

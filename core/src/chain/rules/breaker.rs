@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::super::middleware::{ChainAnswer, ChainRequest, Middleware, NextHop, RelayDirection};
+use super::super::middleware::{ChainAnswer, ChainRequest, Middleware, NextHop};
+use super::expects_answer;
 use crate::error::{CarrierError, CarrierFault, RequestError};
-use crate::mcp::Method;
 use crate::sync::lock;
 
 /// The most failures that are counted.
@@ -151,8 +151,7 @@ impl Middleware for Breaker {
     }
 
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
-        let is_stream = request.known_method() == Some(Method::Listen);
-        if is_stream || request.direction() == RelayDirection::ToClient {
+        if !expects_answer(&request) {
             return next.run(request);
         }
         Box::pin(async move {

@@ -4,12 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::middleware::{
-    ChainAnswer, ChainRequest, ChainResponse, Middleware, NextHop, RelayDirection,
-};
+use super::super::middleware::{ChainAnswer, ChainRequest, ChainResponse, Middleware, NextHop};
+use super::expects_answer;
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::Method;
 use crate::panics::contain;
 use crate::policy::AuditOutcome;
 
@@ -60,8 +58,7 @@ impl Middleware for CallReports {
     }
 
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
-        let is_stream = request.known_method() == Some(Method::Listen);
-        if is_stream || request.direction() == RelayDirection::ToClient {
+        if !expects_answer(&request) {
             return next.run(request);
         }
         Box::pin(async move {
