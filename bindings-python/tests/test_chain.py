@@ -430,6 +430,52 @@ async def test_a_front_has_a_policy_of_its_own_whose_credentials_stay_with_it() 
         Front(External(inner()), policy=Policy(verifier=lambda credentials: None))
 
 
+WHICH = """
+import os
+from mcpbolt import Server
+server = Server("which")
+
+@server.tool
+def process() -> int:
+    return os.getpid()
+
+server.run()
+"""
+
+
+async def processes(external: External, keys: list[str]) -> list[str]:
+    """The processes behind a front that sessions of the owners of these keys get, all open at a time."""
+    from contextlib import AsyncExitStack
+
+    from mcpbolt import ApiKey
+
+    policy = Policy(keys={key: (key[0], []) for key in {*keys}})
+    async with Front(external, policy=policy).listening("http://127.0.0.1:0/mcp") as at, AsyncExitStack() as stack:
+        clients = [Client(at, auth=ApiKey(key), revision="2025-06-18") for key in keys]
+        for client in clients:
+            await stack.enter_async_context(client)
+        return [(await client.call_tool("process")).text for client in clients]
+
+
+@coroutine
+async def test_clients_share_a_process_as_far_as_the_isolation_says() -> None:
+    alice, bob = "a" * 40, "b" * 40
+    command = [sys.executable, "-c", WHICH]
+    for isolation, count in [(None, 3), ("session", 3), ("principal", 2), ("shared", 1)]:
+        external = External(command, isolation=isolation, inherit_env=["PYTHONPATH"])  # type: ignore[arg-type]
+        seen = await processes(external, [alice, alice, bob])
+        assert len({*seen}) == count, isolation
+
+
+@coroutine
+async def test_a_client_that_needs_one_connection_too_many_is_refused() -> None:
+    external = External([sys.executable, "-c", WHICH], max_connections=1, inherit_env=["PYTHONPATH"])
+    with pytest.raises(McpError, match="overloaded|too many"):
+        await processes(external, ["a" * 40] * 2)
+    shared = External([sys.executable, "-c", WHICH], max_connections=1, isolation="shared", inherit_env=["PYTHONPATH"])
+    assert len({*await processes(shared, ["a" * 40] * 2)}) == 1
+
+
 @coroutine
 async def test_the_chain_of_the_document_runs() -> None:
     lines: list[str] = []
@@ -587,6 +633,8 @@ def test_wrong_arguments_are_named() -> None:
         External([])
     with pytest.raises(ValueError, match="timeout"):
         External("tcp:localhost:1", timeout=-1)
+    with pytest.raises(ValueError, match="isolation"):
+        External("tcp:localhost:1", isolation="none")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="prefix"):
         Prefix("not a prefix")
     with pytest.raises(Misuse, match="no event loop"):

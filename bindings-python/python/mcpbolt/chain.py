@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from ._interpreter import Interpreter
     from ._loop import ServedAddress
 
-__all__ = ["Direction", "External", "Front", "Middleware", "Next", "Prefix"]
+__all__ = ["Direction", "External", "Front", "Isolation", "Middleware", "Next", "Prefix"]
+
+Isolation = Literal["session", "principal", "shared"]
 
 
 class External:
@@ -63,6 +65,13 @@ class External:
         opening: "probe", "handshake" or "stateless", as for a `Client`. By default connections open in the era of the
             client, so that nothing needs to be translated, and else in the other one.
         revision: The one protocol revision to speak with the server; any by default.
+        isolation: Which clients share a connection to the server, and thus its process if it is a command. "session": each
+            session has one of its own; the default. "principal": the sessions of a verified client share one, if they declare
+            the same capabilities. "shared": all clients share one; a server of a revision before 2026-07-28 is told that they
+            answer no questions. Requests of 2026-07-28 over HTTP have no session: they share connections as far as the server
+            can tell their clients apart.
+        max_connections: How many connections to the server may be open at a time; 10,000 by default, and 256 for commands. A
+            client that would need another one gets an error of an overloaded server.
         timeout: Seconds that a request waits for its answer, which reports of progress restart; 60 by default. Then it
             is cancelled, and its sender gets an error.
         max_timeout: Seconds that a request waits in all.
@@ -85,11 +94,19 @@ class External:
         inherit_env: Sequence[str] = (),
         opening: Literal["probe", "handshake", "stateless"] | None = None,
         revision: str | None = None,
+        isolation: Isolation | None = None,
+        max_connections: int | None = None,
         timeout: float | None = None,
         max_timeout: float | None = None,
     ) -> None:
         settings = set_options(
-            opening=opening, revision=revision, prefix=prefix, timeout=timeout, max_timeout=max_timeout
+            opening=opening,
+            revision=revision,
+            prefix=prefix,
+            isolation=isolation,
+            max_connections=max_connections,
+            timeout=timeout,
+            max_timeout=max_timeout,
         )
         if prefix is not None:
             Prefix(prefix)
