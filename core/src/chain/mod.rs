@@ -78,3 +78,5 @@ pub use rules::{
     Approval, Breaker, CallReports, MaskedTexts, Masking, PinDrift, Pins, Retry, UpstreamCall,
     tool_pin,
 };
+#[cfg(feature = "settings")]
+pub(crate) use rules::{MAX_FAILURES, MAX_REPEATS};

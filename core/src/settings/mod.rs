@@ -24,6 +24,7 @@ mod definition;
 mod error;
 #[cfg(feature = "oauth")]
 mod login;
+mod rules;
 mod serve;
 mod server;
 mod time;
@@ -42,6 +43,7 @@ pub use self::error::SettingsError;
 pub use self::login::{
     GrantName, IdentityProviderSettings, LoginSettings, SigningKeySettings, StoreSettings,
 };
+pub use self::rules::{BreakerRule, MaskingRule, RetryRule, matching_tools};
 pub use self::serve::{ServeSettings, TlsSettings};
 pub use self::server::{ListScope, ReferenceSettings, ServerSettings, TaskSettings};
 pub use self::time::{Milliseconds, Seconds};

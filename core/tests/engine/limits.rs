@@ -70,6 +70,18 @@ const ROWS: &[(&str, &str)] = &[
         "annotations_are_kept_up_to_a_number_and_as_they_were_last",
     ),
     (
+        "chain::rules::retry::MAX_REPEATS",
+        "rules_are_described_and_wrong_ones_are_named",
+    ),
+    (
+        "settings::rules::MAX_PATTERNS",
+        "rules_are_described_and_wrong_ones_are_named",
+    ),
+    (
+        "settings::rules::MAX_PATTERN_BYTES",
+        "rules_are_described_and_wrong_ones_are_named",
+    ),
+    (
         "chain::front::MAX_HOPS",
         "a_request_that_goes_in_a_circle_is_refused",
     ),

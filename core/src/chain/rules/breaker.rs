@@ -10,7 +10,7 @@ use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::sync::lock;
 
 /// The most failures that are counted.
-const MAX_FAILURES: usize = 1000;
+pub(crate) const MAX_FAILURES: usize = 1000;
 
 /// Middleware that refuses requests to a server for a time after it has failed often: it was lost, did not answer in time, or
 /// answered what is not valid. Then one request at a time is let through, until one has an answer; and another one after the same time

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use super::super::middleware::{
     ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
@@ -25,6 +26,21 @@ pub enum MaskedTexts {
     Arguments,
     /// Both.
     Both,
+}
+
+impl FromStr for MaskedTexts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "results" => Ok(Self::Results),
+            "arguments" => Ok(Self::Arguments),
+            "both" => Ok(Self::Both),
+            _ => Err(format!(
+                "{text:?} are no texts to mask; write results, arguments or both"
+            )),
+        }
+    }
 }
 
 /// Middleware that masks texts: in results of tools, prompts and resources, in tasks, completions, messages of errors and log messages,

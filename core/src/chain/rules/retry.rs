@@ -11,6 +11,9 @@ use crate::json::reader;
 use crate::mcp::Method;
 use crate::sync::lock;
 
+/// The most times that one request is sent again.
+pub(crate) const MAX_REPEATS: u32 = 10;
+
 /// The most tools whose annotations are kept.
 const MAX_TOOLS: usize = 4096;
 
@@ -33,7 +36,7 @@ impl Retry {
     /// Sends a request up to `times` times again, at most 10.
     pub fn new(times: u32) -> Self {
         Self {
-            times: times.min(10),
+            times: times.min(MAX_REPEATS),
             trusts: false,
             tools: Arc::default(),
         }
