@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, BreakerPolicy, Call, CallOf, CallToolResult, CarrierFault, ChainDirection, ChainMessage, ChainMiddleware, ChainNext, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, External, ExternalOptions, FormRequest, FormResult, Front, FrontOptions, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, Policy, Pool, PoolClientOptions, PoolCounts, PoolOptions, PoolTarget, Prefix, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, RetryPolicy, Revision, Root, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, Verifier, audio, image, json, link, oauth, prompt, resource, text
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approval, ApprovalCall, ApprovalOptions, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, Breaker, BreakerOptions, BreakerPolicy, Call, CallOf, CallReports, CallToolResult, CarrierFault, ChainDirection, ChainMessage, ChainMiddleware, ChainNext, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, External, ExternalOptions, FormRequest, FormResult, Front, FrontOptions, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, Masking, MaskingOptions, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, PinDrift, Pins, PinsOptions, Policy, Pool, PoolClientOptions, PoolCounts, PoolOptions, PoolTarget, Prefix, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, Retry, RetryOptions, RetryPolicy, Revision, Root, Rule, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, UpstreamCall, Verifier, audio, image, json, link, oauth, prompt, resource, text, toolPin
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -107,9 +107,22 @@ export declare class ActionError extends McpError {
     readonly metadata?: Record<string, unknown>;
     constructor(type: string, message?: string, details?: ActionErrorDetails);
 }
+export declare class Approval {
+    #private;
+    constructor(tools: readonly string[], { approve, timeout }?: ApprovalOptions);
+}
 export declare class Block {
     readonly block: ContentBlock;
     toJSON(): ContentBlock;
+}
+export declare class Breaker {
+    #private;
+    constructor(options?: BreakerOptions);
+    get isOpen(): boolean;
+}
+export declare class CallReports {
+    #private;
+    constructor(report: (call: UpstreamCall) => unknown);
 }
 export declare class Client extends Actions {
     #private;
@@ -220,6 +233,9 @@ export declare class Front {
     join(external: External): this;
     run(address?: string | URL, options?: ServeOptions): Promise<RunReport>;
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
+    endpoint(options?: EndpointOptions): Endpoint;
+    handler(options?: EndpointOptions): Handler;
+    fetch(request: Request): Promise<Response>;
     close(): void;
 }
 export declare class Json {
@@ -233,6 +249,10 @@ export declare class Listening implements AsyncIterableIterator<Change>, AsyncDi
     return(): Promise<IteratorResult<Change>>;
     [Symbol.asyncIterator](): this;
     [Symbol.asyncDispose](): Promise<void>;
+}
+export declare class Masking {
+    #private;
+    constructor(patterns: readonly string[], options?: MaskingOptions);
 }
 export declare class McpError extends Error {
     readonly name: string;
@@ -277,6 +297,10 @@ export declare class PermissionManager {
     canAccessResource(uri: string): boolean;
     canExecuteTool(tool: string): boolean;
 }
+export declare class Pins {
+    #private;
+    constructor(pins: Readonly<Record<string, string>>, { onDrift }?: PinsOptions);
+}
 export declare class Pool implements AsyncDisposable {
     #private;
     constructor(options?: PoolOptions);
@@ -320,6 +344,10 @@ export declare class Results {
     });
     forget(tool: string): void;
     forgetAll(): void;
+}
+export declare class Retry {
+    #private;
+    constructor(times: number, options?: RetryOptions);
 }
 export declare class Server<State = undefined> extends Entries<State> {
     #private;
@@ -442,6 +470,7 @@ export declare function oauth(options?: OAuthOptions): OAuth;
 export declare function resource(uri: string, contents: string | Uint8Array, mimeType?: string): Block;
 export declare function snapshot(value: unknown): any;
 export declare function text(value: string): Block;
+export declare function toolPin(tool: object): string;
 export interface AccelerationReport {
     native: string[];
     sdk: {
@@ -493,6 +522,17 @@ export interface AnswersOf<Client> {
     logger?: Logger;
     onError?: (error: unknown, what: string) => unknown;
 }
+export interface ApprovalCall {
+    readonly tool: string;
+    readonly arguments: Readonly<Record<string, any>>;
+    readonly revision: string;
+    readonly principal?: string;
+    readonly signal: AbortSignal;
+}
+export interface ApprovalOptions {
+    approve?: (call: ApprovalCall) => boolean | string | Promise<boolean | string>;
+    timeout?: number;
+}
 export interface AskOptions {
     name?: string;
 }
@@ -527,6 +567,11 @@ export interface AuthorizationPage {
     readonly url: string;
     readonly redirectUri: string;
     readonly state: string;
+}
+export interface BreakerOptions {
+    failures?: number;
+    window?: number;
+    rest?: number;
 }
 export interface BreakerPolicy {
     failures?: number;
@@ -719,6 +764,9 @@ export interface Exit {
 export interface ExternalOptions extends Pick<ConnectOptionsOf<any>, 'headers' | 'auth' | 'protocols' | 'connectTimeout' | 'redirectOrigins' | 'heartbeat' | 'ca' | 'cert' | 'key'>, Pick<SpawnOptionsOf<any>, 'cwd' | 'env' | 'closeTimeout'> {
     name?: string;
     prefix?: string;
+    isolation?: 'session' | 'principal' | 'shared';
+    maxConnections?: number;
+    rules?: readonly Rule[];
     stderr?: 'inherit' | 'ignore';
     opening?: 'probe' | 'handshake' | 'stateless';
     revision?: Revision;
@@ -731,8 +779,9 @@ export interface FormRequest {
     requestedSchema: JsonSchema;
 }
 export interface FrontOptions {
-    middleware?: readonly (ChainMiddleware | Prefix)[];
-    policy?: Omit<Policy, 'verifier'>;
+    middleware?: readonly (ChainMiddleware | Prefix | Rule)[];
+    hookTimeout?: number;
+    policy?: Policy;
     maxHops?: number;
     patience?: number;
     onError?: (error: unknown, what: string) => unknown;
@@ -800,6 +849,12 @@ export interface LogRecord {
 }
 export interface LoginCall {
     readonly signal: AbortSignal;
+}
+export interface MaskingOptions {
+    texts?: 'results' | 'arguments' | 'both';
+    secrets?: readonly string[];
+    credentials?: boolean;
+    maxBytes?: number;
 }
 export interface McpError extends Details {
 }
@@ -871,6 +926,15 @@ export interface PageResult {
 export interface Patterns {
     allowed?: readonly string[];
     denied?: readonly string[];
+}
+export interface PinDrift {
+    server: string;
+    tool: string;
+    pinned: string | null;
+    found: string;
+}
+export interface PinsOptions {
+    onDrift?: (drift: PinDrift) => unknown;
 }
 export interface Policy {
     permissions?: {
@@ -1045,6 +1109,9 @@ export interface ResourceTemplate {
 }
 export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
     complete?: Readonly<Record<string, Completer<State>>>;
+}
+export interface RetryOptions {
+    trustAnnotations?: boolean;
 }
 export interface RetryPolicy {
     tries?: number;
@@ -1306,6 +1373,16 @@ export interface Upstream {
     scopes?: readonly string[];
     parameters?: Readonly<Record<string, string>>;
 }
+export interface UpstreamCall {
+    server: string;
+    method: string;
+    name: string | null;
+    principal: string | null;
+    outcome: 'done' | 'tool_failed' | 'failed' | 'timed_out' | 'cancelled';
+    error: string | null;
+    seconds: number;
+    dropped: number;
+}
 export type Approve<State = any> = (tool: string, args: any, context: Context<State>) => boolean | Promise<boolean>;
 export type Auth = {
     type: 'bearer';
@@ -1460,6 +1537,7 @@ export type Profile = 'official' | 'reference' | 'chain' | 'extended' | 'pattern
 export type PromptOutput = string | readonly PromptMessage[] | GetPromptResult;
 export type ResourceOutput = string | Uint8Array | ResourceContents | readonly ResourceContents[];
 export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28';
+export type Rule = Pins | Approval | Masking | Breaker | Retry | CallReports;
 export type SamplingBlock = {
     type: 'text';
     text: string;

@@ -1,18 +1,25 @@
 import { connectSettings, type ConnectOptionsOf } from './address';
 import type { Policy, RunReport } from './definitions';
-import { Desk, type ChainMiddleware } from './desk';
-import { endpointOf, type ServeOptions } from './endpoint';
+import type { ChainMiddleware } from './chainmiddleware';
+import { endpointOf, type EndpointOptions, type ServeOptions } from './endpoint';
 import { guarded, McpError } from './errors';
 import { Failures } from './failures';
-import { Link } from './link';
+import type { Handler } from './handler';
+import { checkLimit } from './hookclock';
+import { Link, type Receiver } from './link';
 import type { Logger } from './logger';
 import { OAuth } from './login';
-import { native, type NativeExternal, type NativeFront, type NativeLink } from './native';
+import { Endpoint } from './mount';
+import { Mounted, mountReceiver } from './mounted';
+import { native, type NativeExternal, type NativeFront, type NativeLink, type NativeMount } from './native';
 import { settingsJson } from './numbers';
 import { childSettings, type SpawnOptionsOf } from './options';
-import type { Revision } from './protocol';
+import { DIRECTIONS, type Revision, type Trace } from './protocol';
+import type { EngineMiddleware, Prefix, Rule } from './rules';
+import { HookRunner } from './hooks';
 import { Server } from './server';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
+import { checkVerifier, verifying } from './verifier';
 
 /** Options of a server at the end of a chain. Those that do not apply to it are ignored. */
 export interface ExternalOptions
@@ -25,6 +32,25 @@ export interface ExternalOptions
      * `book://library/list`. Servers that are joined to one front need one each; one of them may do without.
      */
     prefix?: string;
+    /**
+     * Which clients share a connection to the server, and thus its process if it is a command: with `session` none, each session has
+     * one of its own, which is the default; with `principal` the sessions of a verified client; with `shared` all.
+     *
+     * Where clients share a connection, a question of the server and a log message reach a client only if nobody else has a call under
+     * way, and tasks of revisions before 2026-07-28 are not offered. With `shared`, a server of these revisions is told that its clients
+     * can answer no questions.
+     */
+    isolation?: 'session' | 'principal' | 'shared';
+    /**
+     * The most connections at a time, and thus processes if it is a command; 10,000 by default, and 256 for commands. A client that
+     * would need another one gets an error of an overloaded server.
+     */
+    maxConnections?: number;
+    /**
+     * Middleware of the engine for this server alone, behind that of the front. The first sees requests first, all by the
+     * server's own names.
+     */
+    rules?: readonly Rule[];
     /** The stderr of children. */
     stderr?: 'inherit' | 'ignore';
     /** How connections open; by default in the era of the client, so that nothing needs to be translated, and else in the other one. */
@@ -49,11 +75,14 @@ export class External {
     readonly #within: Server<any> | Front | undefined;
     readonly #native: NativeExternal | undefined;
     readonly #settings: string;
+    readonly #rules: readonly EngineMiddleware[];
 
     constructor(server: string | URL | readonly string[] | Server<any> | Front, options: ExternalOptions = {}) {
-        const { name, prefix, opening, revision, timeout, maxTimeout, auth } = options;
-        const settings = (this.#settings = settingsJson({ prefix, opening, revision, timeout, maxTimeout }));
-        if (prefix !== undefined) guarded(() => native.checkPrefix(prefix));
+        const { name, prefix, isolation, maxConnections, opening, revision, timeout, maxTimeout, auth, rules = [] } = options;
+        const settings = (this.#settings = settingsJson({ prefix, isolation, maxConnections, opening, revision, timeout, maxTimeout }));
+        guarded(() => native.checkExternal(settings));
+        if (!rules.every(isEngines)) throw new McpError('ERR_MCP_MISUSE', 'the rules of an External are middleware of the engine; give middleware of the program to the Front');
+        this.#rules = [...rules];
         this.prefix = prefix;
         if (server instanceof Server || server instanceof Front) {
             this.#within = server;
@@ -75,11 +104,17 @@ export class External {
     }
 
     /** @internal The engine's part; `ends` gets what ends servers of this program. */
-    async made(desk: Desk, ends: (() => Promise<unknown>)[]): Promise<NativeExternal> {
+    async made(runner: HookRunner, ends: (() => Promise<unknown>)[], failures: Failures): Promise<NativeExternal> {
+        const external = await this.#reached(runner, ends);
+        if (this.#rules.length === 0) return external;
+        return external.ruled(this.#rules.map(rule => rule.made(failures)));
+    }
+
+    async #reached(runner: HookRunner, ends: (() => Promise<unknown>)[]): Promise<NativeExternal> {
         const within = this.#within;
         if (within === undefined) return this.#native!;
         if (within instanceof Front) {
-            const front = await within.made(desk, ends);
+            const front = await within.made(runner, ends);
             return guarded(() => native.externalFront(this.name, front, this.#settings));
         }
         let external!: NativeExternal;
@@ -93,31 +128,23 @@ export class External {
     }
 }
 
-/**
- * Middleware of the engine that gives the names and URIs of a server a prefix: `find` becomes `library_find`, and `book://list`
- * becomes `book://library/list`.
- */
-export class Prefix {
-    readonly #prefix: string;
-
-    /** A prefix of ASCII letters, digits, `-` and `_`. */
-    constructor(prefix: string) {
-        guarded(() => native.checkPrefix(prefix));
-        this.#prefix = prefix;
-    }
-
-    /** @internal */
-    get prefix(): string {
-        return this.#prefix;
-    }
+/** Whether middleware is the engine's. */
+function isEngines(one: object): one is EngineMiddleware {
+    return 'made' in one;
 }
 
 /** Options of a front. */
 export interface FrontOptions {
-    /** What sees the messages, from the clients to the server. */
-    middleware?: readonly (ChainMiddleware | Prefix)[];
-    /** What clients may do, and how they are verified: without a `verifier`. */
-    policy?: Omit<Policy, 'verifier'>;
+    /** What sees the messages, from the clients to the server: middleware of the program and of the engine. */
+    middleware?: readonly (ChainMiddleware | Prefix | Rule)[];
+    /**
+     * How long a hook of middleware may take, in ms, without the time in which it waits for the answer that `next` gives; 60 s by
+     * default, `Infinity` for no limit. Then the sender of the request gets an error that names the middleware, `next.signal` aborts, and
+     * what the hook returns later is ignored. A notification is dropped.
+     */
+    hookTimeout?: number;
+    /** What clients may do, and how they are verified. */
+    policy?: Policy;
     /** How many fronts a request may pass before it is refused as one that goes in a circle; 16 by default. */
     maxHops?: number;
     /** How long each of several servers has to add its part to a list, and to what the front offers, in ms; 5 s by default. */
@@ -135,20 +162,21 @@ export interface FrontOptions {
  */
 export class Front {
     #externals: readonly External[];
-    readonly #middleware: readonly (ChainMiddleware | Prefix)[];
+    readonly #middleware: readonly (ChainMiddleware | EngineMiddleware)[];
     readonly #options: FrontOptions;
     readonly #failures: Failures;
     readonly #links = new Set<Link>();
+    #own: Endpoint | undefined;
 
     constructor(external: External, options: FrontOptions = {}) {
-        if ((options.policy as Policy | undefined)?.verifier)
-            throw new McpError('ERR_MCP_MISUSE', 'a front has no policy.verifier of the program; use jwt, keys or resource');
+        checkLimit('hookTimeout', options.hookTimeout ?? Infinity);
         if (options.patience !== undefined && !(options.patience >= 0 && options.patience < 2 ** 32))
             throw new McpError('ERR_MCP_MISUSE', `patience: a time in ms is a number from 0, not ${options.patience}`);
         this.#externals = [external];
         this.#options = options;
         this.#middleware = [...(options.middleware ?? [])];
         this.#failures = new Failures(options.onError, options.logger);
+        checkVerifier(options.policy ?? {});
     }
 
     /** The name of the first server. */
@@ -191,7 +219,26 @@ export class Front {
         return this.#serveAt(address, options, false);
     }
 
-    /** Closes every address gracefully: calls in flight may still be answered. */
+    /**
+     * Creates an endpoint to mount in an existing HTTP server, as `Server.endpoint` does. The endpoint has its own sessions.
+     * Servers of this program at the end of the chain run as long as it is open.
+     */
+    endpoint(options: EndpointOptions = {}): Endpoint {
+        return new Endpoint(() => this.#mounted(options), this.#failures);
+    }
+
+    /** Creates a request handler for `node:http`, express and similar frameworks, on an endpoint of its own. */
+    handler(options?: EndpointOptions): Handler {
+        return this.endpoint(options).handler;
+    }
+
+    /** Serves a web-standard `Request`, on an endpoint with default options; `endpoint` takes options. */
+    fetch(request: Request): Promise<Response> {
+        this.#own ??= this.endpoint();
+        return this.#own.fetch(request);
+    }
+
+    /** Closes every address and endpoint gracefully: calls in flight may still be answered. */
     close(): void {
         for (const link of this.#links) link.native.stop();
     }
@@ -199,49 +246,67 @@ export class Front {
     async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
         const { signals = areUnheard(), signal, trace, ...rest } = options;
         const endpoint = endpointOf(rest);
-        const { front, end } = await this.assembled();
         const unhear = signals ? holdSignals() : () => {};
-        let link!: Link;
+        let tell!: (opened: string) => void;
+        const opened = new Promise<string>(resolve => (tell = resolve));
+        const connect = (front: NativeFront, wake: () => void): NativeLink =>
+            native.serveFront(front, String(address), endpoint, signals, ownsProcess, trace !== undefined, wake);
+        const begun = await this.#begin(connect, { opened: text => tell(JSON.parse(text)) }, trace).catch(error => {
+            unhear();
+            throw error;
+        });
+        const { link } = begun;
+        const forget = stopOn(signal, () => link.native.stop());
+        const ended = begun.ended.finally(() => (unhear(), forget()));
+        return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
+    }
+
+    async #mounted({ trace, ...options }: EndpointOptions): Promise<{ mounted: Mounted; stop: () => void }> {
+        let mount!: NativeMount;
+        const connect = (front: NativeFront, wake: () => void) => {
+            mount = native.mountFront(front, endpointOf(options), trace !== undefined, wake);
+            return mount.link()!;
+        };
+        const { link, ended } = await this.#begin(connect, mountReceiver(() => mounted), trace);
+        link.keepAlive(false);
+        ended.catch(error => this.#failures.report(error, 'the endpoint'));
+        const mounted = new Mounted(mount, isBusy => link.keepAlive(isBusy));
+        return { mounted, stop: () => link.native.stop() };
+    }
+
+    /** Serves by `connect`. When the link has ended, so do the servers and the middleware of this program. */
+    async #begin(connect: (front: NativeFront, wake: () => void) => NativeLink, receiver: Receiver, trace?: Trace): Promise<{ link: Link; ended: Promise<RunReport> }> {
+        const { front, end } = await this.assembled();
         let over!: (report: string) => void;
         const report = new Promise<string>(resolve => (over = resolve));
-        const told = new Promise<{ opened?: string; report?: string }>((tell, fail) => {
-            const connect = (wake: () => void): NativeLink =>
-                guarded(() => native.serveFront(front, String(address), endpoint, signals, ownsProcess, wake));
-            try {
-                link = new Link({ opened: text => tell({ opened: JSON.parse(text) }), ended: text => (over(text), tell({ report: text })) }, connect, `front of ${this.name}`);
-                this.#links.add(link);
-            } catch (error) {
-                fail(error);
-            }
-        });
-        const forget = stopOn(signal, () => link?.native.stop());
-        const ended = report
-            .finally(() => (unhear(), forget(), this.#links.delete(link)))
-            .then(async text => {
-                await end();
-                const { error, ...said } = JSON.parse(text || '{}') as RunReport & { error?: string };
-                if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
-                return { ...said, unanswered: 0 };
-            });
+        const traced: Receiver = trace ? { traced: (text, _, direction) => trace(DIRECTIONS[direction]!, text) } : {};
+        let link: Link;
         try {
-            const { opened } = await told;
-            if (opened === undefined) await ended;
-            return new Serving(opened ?? '', ended, link);
+            link = new Link({ ...receiver, ...traced, ended: over }, wake => guarded(() => connect(front, wake)), `front of ${this.name}`);
         } catch (error) {
-            if (!link) (unhear(), forget(), await end());
+            await end();
             throw error;
         }
+        this.#links.add(link);
+        const ended = report.then(async text => {
+            this.#links.delete(link);
+            await end();
+            const { error, ...said } = JSON.parse(text || '{}') as RunReport & { error?: string };
+            if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
+            return { ...said, unanswered: 0 };
+        });
+        return { link, ended };
     }
 
     /** @internal The engine's front, with what ends the servers and the middleware of this program. */
     async assembled(): Promise<{ front: NativeFront; end: () => Promise<void> }> {
-        const [desk, ends] = [new Desk(), [] as (() => Promise<unknown>)[]];
+        const [runner, ends] = [new HookRunner(), [] as (() => Promise<unknown>)[]];
         const end = async () => {
-            desk.close();
+            runner.close();
             for (const end of ends.reverse()) await end();
         };
         try {
-            return { front: await this.made(desk, ends), end };
+            return { front: await this.made(runner, ends), end };
         } catch (error) {
             await end();
             throw error;
@@ -249,21 +314,29 @@ export class Front {
     }
 
     /** @internal */
-    async made(desk: Desk, ends: (() => Promise<unknown>)[]): Promise<NativeFront> {
+    async made(runner: HookRunner, ends: (() => Promise<unknown>)[]): Promise<NativeFront> {
         const externals: NativeExternal[] = [];
-        for (const external of this.#externals) externals.push(await external.made(desk, ends));
-        const { policy, maxHops = 16, patience } = this.#options;
+        for (const external of this.#externals) externals.push(await external.made(runner, ends, this.#failures));
+        const { policy, maxHops = 16, patience, hookTimeout = 60_000 } = this.#options;
         const audit = policy?.audit;
         const settings = settingsJson({ name: this.name, version: '0', policy });
-        const seats = this.#middleware.map(one => ({
-            ...(one instanceof Prefix && { prefix: one.prefix }),
-            seesRequests: !(one instanceof Prefix) && (one.request ?? one.response) !== undefined,
-            seesNotifications: !(one instanceof Prefix) && one.notification !== undefined
-        }));
         const told = audit && ((event: string) => this.#failures.heed('policy.audit', () => audit(JSON.parse(event))));
-        const front = guarded(() => new native.Front(externals, seats, desk.native, settings, told, maxHops, patience));
-        const own = this.#middleware.filter((one): one is ChainMiddleware => !(one instanceof Prefix));
-        desk.sit(front.seats(), own, this.#failures);
+        const verify = policy && verifying(policy, () => front, this.#failures);
+        const parts = this.#middleware.map(one => {
+            if (isEngines(one)) return one.made(this.#failures);
+            return { requests: (one.request ?? one.response) !== undefined, notifications: one.notification !== undefined };
+        });
+        const front: NativeFront = guarded(() => new native.Front(externals, parts, runner.native, settings, told, verify, { maxHops, ...(patience !== undefined && { patience }) }));
+        const running = this.#middleware.flatMap((middleware, at) =>
+            isEngines(middleware) ? [] : [{ middleware, name: nameOf(middleware, at), hookTimeout, failures: this.#failures }]
+        );
+        runner.add(front.middleware(), running);
         return front;
     }
+}
+
+/** What middleware is called in errors: by its class, or by where it stands. */
+function nameOf(middleware: ChainMiddleware, at: number): string {
+    const { name } = middleware.constructor ?? {};
+    return !name || name === 'Object' ? `at index ${at}` : name;
 }

@@ -1,61 +1,17 @@
+import type { ChainDirection, ChainMessage, ChainMiddleware, ChainNext } from './chainmiddleware';
 import { guarded, McpError, ProtocolError, revive, ToolError, type Failure } from './errors';
 import type { Failures } from './failures';
-import { native, type NativeDesk, type NativePassing } from './native';
+import { HookClock } from './hookclock';
+import { native, type NativeHandoffs, type NativePassing } from './native';
 import { writeJson } from './numbers';
 
-/** A message of JSON-RPC: a request, a response or a notification. */
-export interface ChainMessage {
-    jsonrpc?: '2.0';
-    /** The id that the sender gave a request. Requests of several senders may have the same. */
-    id?: string | number;
-    method?: string;
-    params?: any;
-    /** The result of a response. */
-    result?: any;
-    /** The error of a response. */
-    error?: { code: number; message: string; data?: unknown };
-}
-
-/** Which way a message goes. */
-export type ChainDirection = 'to_server' | 'to_client';
-
-/** Passes a message on; a message is passed on once at most. For a request, resolves to the response. */
-export interface ChainNext {
-    (message: ChainMessage): Promise<ChainMessage>;
-    readonly direction: ChainDirection;
-    /** The revision in which the sender of a request speaks, also for its response. */
-    readonly revision?: string;
-    /** The verified sender of a request; absent if nobody verified it. */
-    readonly principal?: string;
-    /** For a response, the request that it answers, as it was passed on. */
-    readonly request?: ChainMessage;
-    /** Aborts when the sender cancels the request. */
-    readonly signal: AbortSignal;
-}
-
-/**
- * A part of a chain that sees its messages, in both directions: `next.direction` says in which. A hook that is not there
- * costs nothing. What is passed on unchanged goes on byte for byte. Reports of progress and cancellations are not shown, as
- * each side has its own.
- *
- * An exception in a hook is an error for the sender of the request: a `ProtocolError`, a `ToolError` or an error of a peer with
- * its message, any other one without, and reported.
- */
-export interface ChainMiddleware {
-    /**
-     * Handles a request. Returns the response, which `await next(message)` gives, or one of its own. `next` gives an error of
-     * the other side as a response with `error`, and rejects with an `McpError` if there is no response: the server cannot be
-     * reached, or does not answer in time. Left to itself, that becomes an error that names the server.
-     */
-    request?(message: ChainMessage, next: ChainNext): ChainMessage | Promise<ChainMessage>;
-    /** Handles a response to a request that this middleware passed on, before `request` gets it. What is given to `next` is passed on. */
-    response?(message: ChainMessage, next: ChainNext): unknown;
-    /** Handles a notification. One that is not given to `next` is dropped. Messages that come while this waits may overtake it. */
-    notification?(message: ChainMessage, next: ChainNext): unknown;
-}
-
-interface Seat {
+/** @internal Middleware of a front. */
+export interface Running {
     middleware: ChainMiddleware;
+    /** What it is called in errors. */
+    name: string;
+    /** How long a hook may take, in ms. */
+    hookTimeout: number;
     failures: Failures;
 }
 
@@ -64,33 +20,40 @@ const FAILED = 'the middleware failed unexpectedly';
 
 /** A request that middleware handles. */
 class Handling {
-    readonly #desk: Desk;
-    readonly #seat: Seat;
+    readonly #runner: HookRunner;
+    readonly #running: Running;
     readonly #row: NativePassing;
+    readonly #clock: HookClock;
     readonly #abort = new AbortController();
     #answer: { resolve: (message: ChainMessage) => void; reject: (error: unknown) => void } | undefined;
     #failure: unknown;
     /** The response as it came. */
     #raw: string | undefined;
 
-    constructor(desk: Desk, seat: Seat, row: NativePassing) {
-        this.#desk = desk;
-        this.#seat = seat;
+    constructor(runner: HookRunner, running: Running, row: NativePassing) {
+        this.#runner = runner;
+        this.#running = running;
         this.#row = row;
+        this.#clock = new HookClock(running.hookTimeout, () => this.#late());
     }
 
     async run(): Promise<void> {
-        const { seat, number, text } = this.#row;
-        const { middleware } = this.#seat;
+        const { text } = this.#row;
+        const { middleware } = this.#running;
         try {
             const message: ChainMessage = JSON.parse(text!);
-            const next = this.#next(message => this.#pass(message), this.#row.direction as ChainDirection);
+            const next = this.#next(message => this.#passed(message), this.#row.direction as ChainDirection);
             this.#settle(await (middleware.request ? middleware.request(message, next) : next(message)));
         } catch (error) {
             this.#fail(error);
         } finally {
-            this.#desk.done(seat, number);
+            this.#end();
         }
+    }
+
+    #end(): void {
+        this.#clock.stop();
+        this.#runner.done(this.#row);
     }
 
     #next(pass: (message: ChainMessage) => Promise<ChainMessage>, direction: ChainDirection, request?: ChainMessage): ChainNext {
@@ -103,14 +66,22 @@ class Handling {
         });
     }
 
+    #passed(message: ChainMessage): Promise<ChainMessage> {
+        const response = this.#pass(message);
+        // A hook that does not await it must not end the process.
+        response.catch(() => {});
+        return response;
+    }
+
     async #pass(message: ChainMessage): Promise<ChainMessage> {
-        const { seat, number, text } = this.#row;
+        const { middleware, number, text } = this.#row;
         const came: ChainMessage = JSON.parse(text!);
         if (message.method !== undefined && message.method !== came.method)
             throw new McpError('ERR_MCP_MISUSE', `the method of a request stays as it is: ${came.method}, not ${message.method}`);
-        guarded(() => this.#desk.native.pass(seat, number, changed(came.params ?? {}, message.params ?? {})));
+        guarded(() => this.#runner.native.pass(middleware, number, changed(came.params ?? {}, message.params ?? {})));
+        this.#clock.stop();
         const response = await new Promise<ChainMessage>((resolve, reject) => (this.#answer = { resolve, reject }));
-        return this.#seat.middleware.response ? this.#shown(response, message) : response;
+        return this.#running.middleware.response ? this.#shown(response, message) : response;
     }
 
     /** What the middleware's `response` makes of a response. */
@@ -120,41 +91,55 @@ class Handling {
             once(passed);
             return (passed = message);
         };
-        await this.#seat.middleware.response!(response, this.#next(pass, OTHER[this.#row.direction as ChainDirection], request));
+        await this.#running.middleware.response!(response, this.#next(pass, OTHER[this.#row.direction as ChainDirection], request));
         if (passed === undefined) throw new ProtocolError('internal', 'the response was not passed on');
         return passed;
     }
 
     answered(raw: string): void {
         this.#raw = raw;
+        this.#clock.go();
         this.#answer?.resolve(JSON.parse(raw));
     }
 
     failed(failure: Failure): void {
         this.#failure = revive(failure);
+        this.#clock.go();
         this.#answer?.reject(this.#failure);
     }
 
     gone(): void {
-        this.#abort.abort(new McpError('ERR_MCP_CANCELLED', 'the request was cancelled'));
-        this.#answer?.reject(this.#abort.signal.reason);
+        this.#giveUp(new McpError('ERR_MCP_CANCELLED', 'the request was cancelled'));
+    }
+
+    #late(): void {
+        const why = late(this.#running);
+        this.#refuse(undefined, 'internal', why.message, undefined);
+        this.#giveUp(why);
+        this.#running.failures.report(why, 'the middleware');
+    }
+
+    #giveUp(why: McpError): void {
+        this.#end();
+        this.#abort.abort(why);
+        this.#answer?.reject(why);
     }
 
     #settle(response: ChainMessage | undefined): void {
-        const { seat, number } = this.#row;
+        const { middleware, number } = this.#row;
         const { result, error } = response ?? {};
         const came: ChainMessage | undefined = this.#raw === undefined ? undefined : JSON.parse(this.#raw);
         if (error !== undefined) return this.#refuse(error.code, '', error.message, error.data);
         if (result === null || typeof result !== 'object')
             throw new McpError('ERR_MCP_MISUSE', '`request` of middleware returns a response with `result` or `error`, as `await next(message)` gives it');
         const text = came?.result === undefined ? objectJson(result) : changed(came.result, result);
-        guarded(() => this.#desk.native.settle(seat, number, text));
+        guarded(() => this.#runner.native.settle(middleware, number, text));
     }
 
     #refuse(code: number | undefined, kind: string, message: string, data: unknown): void {
-        const { seat, number } = this.#row;
+        const { middleware, number } = this.#row;
         const json = data === undefined ? undefined : writeJson(data);
-        guarded(() => this.#desk.native.refuse(seat, number, code, kind, String(message), json));
+        guarded(() => this.#runner.native.refuse(middleware, number, code, kind, String(message), json));
     }
 
     #fail(error: unknown): void {
@@ -168,8 +153,8 @@ class Handling {
 
     /** Answers with the error that an exception stands for. */
     #tell(error: unknown): void {
-        const { seat, number } = this.#row;
-        if (this.#failure !== undefined && error === this.#failure) return this.#desk.native.settle(seat, number);
+        const { middleware, number } = this.#row;
+        if (this.#failure !== undefined && error === this.#failure) return this.#runner.native.settle(middleware, number);
         if (this.#abort.signal.aborted && error === this.#abort.signal.reason) return;
         if (error instanceof ProtocolError) {
             const code = typeof error.kind === 'number' ? error.kind : undefined;
@@ -182,25 +167,25 @@ class Handling {
 
     /** Reports an exception whose text is not for the sender. */
     #conceal(error: unknown): void {
-        this.#seat.failures.report(error, 'the middleware');
+        this.#running.failures.report(error, 'the middleware');
         this.#refuse(undefined, 'internal', FAILED, undefined);
     }
 }
 
-/** @internal Takes the messages that middleware is to see, in the order in which they came. */
-export class Desk {
-    readonly native: NativeDesk;
-    readonly #seats = new Map<number, Seat>();
+/** @internal Runs the middleware of chains, which sees the messages in the order in which they came. */
+export class HookRunner {
+    readonly native: NativeHandoffs;
+    readonly #middleware = new Map<number, Running>();
     readonly #handling = new Map<string, Handling>();
 
     constructor() {
         const weak = new WeakRef(this);
-        this.native = guarded(() => new native.Desk(() => weak.deref()?.drain()));
+        this.native = guarded(() => new native.Handoffs(() => weak.deref()?.drain()));
     }
 
-    /** Notes which middleware has which seat. */
-    sit(numbers: readonly number[], middleware: readonly ChainMiddleware[], failures: Failures): void {
-        numbers.forEach((number, at) => this.#seats.set(number, { middleware: middleware[at]!, failures }));
+    /** Notes which middleware has which number. */
+    add(numbers: readonly number[], middleware: readonly Running[]): void {
+        numbers.forEach((number, at) => this.#middleware.set(number, middleware[at]!));
     }
 
     drain(): void {
@@ -210,12 +195,12 @@ export class Desk {
     }
 
     #take(row: NativePassing): void {
-        const { kind, seat, number, text } = row;
-        const known = this.#handling.get(`${seat} ${number}`);
+        const { kind, middleware, number, text } = row;
+        const known = this.#handling.get(keyOf(row));
         switch (kind) {
             case 'request': {
-                const handling = new Handling(this, this.#seats.get(seat)!, row);
-                this.#handling.set(`${seat} ${number}`, handling);
+                const handling = new Handling(this, this.#middleware.get(middleware)!, row);
+                this.#handling.set(keyOf(row), handling);
                 return void handling.run();
             }
             case 'response':
@@ -228,12 +213,20 @@ export class Desk {
                 return void this.#noticed(row);
             default:
                 // Behind what was begun before, as far as that does not wait.
-                return void setImmediate(() => this.native.reached(seat, number));
+                return void setImmediate(() => this.native.reached(middleware, number));
         }
     }
 
-    async #noticed({ seat, number, text, direction }: NativePassing): Promise<void> {
-        const { middleware, failures } = this.#seats.get(seat)!;
+    async #noticed({ middleware, number, text, direction }: NativePassing): Promise<void> {
+        const running = this.#middleware.get(middleware)!;
+        const abort = new AbortController();
+        const drop = () => this.native.letGo(middleware, number, false);
+        const clock = new HookClock(running.hookTimeout, () => {
+            const why = late(running);
+            abort.abort(why);
+            drop();
+            running.failures.report(why, 'the middleware');
+        });
         let passed: ChainMessage | undefined;
         const pass = async (message: ChainMessage) => {
             once(passed);
@@ -241,30 +234,39 @@ export class Desk {
             const came: ChainMessage = JSON.parse(text!);
             const method = message.method === came.method ? undefined : message.method;
             const params = changed(came.params ?? {}, message.params ?? {});
-            guarded(() => this.native.letGo(seat, number, true, method, params));
+            guarded(() => this.native.letGo(middleware, number, true, method, params));
+            clock.stop();
             return message;
         };
-        const next: ChainNext = Object.assign(pass, { direction: direction as ChainDirection, signal: new AbortController().signal });
+        const next: ChainNext = Object.assign(pass, { direction: direction as ChainDirection, signal: abort.signal });
         try {
-            await middleware.notification!(JSON.parse(text!), next);
+            await running.middleware.notification!(JSON.parse(text!), next);
         } catch (error) {
-            failures.report(error, 'the middleware');
+            if (error !== abort.signal.reason || !abort.signal.aborted) running.failures.report(error, 'the middleware');
         }
-        this.native.letGo(seat, number, false);
+        clock.stop();
+        drop();
     }
 
-    /** A request is answered. */
-    done(seat: number, number: number): void {
-        this.#handling.delete(`${seat} ${number}`);
+    /** A request is answered, or is not waited for any more. */
+    done(row: NativePassing): void {
+        this.#handling.delete(keyOf(row));
     }
 
     /** Ends it: what waits is refused. */
     close(): void {
         this.native.close();
-        for (const handling of this.#handling.values()) handling.gone();
-        this.#handling.clear();
-        this.#seats.clear();
+        for (const handling of [...this.#handling.values()]) handling.gone();
+        this.#middleware.clear();
     }
+}
+
+function keyOf({ middleware, number }: NativePassing): string {
+    return `${middleware} ${number}`;
+}
+
+function late({ name, hookTimeout }: Running): McpError {
+    return new McpError('ERR_MCP_TIMEOUT', `the middleware ${name} did not finish within ${hookTimeout / 1000} s`);
 }
 
 function once(passed: unknown): void {

@@ -1,3 +1,4 @@
+import type { Receiver } from './link';
 import type { NativeMount } from './native';
 
 /** @internal Receives one answer. */
@@ -78,6 +79,15 @@ export class Mounted {
         this.native.end(number);
         if (this.#takers.size === 0) this.#busy(false);
     }
+}
+
+/** @internal Passes what a link tells of answers to what `mounted` returns. */
+export function mountReceiver(mounted: () => Mounted): Receiver {
+    return {
+        head: (text, number, status) => mounted().head(number, status, text),
+        piece: (text, number, isLast) => mounted().piece(number, text, isLast === 1),
+        room: (_, number) => mounted().room(number)
+    };
 }
 
 function give(taker: Taker, { status, headers, text }: Answer): void {

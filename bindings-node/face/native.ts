@@ -4,12 +4,12 @@ import type * as binding from './binding';
 /** @internal The classes and options of the native module. */
 export type {
     Decoder as NativeDecoder,
-    Desk as NativeDesk,
     Encoded as NativeEncoded,
     EngineConnection as NativeEngineConnection,
     Entries as NativeEntries,
     External as NativeExternal,
     Front as NativeFront,
+    Handoffs as NativeHandoffs,
     Ledger as NativeLedger,
     Link as NativeLink,
     Login as NativeLogin,
@@ -18,6 +18,7 @@ export type {
     Passing as NativePassing,
     Permissions as NativePermissions,
     ResultCache as NativeResultCache,
+    Rule as NativeRule,
     SkillFile as NativeSkillFile
 } from './binding';
 

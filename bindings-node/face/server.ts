@@ -6,7 +6,7 @@ import { guarded, McpError, ProtocolError, revive, type Failure } from './errors
 import type { Handler } from './handler';
 import { Link, type Receiver } from './link';
 import { Endpoint } from './mount';
-import { Mounted } from './mounted';
+import { Mounted, mountReceiver } from './mounted';
 import { native, type NativeLink, type NativeMount, type NativeEntries } from './native';
 import { Entries } from './entries';
 import { Kind } from './entry';
@@ -107,11 +107,7 @@ export class Server<State = undefined> extends Entries<State> {
                 mount = native.mount(this.entries, endpointOf(options), isTraced, wake);
                 return mount.link()!;
             };
-            const receiver: Receiver = {
-                head: (text, number, status) => mounted.head(number, status, text),
-                piece: (text, number, isLast) => mounted.piece(number, text, isLast === 1),
-                room: (_, number) => mounted.room(number)
-            };
+            const receiver = mountReceiver(() => mounted);
             const { link, stop, ended } = await this.#begin({ signals: false, ...(trace && { trace }) }, connect, receiver);
             link.keepAlive(false);
             ended.catch(error => this.failures.report(error, 'the endpoint'));

@@ -1,7 +1,6 @@
 import type { Policy } from './definitions';
 import { McpError } from './errors';
 import type { Failures } from './failures';
-import type { NativeEntries } from './native';
 
 /** The credentials of a client, as its request brought them. */
 export type Credentials =
@@ -46,23 +45,34 @@ type Verdict = Principal | string | null | undefined;
  */
 export type Verifier = (credentials: Credentials, call: { readonly signal: AbortSignal }) => Verdict | Promise<Verdict>;
 
-/** @internal The function that the engine calls: see `src/verifier.rs`. */
-export function verifying(policy: Policy, entries: () => NativeEntries, failures: Failures): ((json: string) => void) | undefined {
-    const { verifier, verifierTimeout, keys, jwt } = policy;
+/** @internal Checks the verifier of a policy, and what it is given beside. */
+export function checkVerifier({ verifier, verifierTimeout, keys, jwt }: Policy): void {
     const misuse = (why: string) => new McpError('ERR_MCP_MISUSE', `policy: ${why}`);
     if (verifier === undefined && verifierTimeout !== undefined) throw misuse('verifierTimeout limits a verifier; pass one');
-    if (verifier === undefined) return undefined;
+    if (verifier === undefined) return;
     if (typeof verifier !== 'function') throw misuse('the verifier is not a function');
     if (keys || jwt) throw misuse('a verifier takes the place of keys and jwt; pass it alone');
+}
+
+/** What gets the verdicts. */
+interface Native {
+    verified(number: number, granted: string | undefined, failed: boolean): void;
+}
+
+/** @internal The function that the engine calls, which gives its verdicts to `native`: see `src/verifier.rs`. */
+export function verifying(policy: Policy, native: () => Native, failures: Failures): ((json: string) => void) | undefined {
+    checkVerifier(policy);
+    const { verifier } = policy;
+    if (verifier === undefined) return undefined;
     const running = new Map<number, AbortController>();
     const verify = async (number: number, credentials: Credentials) => {
         const controller = new AbortController();
         running.set(number, controller);
         try {
             const principal = checked(await verifier(credentials, { signal: controller.signal }));
-            entries().verified(number, principal && JSON.stringify(principal), false);
+            native().verified(number, principal && JSON.stringify(principal), false);
         } catch (error) {
-            entries().verified(number, undefined, true);
+            native().verified(number, undefined, true);
             // A verifier that throws because it was aborted is not reported.
             if (!controller.signal.aborted) failures.report(error, 'the verifier');
         } finally {

@@ -76,7 +76,7 @@ pub struct Entries {
     /// The tools that have `approval` or `sanitise` hooks, by name.
     hooked: Vec<String>,
     delegate: Option<(DelegateSettings, Arc<Delegate>)>,
-    verifier: Option<Arc<Verifier>>,
+    verifier: Option<Verifier>,
     passes_lists: Arc<AtomicBool>,
     served: Option<Served>,
 }

@@ -1,4 +1,4 @@
-//! A JavaScript server on many connections, which share one inbox, one wake-up and one drain.
+//! A server on many connections, which share one inbox, one wake-up and one drain: one of JavaScript, or a chain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,19 +15,14 @@ use crate::served::Served;
 /// Creates the server's side of each connection.
 pub struct Host {
     served: Served,
-    config: Arc<Config>,
     inbox: Arc<Inbox>,
     callers: AtomicU64,
 }
 
 impl Host {
-    /// With `trace`, each frame is shown to JavaScript.
-    pub fn new(served: Served, inbox: Arc<Inbox>, trace: bool) -> Self {
-        let mut config = Config::clone(&served.config);
-        config.trace = trace.then(|| inbox.trace());
+    pub fn new(served: Served, inbox: Arc<Inbox>) -> Self {
         Self {
             served,
-            config: Arc::new(config),
             inbox,
             callers: AtomicU64::new(0),
         }
@@ -36,7 +31,7 @@ impl Host {
 
 impl Hosting for Host {
     fn config(&self) -> &Arc<Config> {
-        &self.config
+        &self.served.config
     }
 
     fn policy(&self) -> Option<Arc<Policy>> {
@@ -55,5 +50,46 @@ impl Hosting for Host {
         };
         let handlers = Handlers::new(&self.served, caller, self.inbox.clone());
         ServerHost::shared(self.served.live.clone(), handle, Box::new(handlers))
+    }
+}
+
+/// Any server, each of whose frames is shown to JavaScript.
+struct Traced {
+    inner: Arc<dyn Hosting>,
+    config: Arc<Config>,
+}
+
+/// The server of `hosting`; if it is to be traced, each frame is shown to JavaScript.
+pub fn traced(hosting: Arc<dyn Hosting>, trace: bool, inbox: &Arc<Inbox>) -> Arc<dyn Hosting> {
+    if !trace {
+        return hosting;
+    }
+    let mut config = Config::clone(hosting.config());
+    config.trace = Some(inbox.trace());
+    Arc::new(Traced {
+        inner: hosting,
+        config: Arc::new(config),
+    })
+}
+
+impl Hosting for Traced {
+    fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    fn policy(&self) -> Option<Arc<Policy>> {
+        self.inner.policy()
+    }
+
+    fn wants_heads(&self) -> bool {
+        self.inner.wants_heads()
+    }
+
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
+        self.inner.host(handle, timers)
+    }
+
+    fn generation(&self) -> u64 {
+        self.inner.generation()
     }
 }

@@ -8,7 +8,7 @@ use mcpbolt::client::Client;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::Relay;
 use mcpbolt::io::{Counts, StdioHelper, Stop, WireHandle};
-use mcpbolt::server::SharedRegistry;
+use mcpbolt::server::{Hosting, SharedRegistry};
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 use napi_derive::napi;
@@ -60,6 +60,8 @@ pub struct Link {
     submitted: Vec<u8>,
     /// The id of the child process, if there is one.
     pub(crate) pid: Option<u32>,
+    /// What a client of a server in this process is connected to.
+    held: Option<Arc<dyn Hosting>>,
 }
 
 /// The kind of a link.
@@ -108,7 +110,14 @@ impl Link {
             taken: Default::default(),
             submitted: Vec::new(),
             pid: None,
+            held: None,
         }
+    }
+
+    /// Keeps a server of this process as long as there is this link.
+    pub fn holding(mut self, hosting: Arc<dyn Hosting>) -> Self {
+        self.held = Some(hosting);
+        self
     }
 
     /// Sets the id of the child process.
@@ -366,10 +375,11 @@ impl Link {
 
     /// Ends a server gracefully, or a client with its child.
     #[napi(catch_unwind)]
-    pub fn stop(&self) {
+    pub fn stop(&mut self) {
         quietly(|| {
             panics::point("stop");
             (self.stop)();
+            self.held = None;
         });
     }
 }

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use mcpbolt::io::http::{HttpOptions, HttpService, PeerAddress};
+use mcpbolt::server::Hosting;
 use mcpbolt::settings::{Milliseconds, ServeSettings};
 use napi::bindgen_prelude::{Function, Uint8Array};
 use napi_derive::napi;
@@ -27,7 +28,7 @@ use tokio::task::AbortHandle;
 use crate::arriving::{Arriving, MAX_WAITING, PIECE_BYTES};
 use crate::entries::Entries;
 use crate::error::{self, Result, misuse};
-use crate::hosting::Host;
+use crate::hosting::{Host, traced};
 use crate::inbox::{Event, Inbox};
 use crate::json::read;
 use crate::kinds::Inbound;
@@ -99,7 +100,7 @@ struct Open {
     task: AbortHandle,
 }
 
-fn http_options(json: &str) -> Result<HttpOptions> {
+pub fn http_options(json: &str) -> Result<HttpOptions> {
     let settings: ServeSettings<Milliseconds> = read(json)?;
     settings.http().map_err(misuse)
 }
@@ -112,14 +113,26 @@ pub fn mount(
     trace: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Mount> {
-    let mut options = http_options(&options)?;
-    // The program that passes requests on has already routed them.
-    "*".clone_into(&mut options.path);
+    let options = http_options(&options)?;
     let served = entries.serve()?;
     let side = Side::Server(served.live.clone());
     let inbox = Arc::new(Inbox::new(&wake)?);
+    let hosting = Arc::new(Host::new(served, inbox.clone()));
+    mounting(inbox, side, options, trace, hosting)
+}
+
+/// Creates the endpoint of `hosting`.
+pub fn mounting(
+    inbox: Arc<Inbox>,
+    side: Side,
+    mut options: HttpOptions,
+    trace: bool,
+    hosting: Arc<dyn Hosting>,
+) -> Result<Mount> {
+    // The program that passes requests on has already routed them.
+    "*".clone_into(&mut options.path);
     let grace = options.grace;
-    let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
+    let hosting = traced(hosting, trace, &inbox);
     let service = HttpService::hosting(hosting, options).map_err(error::io)?;
     let threads = Threads::get().map_err(error::io)?;
     let shared = Arc::new(Shared {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::entries::Entries;
 use crate::error::{Result, misuse};
-use crate::hosting::Host;
+use crate::hosting::{Host, traced};
 use crate::inbox::{Event, Inbox};
 use crate::json::read;
 use crate::kinds::Inbound;
@@ -93,7 +93,8 @@ pub fn serve_address(
     let served = entries.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let side = Side::Server(served.live.clone());
-    let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
+    let hosting = Arc::new(Host::new(served, inbox.clone()));
+    let hosting = traced(hosting, trace, &inbox);
     let own = (signals, owns_process);
     serving(inbox, side, place, own, move |address, options| {
         serve(hosting, address, options)

@@ -1,24 +1,18 @@
 //! The program's verifier of credentials, a function of JavaScript. The engine awaits its verdict.
 
 use std::borrow::Cow;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 
-use hashbrown::HashMap;
 use mcpbolt::connection::{Principal, Rejection};
 use mcpbolt::policy::{Credentials, Policy};
-use napi::Status;
 use napi::bindgen_prelude::Function;
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use serde::Deserialize;
-use serde_json::json;
-use tokio::sync::oneshot;
 
-use crate::error::{Result, misuse};
+use crate::awaited::AwaitedQuestions;
+use crate::error::Result;
+use crate::json::quote;
 
 type Verdict = std::result::Result<Principal, Rejection>;
-type Tell = ThreadsafeFunction<String, (), String, Status, false, true, 0>;
 
 /// The verdict when the function gives none: it throws, returns something else, or JavaScript has ended.
 const FAILED: Rejection =
@@ -26,12 +20,10 @@ const FAILED: Rejection =
 /// The verdict on credentials that the program does not accept.
 const REFUSED: Rejection = Rejection::Refused(Cow::Borrowed("the credentials are not accepted"));
 
-/// Passes credentials to JavaScript as JSON, `{number, kind, secret, certificate}`, which gives its verdict by
-/// [`end`](Self::end); `{number}` alone if nobody waits for that verdict any more.
-pub struct Verifier {
-    tell: Tell,
-    waiting: Mutex<Waiting>,
-}
+/// Passes credentials to JavaScript, `{number, kind, secret, certificate}`, which gives its verdict by [`end`](Self::end). The
+/// policy bounds how many verifications are in progress.
+#[derive(Clone)]
+pub struct Verifier(Arc<AwaitedQuestions<Verdict>>);
 
 /// The principal that JavaScript returns.
 #[derive(Deserialize)]
@@ -67,69 +59,23 @@ impl Granted {
     }
 }
 
-/// The verifications in progress. The policy bounds how many there are.
-#[derive(Default)]
-struct Waiting {
-    last: u32,
-    verdicts: HashMap<u32, oneshot::Sender<Verdict>>,
-}
-
 impl Verifier {
     /// A verifier that calls `verify`, which does not keep the process alive.
-    pub fn new(verify: &Function<'_, String, ()>) -> Result<Arc<Self>> {
-        let tell = verify.build_threadsafe_function::<String>().weak::<true>();
-        Ok(Arc::new(Self {
-            tell: tell.build().map_err(misuse)?,
-            waiting: Mutex::default(),
-        }))
+    pub fn new(verify: &Function<'_, String, ()>) -> Result<Self> {
+        AwaitedQuestions::new(verify).map(Self)
     }
 
     /// Has the policy verify clients by this verifier.
-    pub fn of(self: &Arc<Self>, policy: Policy) -> Policy {
-        let this = self.clone();
-        policy.async_verifier(move |credentials| this.begin(credentials))
-    }
-
-    fn begin(self: &Arc<Self>, credentials: &Credentials<'_>) -> Verification {
-        let (sender, verdict) = oneshot::channel();
-        let number = {
-            let mut waiting = self.lock();
-            waiting.last = waiting.last.wrapping_add(1);
-            let number = waiting.last;
-            waiting.verdicts.insert(number, sender);
-            number
-        };
-        let mut brought = match credentials {
-            Credentials::Bearer(token) => json!({ "kind": "bearer", "secret": token }),
-            Credentials::ApiKey(key) => json!({ "kind": "apiKey", "secret": key }),
-            Credentials::Basic { user, password } => {
-                json!({ "kind": "basic", "user": user, "secret": password })
-            }
-            Credentials::Certificate(der) => json!({ "kind": "certificate", "certificate": der }),
-            _ => json!({ "kind": "none" }),
-        };
-        brought["number"] = number.into();
-        self.say(number, brought.to_string());
-        Verification {
-            verdict,
-            number,
-            verifier: self.clone(),
-        }
-    }
-
-    /// Without JavaScript's event loop, there is no verdict.
-    fn say(&self, number: u32, json: String) {
-        let status = self
-            .tell
-            .call(json, ThreadsafeFunctionCallMode::NonBlocking);
-        if status != Status::Ok {
-            self.lock().verdicts.remove(&number);
-        }
+    pub fn of(&self, policy: Policy) -> Policy {
+        let questions = self.0.clone();
+        policy.async_verifier(move |credentials| {
+            let verdict = questions.ask(&question(credentials));
+            async move { verdict.await.unwrap_or(Err(FAILED)) }
+        })
     }
 
     /// Gives a verdict, unless nobody waits for it.
     pub fn end(&self, number: u32, granted: Option<&str>, failed: bool) {
-        let sender = self.lock().verdicts.remove(&number);
         let granted = granted.map(serde_json::from_str::<Granted>);
         let (granted, failed) = match granted.transpose() {
             Ok(granted) => (granted, failed),
@@ -137,40 +83,29 @@ impl Verifier {
         };
         let principal = granted.map(Granted::principal);
         let rejection = if failed { FAILED } else { REFUSED };
-        if let Some(sender) = sender {
-            drop(sender.send(principal.ok_or(rejection)));
+        self.0.answer(number, principal.ok_or(rejection));
+    }
+}
+
+/// The credentials, as members of JSON.
+fn question(credentials: &Credentials<'_>) -> String {
+    let (kind, members) = match credentials {
+        Credentials::Bearer(token) => ("bearer", vec![("secret", *token)]),
+        Credentials::ApiKey(key) => ("apiKey", vec![("secret", *key)]),
+        Credentials::Basic { user, password } => {
+            ("basic", vec![("user", *user), ("secret", *password)])
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Every critical section leaves the map whole, also when it panics.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The verdict to come. Dropping it cancels the verification.
-struct Verification {
-    verdict: oneshot::Receiver<Verdict>,
-    number: u32,
-    verifier: Arc<Verifier>,
-}
-
-impl Future for Verification {
-    type Output = Verdict;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Verdict> {
-        let verdict = Pin::new(&mut self.verdict).poll(cx);
-        verdict.map(|verdict| verdict.unwrap_or(Err(FAILED)))
-    }
-}
-
-impl Drop for Verification {
-    fn drop(&mut self) {
-        let number = self.number;
-        let abandoned = self.verifier.lock().verdicts.remove(&number);
-        if abandoned.is_some() {
-            let json = json!({ "number": number }).to_string();
-            self.verifier.say(number, json);
+        Credentials::Certificate(der) => {
+            return format!("\"kind\":\"certificate\",\"certificate\":{der:?}");
         }
+        _ => ("none", Vec::new()),
+    };
+    let mut question = format!("\"kind\":\"{kind}\"");
+    for (name, value) in members {
+        question.push_str(",\"");
+        question.push_str(name);
+        question.push_str("\":");
+        quote(&mut question, value);
     }
+    question
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::chain::{self, HandoffInterests, Prefix};
+use mcpbolt::chain::{self, HandoffInterests};
 use mcpbolt::io::Address;
 use mcpbolt::settings::{self, ConnectSettings, ExternalSettings, Milliseconds, ServerSettings};
-use napi::bindgen_prelude::{ClassInstance, Function};
+use napi::bindgen_prelude::{ClassInstance, Either, Function};
 use napi_derive::napi;
 
-use super::desk::Desk;
+use super::handoffs::Handoffs;
+use super::rules::Rule;
 use crate::child::ChildSettings;
 use crate::entries::{Entries, audited};
 use crate::error::{self, Result, misuse};
@@ -19,6 +20,7 @@ use crate::json::read;
 use crate::kinds::Inbound;
 use crate::link::{Link, Side};
 use crate::login::Login;
+use crate::verifier::Verifier;
 
 /// The server at the end of a chain.
 #[napi]
@@ -37,6 +39,14 @@ impl External {
     #[napi(catch_unwind)]
     pub fn title(&self) -> String {
         self.0.name().to_owned()
+    }
+
+    /// The same server with these rules before it, of which the first sees requests first.
+    #[napi(catch_unwind)]
+    pub fn ruled(&self, rules: Vec<ClassInstance<'_, Rule>>) -> External {
+        let name = self.0.name().to_owned();
+        let rules = rules.iter().map(|rule| rule.of_server(&name));
+        External(rules.fold(self.0.clone(), chain::External::with))
     }
 }
 
@@ -105,7 +115,7 @@ pub fn external_server(
     let served = entries.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let side = Side::Server(served.live.clone());
-    let hosting = Arc::new(Host::new(served, inbox.clone(), false));
+    let hosting = Arc::new(Host::new(served, inbox.clone()));
     let external = External::with(chain::External::hosted(name, hosting), &settings)?;
     let ended = inbox.clone();
     let link = Link::new(inbox, side, move || {
@@ -118,19 +128,25 @@ pub fn external_server(
     })
 }
 
-/// A part of a chain that sees its messages: the engine's own, or the program's.
+/// The limits of a front.
 #[napi(object)]
-pub struct Seat {
-    /// The prefix that the engine gives to names.
-    pub prefix: Option<String>,
-    pub sees_requests: bool,
-    pub sees_notifications: bool,
+pub struct FrontLimits {
+    pub max_hops: u32,
+    /// In milliseconds.
+    pub patience: Option<u32>,
 }
 
-/// Checks a prefix.
+/// Which messages middleware of the program sees.
+#[napi(object)]
+pub struct Interests {
+    pub requests: bool,
+    pub notifications: bool,
+}
+
+/// Checks the options of a server.
 #[napi(catch_unwind)]
-pub fn check_prefix(prefix: String) -> Result<()> {
-    Prefix::new(prefix).map(drop).map_err(error::request)
+pub fn check_external(settings: String) -> Result<()> {
+    read::<ExternalSettings<Milliseconds>>(&settings).map(drop)
 }
 
 /// The name and the prefix of a server that is joined to a front.
@@ -151,49 +167,55 @@ pub fn check_joined(servers: Vec<Joined>) -> Result<()> {
 #[napi]
 pub struct Front {
     pub(crate) own: Arc<chain::Front>,
-    seats: Vec<u32>,
+    middleware: Vec<u32>,
+    verifier: Option<Verifier>,
 }
 
 #[napi]
 impl Front {
-    /// `externals` are the servers that are joined, at least one. `settings` is JSON, of which the policy is used. The messages
-    /// that the program sees go to `desk`. `patience` is in milliseconds.
+    /// `externals` are the servers that are joined, at least one. `settings` is JSON, of which the name and the policy are used.
+    /// `middleware` is the engine's or the program's, whose messages go through `handoffs`. `verify` gets the credentials of clients:
+    /// see [`Verifier`].
     #[napi(constructor, catch_unwind)]
     pub fn new(
         externals: Vec<ClassInstance<'_, External>>,
-        seats: Vec<Seat>,
-        desk: &mut Desk,
+        middleware: Vec<Either<ClassInstance<'_, Rule>, Interests>>,
+        handoffs: &mut Handoffs,
         settings: String,
         audit: Option<Function<'_, String, ()>>,
-        max_hops: u32,
-        patience: Option<u32>,
+        verify: Option<Function<'_, String, ()>>,
+        limits: FrontLimits,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
         let mut externals = externals.iter().map(|external| external.0.clone());
         let first = externals
             .next()
             .ok_or_else(|| misuse("a front has at least one server"))?;
-        let own = chain::Front::new(first).max_hops(max_hops.into());
+        let own = chain::Front::new(first).max_hops(limits.max_hops.into());
         let mut own = externals
             .try_fold(own, chain::Front::join)
             .map_err(error::request)?;
-        if let Some(patience) = patience {
+        if let Some(patience) = limits.patience {
             own = own.patience(Duration::from_millis(patience.into()));
         }
-        if let Some(policy) = settings.policy().map_err(misuse)? {
-            own = own.policy(match &audit {
-                None => policy,
-                Some(audit) => audited(policy, audit)?,
-            });
+        let verifier = verify.as_ref().map(Verifier::new).transpose()?;
+        if let Some(mut policy) = settings.policy().map_err(misuse)? {
+            if let Some(verifier) = &verifier {
+                policy = verifier.of(policy);
+            }
+            if let Some(audit) = &audit {
+                policy = audited(policy, audit)?;
+            }
+            own = own.policy(policy);
         }
         let mut numbers = Vec::new();
-        for seat in seats {
-            own = match seat.prefix {
-                Some(prefix) => own.with(Prefix::new(prefix).map_err(error::request)?),
-                None => {
-                    let (number, handoff) = desk.seat(HandoffInterests {
-                        requests: seat.sees_requests,
-                        notifications: seat.sees_notifications,
+        for one in middleware {
+            own = match one {
+                Either::A(rule) => own.with(rule.of_server(&settings.name)),
+                Either::B(sees) => {
+                    let (number, handoff) = handoffs.add(HandoffInterests {
+                        requests: sees.requests,
+                        notifications: sees.notifications,
                     });
                     numbers.push(number);
                     own.with(handoff)
@@ -202,13 +224,22 @@ impl Front {
         }
         Ok(Self {
             own: Arc::new(own),
-            seats: numbers,
+            middleware: numbers,
+            verifier,
         })
     }
 
-    /// The numbers of the program's seats at the desk.
+    /// The numbers of the program's middleware.
     #[napi(catch_unwind)]
-    pub fn seats(&self) -> Vec<u32> {
-        self.seats.clone()
+    pub fn middleware(&self) -> Vec<u32> {
+        self.middleware.clone()
+    }
+
+    /// Gives the verdict on credentials: see [`Entries::verified`].
+    #[napi(catch_unwind)]
+    pub fn verified(&self, number: u32, granted: Option<String>, failed: bool) {
+        if let Some(verifier) = &self.verifier {
+            verifier.end(number, granted.as_deref(), failed);
+        }
     }
 }

@@ -44,13 +44,13 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, seat: u32, event: HandoffEvent) {
+    fn push(&self, middleware: u32, event: HandoffEvent) {
         let mut state = self.state();
         if state.is_closed {
             drop(state);
             return drop(event);
         }
-        state.events.push_back((seat, event));
+        state.events.push_back((middleware, event));
         if !std::mem::replace(&mut state.is_told, true) {
             drop(state);
             // Fails only while JavaScript's environment is torn down.
@@ -59,7 +59,7 @@ impl Queue {
     }
 }
 
-/// A message, by its seat and its number.
+/// A message, by the number of its middleware and its own.
 type Key = (u32, u64);
 
 /// A request that JavaScript has.
@@ -68,21 +68,21 @@ struct Held {
     answer: Option<std::result::Result<ChainResponse, RequestError>>,
 }
 
-/// The place where messages wait for middleware of the program.
+/// The middleware of the program in the chains of one front, and the messages that it has.
 #[napi]
-pub struct Desk {
+pub struct Handoffs {
     queue: Arc<Queue>,
-    seats: Vec<Arc<Handoff>>,
+    handoffs: Vec<Arc<Handoff>>,
     requests: HashMap<Key, Held>,
     notifications: HashMap<Key, ChainNotification>,
 }
 
-/// What has come for a seat.
+/// What has come for a middleware.
 #[napi(object)]
 pub struct Passing {
     /// `request`, `response`, `failure` in place of a response, `gone`, `notification` or `behind`.
     pub kind: String,
-    pub seat: u32,
+    pub middleware: u32,
     pub number: f64,
     /// The message, or the failure, as JSON.
     pub text: Option<String>,
@@ -93,10 +93,10 @@ pub struct Passing {
 }
 
 impl Passing {
-    fn new(kind: &'static str, (seat, number): Key, text: Option<String>) -> Self {
+    fn new(kind: &'static str, (middleware, number): Key, text: Option<String>) -> Self {
         Self {
             kind: kind.to_owned(),
-            seat,
+            middleware,
             number: number as f64,
             text,
             direction: None,
@@ -106,23 +106,23 @@ impl Passing {
     }
 }
 
-impl Desk {
-    /// Makes a seat for middleware.
-    pub fn seat(&mut self, interests: HandoffInterests) -> (u32, Arc<Handoff>) {
-        let (number, queue) = (self.seats.len() as u32, self.queue.clone());
+impl Handoffs {
+    /// Adds middleware of the program. Returns its number.
+    pub fn add(&mut self, interests: HandoffInterests) -> (u32, Arc<Handoff>) {
+        let (number, queue) = (self.handoffs.len() as u32, self.queue.clone());
         let report = move |event| queue.push(number, event);
         let handoff = Arc::new(Handoff::new(interests, report));
-        self.seats.push(handoff.clone());
+        self.handoffs.push(handoff.clone());
         (number, handoff)
     }
 
-    fn handoff(&self, seat: u32) -> Result<&Arc<Handoff>> {
-        let handoff = self.seats.get(seat as usize);
-        handoff.ok_or_else(|| misuse("there is no such seat"))
+    fn handoff(&self, middleware: u32) -> Result<&Arc<Handoff>> {
+        let handoff = self.handoffs.get(middleware as usize);
+        handoff.ok_or_else(|| misuse("there is no such middleware"))
     }
 
     /// Describes one event; `None` for a message that is not there any more.
-    fn show(&mut self, seat: u32, event: HandoffEvent) -> Option<Passing> {
+    fn show(&mut self, middleware: u32, event: HandoffEvent) -> Option<Passing> {
         Some(match event {
             HandoffEvent::Request(number, request) => {
                 let mut text = head(Some(request.id()));
@@ -136,15 +136,15 @@ impl Desk {
                     direction: Some(direction(request.direction()).to_owned()),
                     revision: Some(request.revision().name().to_owned()),
                     principal,
-                    ..Passing::new("request", (seat, number), Some(text))
+                    ..Passing::new("request", (middleware, number), Some(text))
                 };
                 let answer = None;
                 self.requests
-                    .insert((seat, number), Held { request, answer });
+                    .insert((middleware, number), Held { request, answer });
                 shown
             }
             HandoffEvent::Response(number, outcome) => {
-                let held = self.requests.get_mut(&(seat, number))?;
+                let held = self.requests.get_mut(&(middleware, number))?;
                 let mut text = head(Some(held.request.id()));
                 let kind = match &outcome {
                     Ok(response) => {
@@ -171,10 +171,10 @@ impl Desk {
                     }
                 };
                 held.answer = Some(outcome);
-                Passing::new(kind, (seat, number), Some(text))
+                Passing::new(kind, (middleware, number), Some(text))
             }
             HandoffEvent::GivenUp(number) => {
-                let key = (seat, number);
+                let key = (middleware, number);
                 self.notifications.remove(&key);
                 self.requests.remove(&key)?;
                 Passing::new("gone", key, None)
@@ -190,28 +190,29 @@ impl Desk {
                 text.push('}');
                 let shown = Passing {
                     direction: Some(direction(notification.direction).to_owned()),
-                    ..Passing::new("notification", (seat, number), Some(text))
+                    ..Passing::new("notification", (middleware, number), Some(text))
                 };
-                self.notifications.insert((seat, number), notification);
+                self.notifications
+                    .insert((middleware, number), notification);
                 shown
             }
-            HandoffEvent::Behind(number) => Passing::new("behind", (seat, number), None),
+            HandoffEvent::Behind(number) => Passing::new("behind", (middleware, number), None),
         })
     }
 
     fn finish(
         &mut self,
-        (seat, number): Key,
+        (middleware, number): Key,
         outcome: std::result::Result<ChainResponse, RequestError>,
     ) -> Result<()> {
-        self.requests.remove(&(seat, number));
-        self.handoff(seat)?.settle(number, outcome);
+        self.requests.remove(&(middleware, number));
+        self.handoff(middleware)?.settle(number, outcome);
         Ok(())
     }
 }
 
 #[napi]
-impl Desk {
+impl Handoffs {
     #[napi(constructor, catch_unwind)]
     pub fn new(wake: Function<'_, (), ()>) -> Result<Self> {
         let tell = wake
@@ -225,7 +226,7 @@ impl Desk {
         };
         Ok(Self {
             queue: Arc::new(queue),
-            seats: Vec::new(),
+            handoffs: Vec::new(),
             requests: HashMap::new(),
             notifications: HashMap::new(),
         })
@@ -234,7 +235,7 @@ impl Desk {
     /// Takes what has come; nothing if there is nothing left, and then JavaScript is woken for the next message.
     #[napi(catch_unwind)]
     pub fn drain(&mut self) -> Vec<Passing> {
-        panics::point("desk");
+        panics::point("handoffs");
         let mut shown = Vec::new();
         // What is not there any more shows nothing, and JavaScript takes nothing for the end of the queue.
         while shown.is_empty() {
@@ -248,29 +249,29 @@ impl Desk {
                 break;
             }
             let events = events.into_iter();
-            shown.extend(events.filter_map(|(seat, event)| self.show(seat, event)));
+            shown.extend(events.filter_map(|(middleware, event)| self.show(middleware, event)));
         }
         shown
     }
 
     /// Passes a request on, with these params, or with those that it came with. Its answer follows.
     #[napi(catch_unwind)]
-    pub fn pass(&self, seat: u32, number: f64, params: Option<String>) -> Result<()> {
+    pub fn pass(&self, middleware: u32, number: f64, params: Option<String>) -> Result<()> {
         let number = number as u64;
-        let held = self.requests.get(&(seat, number));
+        let held = self.requests.get(&(middleware, number));
         let held = held.ok_or_else(|| error::request(RequestError::Cancelled(None)))?;
         let mut request = held.request.clone();
         if let Some(params) = params {
             request.set_params(&params).map_err(error::request)?;
         }
-        let passed = self.handoff(seat)?.pass(number, request);
+        let passed = self.handoff(middleware)?.pass(number, request);
         passed.map_err(error::request)
     }
 
     /// Answers a request with this result, or with what came for it.
     #[napi(catch_unwind)]
-    pub fn settle(&mut self, seat: u32, number: f64, result: Option<String>) -> Result<()> {
-        let key = (seat, number as u64);
+    pub fn settle(&mut self, middleware: u32, number: f64, result: Option<String>) -> Result<()> {
+        let key = (middleware, number as u64);
         let outcome = match result {
             Some(result) => Ok(ChainResponse::new(result)),
             None => {
@@ -288,14 +289,14 @@ impl Desk {
     #[napi(catch_unwind)]
     pub fn refuse(
         &mut self,
-        seat: u32,
+        middleware: u32,
         number: f64,
         code: Option<i64>,
         kind: String,
         message: String,
         data: Option<String>,
     ) -> Result<()> {
-        let key = (seat, number as u64);
+        let key = (middleware, number as u64);
         let Some(held) = self.requests.get(&key) else {
             return Ok(());
         };
@@ -315,14 +316,14 @@ impl Desk {
     #[napi(catch_unwind)]
     pub fn let_go(
         &mut self,
-        seat: u32,
+        middleware: u32,
         number: f64,
         is_passed: bool,
         method: Option<String>,
         params: Option<String>,
     ) -> Result<()> {
         let number = number as u64;
-        let Some(mut notification) = self.notifications.remove(&(seat, number)) else {
+        let Some(mut notification) = self.notifications.remove(&(middleware, number)) else {
             return Ok(());
         };
         if let Some(method) = method {
@@ -332,21 +333,21 @@ impl Desk {
             notification.params = params;
         }
         let passed = is_passed.then_some(notification);
-        self.handoff(seat)?.let_go(number, passed);
+        self.handoff(middleware)?.let_go(number, passed);
         Ok(())
     }
 
     /// Says that an answer that came after notifications may go on.
     #[napi(catch_unwind)]
-    pub fn reached(&self, seat: u32, number: f64) -> Result<()> {
-        self.handoff(seat)?.reached(number as u64);
+    pub fn reached(&self, middleware: u32, number: f64) -> Result<()> {
+        self.handoff(middleware)?.reached(number as u64);
         Ok(())
     }
 
     /// Ends it: what waits is refused.
     #[napi(catch_unwind)]
     pub fn close(&mut self) {
-        self.seats.iter().for_each(|seat| seat.close());
+        self.handoffs.iter().for_each(|handoff| handoff.close());
         let events = {
             let mut state = self.queue.state();
             state.is_closed = true;
@@ -358,7 +359,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Handoffs {
     fn drop(&mut self) {
         panics::quietly(|| self.close());
     }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use mcpbolt::io::{Workers, WorkersConfig};
+use mcpbolt::io::{Workers, WorkersConfig, serve_with};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
 use super::front::Front;
 use crate::error::Result;
+use crate::hosting::traced;
 use crate::inbox::Inbox;
 use crate::link::{Link, Side};
+use crate::mount::{Mount, http_options, mounting};
 use crate::open::opening;
 use crate::sockets::{Place, serving};
 
@@ -22,6 +24,7 @@ pub fn serve_front(
     options: String,
     signals: bool,
     owns_process: bool,
+    trace: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
     let mut place = Place::read(&address, &options)?;
@@ -29,14 +32,32 @@ pub fn serve_front(
     // They are heard for every address in the same way.
     place.options.stdio.signals = false;
     let inbox = Arc::new(Inbox::new(&wake)?);
-    let front = front.own.clone();
+    let (front, told) = (front.own.clone(), inbox.clone());
     serving(
         inbox,
         Side::Front,
         place,
         (signals, owns_process),
-        move |address, options| front.serve(address, options),
+        move |address, options| {
+            let hosting = |spawner| traced(front.hosting(spawner), trace, &told);
+            serve_with(hosting, address, options)
+        },
     )
+}
+
+/// Creates an endpoint of a chain.
+#[napi(catch_unwind)]
+pub fn mount_front(
+    front: &Front,
+    options: String,
+    trace: bool,
+    wake: Function<'_, (), ()>,
+) -> Result<Mount> {
+    let options = http_options(&options)?;
+    let inbox = Arc::new(Inbox::new(&wake)?);
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let hosting = front.own.hosting(workers);
+    mounting(inbox, Side::Front, options, trace, hosting)
 }
 
 /// Connects a client to a chain of this process.
@@ -49,7 +70,10 @@ pub fn connect_front(
 ) -> Result<Link> {
     let workers = Arc::new(Workers::new(WorkersConfig::default()));
     let hosting = front.own.hosting(workers);
-    opening(&settings, trace, &wake, async move |builder| {
-        builder.connect_hosted(&*hosting).await
-    })
+    let hosted = hosting.clone();
+    let link = opening(&settings, trace, &wake, async move |builder| {
+        builder.connect_hosted(&*hosted).await
+    });
+    // When it ends, so do calls that wait for the client.
+    Ok(link?.holding(hosting))
 }

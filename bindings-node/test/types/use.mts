@@ -1,9 +1,10 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
 import { createServer } from 'node:http';
 import { createServer as createServer2 } from 'node:http2';
-import { ActionError, Client, External, Front, McpError, Pool, Prefix, ProtocolError, Results, Server, ToolError, image, oauth, prompt, resource, text } from 'mcpbolt';
+import { ActionError, Approval, Breaker, CallReports, Client, External, Front, Masking, McpError, Pins, Pool, Prefix, ProtocolError, Results, Retry, Server, ToolError, image, oauth, prompt, resource, text, toolPin } from 'mcpbolt';
 import type {
     ActionAnswer,
+    ApprovalCall,
     Call,
     CallToolResult,
     CarrierFault,
@@ -26,9 +27,11 @@ import type {
     LogMessage,
     Middleware,
     PageResult,
+    PinDrift,
     Progress,
     Resource,
     Root,
+    Rule,
     RunReport,
     SamplingResult,
     ServeOptions,
@@ -36,7 +39,8 @@ import type {
     Skill,
     TaskInfo,
     Tool,
-    ToolTask
+    ToolTask,
+    UpstreamCall
 } from 'mcpbolt';
 import * as z from 'zod';
 
@@ -346,8 +350,27 @@ async function use() {
     await (await Client.connect(new Front(new External(front, { name: 'b' })))).close();
     // @ts-expect-error: a response is a message
     new Front(new External(server), { middleware: [{ request: async () => 1 }] });
-    // @ts-expect-error: a front has no verifier of the program
-    new Front(new External(server), { policy: { verifier: () => null } });
+    // @ts-expect-error: a verifier gives a principal
+    new Front(new External(server), { policy: { verifier: () => 1 } });
+    const approve = ({ tool, principal, signal }: ApprovalCall) => (signal.aborted ? `${tool} is too late` : principal !== undefined);
+    const breaker = new Breaker({ failures: 3, window: 1000, rest: 1000 });
+    holds<Equal<typeof breaker.isOpen, boolean>>();
+    const rules: Rule[] = [
+        new CallReports(call => holds<Equal<typeof call, UpstreamCall>>()),
+        new Approval(['delete*'], { approve, timeout: Infinity }),
+        new Masking(['a+'], { texts: 'both', secrets: ['b'], credentials: true, maxBytes: 1000 }),
+        breaker,
+        new Retry(2, { trustAnnotations: true }),
+        new Pins({ add: toolPin({ name: 'add' }) }, { onDrift: drift => holds<Equal<typeof drift, PinDrift>>() })
+    ];
+    const ruled = new Front(new External(server, { rules, isolation: 'principal', maxConnections: 3 }), { middleware: [loud, ...rules], hookTimeout: 1000 });
+    holds<Equal<ReturnType<typeof ruled.endpoint>, Endpoint>>();
+    holds<Equal<ReturnType<typeof ruled.handler>, Handler>>();
+    holds<Equal<ReturnType<typeof ruled.fetch>, Promise<Response>>>();
+    // @ts-expect-error: rules of a server are the engine's
+    new External(server, { rules: [loud] });
+    // @ts-expect-error: a prefix is an option
+    new External(server, { rules: [new Prefix('a')] });
     const pool = new Pool({ maxConnections: 2 });
     holds<Equal<Awaited<ReturnType<typeof pool.acquire>>, Client>>();
     const count = await pool.use('https://example.com/mcp', { revision: '2025-06-18' }, async client => (await client.listTools()).length);
