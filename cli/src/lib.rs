@@ -9,6 +9,7 @@ mod load;
 mod log;
 mod login;
 mod network;
+mod on_the_spot;
 mod proxy;
 mod serve;
 mod session;
@@ -70,11 +71,12 @@ enum Task {
         #[command(flatten)]
         start: Start,
     },
-    /// Load a server with calls of a tool, and measure it
+    /// Load a server with requests, check the answers, and measure it
     ///
-    /// With --rate, calls are sent when they are due, however long the server takes, and latency counts from then; so a
-    /// server that stops for a while is seen as its clients see it. With --in-flight, each answer is followed by the
-    /// next call. A server on this machine is also asked for its processor time and memory (Linux).
+    /// With --rate, requests are sent when they are due, however long the server takes, and latency counts from then; so a
+    /// server that stops for a while is seen as its clients see it. With --in-flight, each answer is followed by the next
+    /// request. A server on this machine is also asked for its processor time and memory (Linux).
+    #[command(after_help = load::EXAMPLES)]
     Load(Box<load::Args>),
     /// Log in to a server on HTTP, for the commands that connect to it
     ///

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use mcpbolt::io::http::{HttpClientOptions, Proxy};
 
 /// How requests reach servers on the network.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Network {
     /// A file of certificate authorities (PEM) to trust in addition to the system's; may be given several
     /// times

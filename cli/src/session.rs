@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mcpbolt::chain::External;
-use mcpbolt::client::{Client, block_on};
+use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
 };
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, wait_for_clients};
-use mcpbolt::mcp::{ErrorKind, Revision, Revisions, Side};
+use mcpbolt::mcp::{ErrorKind, Side};
 
 use crate::login;
 use crate::network::Network;
+use crate::on_the_spot::OnTheSpot;
 use crate::shown;
 
 /// How to start a server, or its address.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Start {
     /// A variable for the server, as NAME=VALUE, or NAME alone to pass on its current value
     ///
@@ -35,10 +36,10 @@ pub struct Start {
     #[arg(long, visible_alias = "to", value_name = "ADDRESS", conflicts_with_all = ["command", "env", "cwd"])]
     at: Option<Address>,
     /// A bearer token, for servers on HTTP and WebSocket
-    #[arg(long, value_name = "TOKEN", requires = "at")]
+    #[arg(long, value_name = "TOKEN", conflicts_with = "command")]
     bearer: Option<String>,
     /// A further header, for servers on HTTP and WebSocket, as NAME=VALUE
-    #[arg(long = "header", value_name = "NAME=VALUE", requires = "at")]
+    #[arg(long = "header", value_name = "NAME=VALUE", conflicts_with = "command")]
     headers: Vec<String>,
     #[command(flatten)]
     network: Network,
@@ -75,6 +76,27 @@ impl Start {
             child = child.cwd(folder);
         }
         Ok((program, child))
+    }
+
+    /// The same options for the server at an address, which may be `stdio:COMMAND`.
+    pub fn moved_to(&self, address: Address) -> Self {
+        let (at, command) = match address {
+            Address::Stdio(words) => (None, words),
+            address => (Some(address), Vec::new()),
+        };
+        Self {
+            at,
+            command,
+            ..self.clone()
+        }
+    }
+
+    /// The address or the program, without anything that may be secret.
+    pub fn name(&self) -> String {
+        match &self.at {
+            Some(address) => address.public_name(),
+            None => Address::Stdio(self.command.clone()).public_name(),
+        }
     }
 
     /// The port of a running server on this machine.
@@ -145,17 +167,23 @@ pub struct Session {
 impl Session {
     /// Starts the server if there is a command, and connects in a revision that both sides support.
     pub fn open(start: &Start) -> Result<Self> {
-        Self::open_in(start, None)
+        match &start.at {
+            Some(address) => Self::connect(address, start, Self::builder(), None),
+            None => Self::spawn(start),
+        }
     }
 
-    /// The same in one revision, or in any.
-    pub fn open_in(start: &Start, revision: Option<Revision>) -> Result<Self> {
-        let revisions =
-            revision.map_or(Revisions::ALL, |revision| [revision].into_iter().collect());
+    /// The same with a client of one's own, which has at most `in_flight` requests in flight.
+    pub fn open_with(start: &Start, client: ClientBuilder, in_flight: usize) -> Result<Self> {
         match &start.at {
-            Some(address) => Self::connect(address, start, revisions),
-            None => Self::spawn(start, revisions),
+            Some(address) => Self::connect(address, start, client, Some(in_flight)),
+            None => Self::spawn_with(start, client),
         }
+    }
+
+    /// A client that offers nothing to servers.
+    pub fn builder() -> ClientBuilder {
+        Client::builder("mcpbolt", env!("CARGO_PKG_VERSION"))
     }
 
     /// The process of a started server.
@@ -163,26 +191,50 @@ impl Session {
         self.running.as_ref().map(Running::id)
     }
 
-    fn connect(address: &Address, start: &Start, revisions: Revisions) -> Result<Self> {
-        let options = start.options(address)?;
-        let builder = Client::builder("mcpbolt", env!("CARGO_PKG_VERSION")).revisions(revisions);
-        let client = block_on(builder.open(address, options));
+    fn connect(
+        address: &Address,
+        start: &Start,
+        client: ClientBuilder,
+        in_flight: Option<usize>,
+    ) -> Result<Self> {
+        let mut options = start.options(address)?;
+        options.http.max_concurrent = in_flight.unwrap_or(options.http.max_concurrent);
+        let client = block_on(client.open(address, options));
         Ok(Self {
             client: client.with_context(|| format!("talking to {address}"))?,
             running: None,
         })
     }
 
-    fn spawn(start: &Start, revisions: Revisions) -> Result<Self> {
+    fn spawn(start: &Start) -> Result<Self> {
         let (program, child) = start.child()?;
         let child = child
             .spawn()
             .with_context(|| format!("starting {program}"))?;
-        let mut config = Config::new(Side::Client, "mcpbolt", env!("CARGO_PKG_VERSION"));
-        config.revisions = revisions;
+        let config = Config::new(Side::Client, "mcpbolt", env!("CARGO_PKG_VERSION"));
         let running = child.connect(Arc::new(config), |_| Onlooker)?;
-        block_on(running.handle().opened()).with_context(|| format!("talking to {program}"))?;
         let client = Client::new(running.handle().clone());
+        Self::running(client, running, program)
+    }
+
+    fn spawn_with(start: &Start, client: ClientBuilder) -> Result<Self> {
+        let (program, child) = start.child()?;
+        let child = child
+            .spawn()
+            .with_context(|| format!("starting {program}"))?;
+        let (config, prepared) = client.prepare()?;
+        let mut made = None;
+        let running = child.connect(Arc::new(config), |handle| {
+            let (client, host) = prepared.connect(handle.clone(), Arc::new(OnTheSpot));
+            made = Some(client);
+            host
+        })?;
+        let client = made.context("the child has no connection")?;
+        Self::running(client, running, program)
+    }
+
+    fn running(client: Client, running: Running, program: &str) -> Result<Self> {
+        block_on(running.handle().opened()).with_context(|| format!("talking to {program}"))?;
         Ok(Self {
             client,
             running: Some(running),

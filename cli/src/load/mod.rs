@@ -1,126 +1,251 @@
-//! `mcpbolt load`: calls a tool of a server at a rate, or with a number of calls in flight, and measures.
+//! `mcpbolt load`: sends requests to a server, checks the answers, and measures.
+//!
+//! ```text
+//!   args ─▶ plan (when), workload (what), side (to whom)
+//!                        ▼
+//!             drive: one run ─▶ tally ─▶ report
+//!                ▲
+//!       ramp (rising rates), pair (two servers in turns, with bootstrap)
+//!                        ▼
+//!             table, JSON, plot, threshold
+//! ```
 
+mod args;
+mod bootstrap;
 mod drive;
+mod figures;
+mod live;
+mod pair;
 mod plan;
+mod plot;
 mod process;
+mod ramp;
 mod report;
+mod side;
+mod tally;
+mod threshold;
+mod units;
+mod workload;
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use mcpbolt::mcp::Revision;
+use serde::Serialize;
 
-use crate::session::{Session, Start};
+pub use self::args::{Args, EXAMPLES};
+use self::args::{Kind, Requests};
+use self::drive::drive;
+use self::live::Live;
+use self::pair::Relation;
+use self::plan::{Pace, Plan, Recording};
+use self::report::Report;
+use self::side::{Approach, Side};
+use self::threshold::{Figures, Threshold};
+use self::workload::{
+    Calls, Cancellations, Echo, Lists, MARK_BYTES, Replay, Reports, SAMPLING_TOOL, SIZES,
+    Samplings, Subscriptions, Workload,
+};
+use crate::session::Start;
 use crate::shown;
 
-use self::drive::{Load, drive};
-use self::plan::{Pace, Template};
-use self::process::Server;
-use self::report::Report;
+/// The failure of messages that no request has asked for.
+const STRAY: &str = "a message of the server was an answer to no request in flight (repeated, or unknown), progress out of order, or not valid";
 
-/// What to call, how often, and what is too bad.
-#[derive(clap::Args)]
-pub struct Args {
-    /// The tool
-    #[arg(long, value_name = "NAME")]
-    tool: String,
-    /// Its arguments, a JSON object; {n} in it becomes the number of the call
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    arguments: String,
-    /// The text that each answer must have; {n} in it becomes the number of the call
-    #[arg(long, value_name = "TEXT")]
-    expect: Option<String>,
-    /// Calls per second, however long the server takes: latency counts from the time at which a call is due
-    #[arg(long, value_name = "CALLS", conflicts_with = "in_flight")]
-    rate: Option<f64>,
-    /// Calls in flight, each followed by the next one as soon as it is answered; 1 without --rate
-    #[arg(long, value_name = "COUNT")]
-    in_flight: Option<usize>,
-    /// How long to measure: 500ms, 30s, 5m
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = plan::duration)]
-    duration: Duration,
-    /// How long to load before that
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = plan::duration)]
-    warm_up: Duration,
-    /// How long to wait for an answer
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = plan::duration)]
-    timeout: Duration,
-    /// Connections, which take turns
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
-    connections: usize,
-    /// The revision to speak; the newest of the server by default
-    #[arg(long, value_name = "REVISION")]
-    revision: Option<Revision>,
-    /// The process of the server, if it is not the command and does not listen on this machine
-    #[arg(long, value_name = "PID")]
-    pid: Option<u32>,
-    /// A file for the report, in JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Fail if more calls than this failed, in per cent
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        default_value_t = 0.0,
-        help_heading = "When to fail"
-    )]
-    max_errors: f64,
-    /// Fail if the 99th percentile of latency is above this
-    #[arg(long, value_name = "TIME", value_parser = plan::duration, help_heading = "When to fail")]
-    max_p99: Option<Duration>,
-    #[command(flatten)]
-    start: Start,
+/// Loads the server, prints the table, and returns 1 if a bound is crossed.
+pub fn load(args: &Args) -> Result<u8> {
+    check(args)?;
+    let live = Live::new(args.results.live);
+    let start = match &args.address {
+        Some(address) => args.start.moved_to(address.clone()),
+        None => args.start.clone(),
+    };
+    let second = &args.second;
+    let other = second.through.as_ref().map(|at| (Relation::Through, at));
+    let other = other.or(second.against.as_ref().map(|at| (Relation::Against, at)));
+    match (args.pace.ramp, other) {
+        (Some(rates), _) => ramp(args, &start, rates, &live),
+        (None, Some((relation, address))) => {
+            let other = args.start.moved_to(address.clone());
+            pair(args, relation, [&start, &other], &live)
+        }
+        (None, None) => single(args, &start, &live),
+    }
 }
 
-/// Loads the server, prints the table, and returns 1 if it is too bad.
-pub fn load(args: &Args) -> Result<u8> {
-    let arguments = Template::new(&args.arguments);
-    let of_first: serde_json::Value =
-        serde_json::from_str(&arguments.of(0)).context("--arguments is not JSON")?;
-    ensure!(of_first.is_object(), "--arguments must be a JSON object");
-    ensure!(args.connections > 0, "--connections must be at least 1");
-    ensure!(!args.duration.is_zero(), "--duration must be more than 0");
-    let pace = match args.rate {
-        Some(rate) => Pace::open(rate)?,
-        None => Pace::closed(args.in_flight.unwrap_or(1))?,
-    };
-    let revision = args.revision;
-    let sessions: Vec<_> = (0..args.connections)
-        .map(|_| Session::open_in(&args.start, revision))
-        .collect::<Result<_>>()?;
-    let of_children: Vec<_> = sessions.iter().filter_map(Session::child).collect();
-    let processes = match (args.pid, args.start.local_port()) {
-        (Some(pid), _) => vec![pid],
-        (None, Some(port)) => process::listeners(port),
-        (None, None) => of_children,
-    };
-    let clients = sessions.iter().map(|session| session.client.clone());
-    let outcome = drive(Load {
-        clients: clients.collect(),
-        tool: &args.tool,
-        arguments,
-        expected: args.expect.as_deref().map(Template::new),
-        pace,
-        warm_up: args.warm_up,
-        duration: args.duration,
-        timeout: args.timeout,
-        server: Server::new(processes),
-    })?;
-    let report = Report::new(&outcome);
-    shown::print(&shown::lines(&report.table()))?;
-    if let Some(file) = &args.json {
-        let json = serde_json::to_string_pretty(&report)? + "\n";
-        std::fs::write(file, json).with_context(|| format!("writing {}", file.display()))?;
+fn check(args: &Args) -> Result<()> {
+    let is_some = |time: Duration| !time.is_zero();
+    ensure!(
+        args.pace.connections > 0,
+        "--connections must be at least 1"
+    );
+    ensure!(
+        args.pace.duration.is_none_or(is_some),
+        "--duration must be more than 0"
+    );
+    ensure!(args.second.rounds > 0, "--rounds must be at least 1");
+    let speed = args.requests.speed;
+    ensure!(
+        speed.is_finite() && speed > 0.0,
+        "--speed must be more than 0"
+    );
+    ensure!(
+        args.requests.bytes.iter().all(|bytes| *bytes >= MARK_BYTES),
+        "--bytes must be at least {MARK_BYTES}, so that each text is different"
+    );
+    Ok(())
+}
+
+/// One server, one pace.
+fn single(args: &Args, start: &Start, live: &Live) -> Result<u8> {
+    let (side, times) = open(args, start, "", args.results.pid)?;
+    let plan = plan(args, times, Duration::from_secs(10))?;
+    let outcome = drive(&side, &plan, &Arc::default(), live)?;
+    let mut report = Report::new(&side.name, &outcome);
+    report.failed(STRAY, close(side));
+    finish(args, &report.table(), &report, &report, || {
+        plot::of_run(&report)
+    })
+}
+
+/// One server, rising rates.
+fn ramp(args: &Args, start: &Start, rates: (f64, f64), live: &Live) -> Result<u8> {
+    let (side, _) = open(args, start, "", args.results.pid)?;
+    let plan = plan(args, None, Duration::from_secs(3))?;
+    let pace = &args.pace;
+    let mut ramp = ramp::run(&side, &plan, rates, pace.steps, pace.knee_p99, live)?;
+    let strays = close(side);
+    if let Some(step) = ramp.steps.first_mut() {
+        step.report.failed(STRAY, strays);
     }
-    for session in sessions {
-        if let Err(error) = session.close() {
-            eprintln!("warning: {}", shown::line(&format!("{error:#}")));
+    finish(args, &ramp.table(), &ramp, &ramp, || plot::of_ramp(&ramp))
+}
+
+/// Two servers in turns.
+fn pair(args: &Args, relation: Relation, starts: [&Start; 2], live: &Live) -> Result<u8> {
+    let prefix = &args.second.other_prefix;
+    let (first, times) = open(args, starts[0], "", args.results.pid)?;
+    let (second, _) = open(args, starts[1], prefix, args.second.other_pid)?;
+    let plan = plan(args, times, Duration::from_secs(1))?;
+    let sides = [first.clone(), second.clone()];
+    let mut pair = pair::run(relation, sides, &plan, args.second.rounds, live)?;
+    pair.first.failed(STRAY, close(first));
+    pair.second.failed(STRAY, close(second));
+    finish(args, &pair.table(), &pair, &pair, || plot::of_pair(&pair))
+}
+
+/// Opens the connections of a side. `prefix` stands before the names of tools. Returns the times of the trace, too.
+fn open(
+    args: &Args,
+    start: &Start,
+    prefix: &str,
+    process: Option<u32>,
+) -> Result<(Arc<Side>, Option<Vec<Duration>>)> {
+    let (workload, times) = workload(&args.requests, prefix)?;
+    let pace = &args.pace;
+    let approach = Approach {
+        start,
+        connections: pace.connections,
+        revision: pace.revision,
+        timeout: pace.timeout,
+        process,
+    };
+    Ok((Arc::new(Side::open(&approach, workload)?), times))
+}
+
+/// Closes a side. Returns how many messages of the server were of no use.
+fn close(side: Arc<Side>) -> u64 {
+    let strays = side.strays();
+    if let Some(side) = Arc::into_inner(side) {
+        side.close();
+    }
+    strays
+}
+
+fn plan(args: &Args, times: Option<Vec<Duration>>, duration: Duration) -> Result<Plan> {
+    let pace = &args.pace;
+    let speed = args.requests.speed;
+    let how = match (pace.rate, pace.in_flight, times) {
+        (Some(rate), ..) => Pace::Rate(rate),
+        (None, Some(count), _) => Pace::in_flight(count)?,
+        (None, None, Some(times)) => Pace::Recorded(Arc::new(Recording { times, speed })),
+        (None, None, None) => Pace::in_flight(1)?,
+    };
+    Ok(Plan {
+        pace: how,
+        warm_up: pace.warm_up,
+        duration: pace.duration.unwrap_or(duration),
+    })
+}
+
+fn workload(requests: &Requests, prefix: &str) -> Result<(Workload, Option<Vec<Duration>>)> {
+    if let Some(file) = &requests.trace {
+        let (replay, times) = Replay::read(file)?;
+        ensure!(
+            prefix.is_empty(),
+            "a trace has the names of tools in it: --other-prefix does not go with --trace"
+        );
+        return Ok((Workload::Replay(replay), times));
+    }
+    let tool = |name: &str| {
+        let name = requests.tool.as_deref().unwrap_or(name);
+        format!("{prefix}{name}")
+    };
+    let lengths = |default: &[usize]| match requests.bytes.as_slice() {
+        [] => default.to_owned(),
+        bytes => bytes.to_owned(),
+    };
+    let workload = match requests.workload {
+        Some(Kind::Echo) => Workload::Echo(Echo::new(&tool("echo"), &lengths(&[100]))),
+        Some(Kind::Sizes) => Workload::Echo(Echo::new(&tool("echo"), &lengths(&SIZES))),
+        Some(Kind::List) => Workload::Lists(Lists::default()),
+        Some(Kind::Progress) => {
+            Workload::Reports(Reports::new(&tool("progress"), requests.notifications))
         }
+        Some(Kind::Cancel) => Workload::Cancellations(Cancellations::new(prefix)),
+        Some(Kind::Listen) => Workload::Subscriptions(Subscriptions {
+            uri: requests.uri.clone(),
+        }),
+        Some(Kind::Sampling) => Workload::Samplings(Samplings::new(tool(SAMPLING_TOOL))),
+        None => {
+            let named = requests.tool.as_deref();
+            let named =
+                named.context("what to send is missing: add --tool, --workload or --trace")?;
+            let expected = requests.expect.as_deref();
+            let calls = Calls::new(&tool(named), &requests.arguments, expected)?;
+            Workload::Calls(calls)
+        }
+    };
+    Ok((workload, None))
+}
+
+/// Prints the table, writes the files, and tells of crossed bounds.
+fn finish(
+    args: &Args,
+    table: &str,
+    report: &impl Serialize,
+    figures: &dyn Figures,
+    plot: impl FnOnce() -> String,
+) -> Result<u8> {
+    shown::print(&shown::lines(table))?;
+    let write = |file: &Path, text: String| {
+        std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+    };
+    let results = &args.results;
+    if let Some(file) = &results.json {
+        write(file, serde_json::to_string_pretty(report)? + "\n")?;
     }
-    let faults = report.beyond(args.max_errors, args.max_p99);
-    for fault in &faults {
-        eprintln!("error: {fault}");
+    if let Some(file) = &results.plot {
+        write(file, plot())?;
     }
-    Ok(u8::from(!faults.is_empty()))
+    let by_default = "errors>0".parse::<Threshold>()?;
+    let says_errors = results.fail_if.iter().any(Threshold::is_of_errors);
+    let by_default = (!says_errors).then_some(&by_default);
+    let all = results.fail_if.iter().chain(by_default);
+    let crossed: Vec<_> = all.filter_map(|bound| bound.crossed(figures)).collect();
+    for sentence in &crossed {
+        eprintln!("error: {sentence}");
+    }
+    Ok(u8::from(!crossed.is_empty()))
 }

@@ -1,63 +1,114 @@
-//! When calls are due, and what each of them says.
+//! When requests are due.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
-/// How calls follow each other.
-#[derive(Clone, Copy, Debug)]
+/// The most requests in flight. One that is due beyond that fails.
+pub const MAX_IN_FLIGHT: usize = 65_536;
+
+/// How requests follow each other.
+#[derive(Clone, Debug)]
 pub enum Pace {
-    /// So many calls per second, however long the server takes.
-    Open(f64),
-    /// So many in flight.
-    Closed(usize),
+    /// An open loop: so many per second, however long the server takes.
+    Rate(f64),
+    /// An open loop: at the times of a trace, which begins again at its end.
+    Recorded(Arc<Recording>),
+    /// A closed loop: so many in flight, each followed by the next one when it is answered.
+    InFlight(usize),
+}
+
+/// The times of a recorded trace.
+#[derive(Debug)]
+pub struct Recording {
+    /// When each request was sent, from the first one on.
+    pub times: Vec<Duration>,
+    /// How much faster than recorded it is replayed.
+    pub speed: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub pace: Pace,
+    /// How long to load before measuring.
+    pub warm_up: Duration,
+    /// How long to measure.
+    pub duration: Duration,
 }
 
 impl Pace {
-    pub fn open(rate: f64) -> Result<Self> {
-        let is_fit = rate.is_finite() && rate > 0.0 && rate <= 1e7;
-        ensure!(is_fit, "--rate must be more than 0, and at most 10 million");
-        Ok(Self::Open(rate))
-    }
-
-    pub fn closed(in_flight: usize) -> Result<Self> {
+    pub fn in_flight(count: usize) -> Result<Self> {
         ensure!(
-            (1..=100_000).contains(&in_flight),
-            "--in-flight must be between 1 and 100,000"
+            (1..=MAX_IN_FLIGHT).contains(&count),
+            "--in-flight must be between 1 and {MAX_IN_FLIGHT}"
         );
-        Ok(Self::Closed(in_flight))
+        Ok(Self::InFlight(count))
+    }
+
+    /// When requests of an open loop are due, from the begin of the run on, without an end; none for a closed loop.
+    pub fn dues(&self) -> Box<dyn Iterator<Item = Duration>> {
+        match self {
+            Self::Rate(rate) => {
+                let rate = *rate;
+                Box::new((0_u64..).map(move |number| Duration::from_secs_f64(number as f64 / rate)))
+            }
+            Self::Recorded(recording) => {
+                let recording = recording.clone();
+                Box::new((0..).map(move |number| recording.due(number)))
+            }
+            Self::InFlight(_) => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Requests per second, where the plan says so.
+    pub fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Rate(rate) => Some(*rate),
+            Self::Recorded(recording) => {
+                let length = recording.length().as_secs_f64() / recording.speed;
+                Some(recording.times.len() as f64 / length)
+            }
+            Self::InFlight(_) => None,
+        }
     }
 }
 
-/// A text with `{n}` at some places, for the number of a call.
-pub struct Template(Vec<String>);
-
-impl Template {
-    pub fn new(text: &str) -> Self {
-        Self(text.split("{n}").map(str::to_owned).collect())
+impl Recording {
+    /// From the first request of the trace to that of its repetition: as long after the last one as they are apart.
+    fn length(&self) -> Duration {
+        let last = self.times.last().copied().unwrap_or_default();
+        let gaps = u32::try_from(self.times.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let gap = last.checked_div(gaps).unwrap_or_default();
+        last + gap.max(Duration::from_micros(1))
     }
 
-    pub fn of(&self, number: u64) -> String {
-        self.0.join(&number.to_string())
+    fn due(&self, number: usize) -> Duration {
+        let count = self.times.len().max(1);
+        let repetition = (number / count) as f64;
+        let within = self.times.get(number % count).copied().unwrap_or_default();
+        let recorded = repetition * self.length().as_secs_f64() + within.as_secs_f64();
+        Duration::from_secs_f64(recorded / self.speed)
     }
 }
 
-/// A time such as `500ms`, `30s` or `5m`.
-pub fn duration(text: &str) -> Result<Duration> {
-    let at = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(at);
-    let factor = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => bail!("{text:?} is no time; write 500ms, 30s, 5m or 1h"),
-    };
-    let seconds = number.parse::<f64>().map(|number| number * factor);
-    match seconds.map(Duration::try_from_secs_f64) {
-        Ok(Ok(time)) => Ok(time),
-        _ => bail!("{text:?} is no time; write 500ms, 30s, 5m or 1h"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_does_not_drift() {
+        let mut dues = Pace::Rate(3.0).dues();
+        assert_eq!(dues.nth(3_000_000), Some(Duration::from_secs(1_000_000)));
+    }
+
+    #[test]
+    fn a_trace_begins_again_after_its_mean_gap() {
+        let times = [0, 10, 40].map(Duration::from_millis).into();
+        let pace = Pace::Recorded(Arc::new(Recording { times, speed: 2.0 }));
+        let dues: Vec<_> = pace.dues().take(5).map(|due| due.as_micros()).collect();
+        assert_eq!(dues, [0, 5_000, 20_000, 30_000, 35_000]);
+        assert_eq!(pace.rate(), Some(100.0));
     }
 }

@@ -1,4 +1,4 @@
-//! What the processes of a server on this machine use. Nothing is known on other systems than Linux.
+//! The processor time and memory of processes on this machine. Those of servers are known on Linux alone.
 
 use std::fs;
 use std::time::Duration;
@@ -6,13 +6,28 @@ use std::time::Duration;
 /// The processes of a server.
 pub struct Server(Vec<u32>);
 
-/// What they have used.
+/// The use of processor time and memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Processor time.
     pub cpu: Duration,
-    /// The most memory that they held, in bytes.
+    /// The part of it without the descendants of the processes.
+    pub cpu_alone: Duration,
+    /// The memory that they hold, in bytes.
+    pub resident_bytes: u64,
+    /// The most that each has held, in bytes, added up.
     pub peak_bytes: u64,
+}
+
+/// The processor time of this process.
+pub fn own_cpu() -> Option<Duration> {
+    #[cfg(unix)]
+    return {
+        use rustix::time::{ClockId, clock_gettime};
+        clock_gettime(ClockId::ProcessCPUTime).try_into().ok()
+    };
+    #[cfg(not(unix))]
+    None
 }
 
 impl Server {
@@ -33,9 +48,20 @@ impl Server {
             }
             next += 1;
         }
-        let each = all.into_iter().filter_map(usage);
+        let roots = self.0.len();
+        let each = all.into_iter().enumerate().filter_map(|(number, process)| {
+            let used = usage(process)?;
+            let cpu_alone = if number < roots {
+                used.cpu
+            } else {
+                Duration::ZERO
+            };
+            Some(Usage { cpu_alone, ..used })
+        });
         each.reduce(|one, other| Usage {
             cpu: one.cpu + other.cpu,
+            cpu_alone: one.cpu_alone + other.cpu_alone,
+            resident_bytes: one.resident_bytes + other.resident_bytes,
             peak_bytes: one.peak_bytes + other.peak_bytes,
         })
     }
@@ -61,11 +87,16 @@ fn usage(process: u32) -> Option<Usage> {
     // Of all threads, those that have ended, too.
     let cpu = clock_gettime(clock_getcpuclockid(pid).ok()?).ok()?;
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        kib.unwrap_or_default() * 1024
+    };
     Some(Usage {
         cpu: cpu.into(),
-        peak_bytes: kib.unwrap_or_default() * 1024,
+        cpu_alone: cpu.into(),
+        resident_bytes: bytes("VmRSS:"),
+        peak_bytes: bytes("VmHWM:"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! What a load came to.
+//! The report of a run, as `--json` writes it and as people read it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,57 +7,152 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::drive::Outcome;
+use super::tally::Counts;
 
-/// The report, as `--json` writes it.
-#[derive(Serialize)]
+/// The report of one run, or of several with one server.
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Calls that were answered as they should be.
-    calls: u64,
-    errors: u64,
+    /// The address or the program.
+    pub server: String,
+    /// Requests that were due in the measured time and answered as they should be.
+    pub calls: u64,
+    pub errors: u64,
+    /// The rate of an open loop, as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
     /// Good answers a second, as they came.
-    calls_per_second: f64,
-    duration_s: f64,
-    latency_ms: Latency,
+    pub calls_per_second: f64,
+    pub duration_s: f64,
+    /// In an open loop, from when the request was due.
+    pub latency_ms: Latency,
+    /// How late an open loop sent, because this machine was late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_lag_ms: Option<Lag>,
     /// Processor time of the server, with its children; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_cpu_us_per_call: Option<f64>,
+    pub server_cpu_us_per_call: Option<f64>,
+    /// The same without its children.
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_peak_bytes: Option<u64>,
+    pub server_alone_cpu_us_per_call: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_memory_bytes: Option<Memory>,
+    /// Processor time of this program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_cpu_us_per_call: Option<f64>,
     /// How often each failure was seen.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    failures: BTreeMap<String, u64>,
+    pub failures: BTreeMap<String, u64>,
+    /// Stretches of the measured time, by when requests were due.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Stretch>,
 }
 
-#[derive(Serialize)]
-struct Latency {
-    p50: f64,
-    p90: f64,
-    p95: f64,
-    p99: f64,
-    max: f64,
+/// Quantiles of the latency, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+    pub mean: f64,
+}
+
+/// How late requests were sent, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Lag {
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// Memory of the server's processes that is resident.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Memory {
+    /// At the begin of the measured time.
+    pub begin: u64,
+    /// At its end.
+    pub end: u64,
+    /// The most since the processes were started.
+    pub peak: u64,
+}
+
+/// A part of the measured time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Stretch {
+    /// Its begin, from the begin of the measured time.
+    pub at_s: f64,
+    pub calls: u64,
+    pub errors: u64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+}
+
+impl Latency {
+    pub fn of(counts: &Counts) -> Self {
+        Self {
+            p50: counts.millis(0.5),
+            p90: counts.millis(0.9),
+            p95: counts.millis(0.95),
+            p99: counts.millis(0.99),
+            max: counts.latency.max() as f64 / 1e6,
+            mean: counts.latency.mean() / 1e6,
+        }
+    }
 }
 
 impl Report {
-    pub fn new(outcome: &Outcome) -> Self {
-        let latency = &outcome.latency;
-        let at = |quantile| latency.value_at_quantile(quantile) as f64 / 1e3;
-        let used = outcome.used;
+    pub fn new(server: &str, outcome: &Outcome) -> Self {
         let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / outcome.ended.max(1) as f64;
+        let seconds = outcome.plan.duration.as_secs_f64();
+        let used = outcome.used;
+        let lag = Lag {
+            p99: outcome.lag.value_at_quantile(0.99) as f64 / 1e6,
+            max: outcome.lag.max() as f64 / 1e6,
+        };
+        let rate = outcome.plan.pace.rate();
+        let stretches = outcome.stretches.iter().enumerate();
         Self {
-            calls: latency.len(),
-            errors: outcome.errors,
-            calls_per_second: outcome.answered as f64 / outcome.duration.as_secs_f64(),
-            duration_s: outcome.duration.as_secs_f64(),
-            latency_ms: Latency {
-                p50: at(0.5),
-                p90: at(0.9),
-                p95: at(0.95),
-                p99: at(0.99),
-                max: latency.max() as f64 / 1e3,
-            },
+            server: server.to_owned(),
+            calls: outcome.whole.latency.len(),
+            errors: outcome.whole.errors,
+            rate,
+            calls_per_second: outcome.answered as f64 / seconds,
+            duration_s: seconds,
+            latency_ms: Latency::of(&outcome.whole),
+            send_lag_ms: rate.map(|_| lag),
             server_cpu_us_per_call: used.map(|used| each(used.cpu)),
-            server_peak_bytes: used.map(|used| used.peak_bytes),
+            server_alone_cpu_us_per_call: used.map(|used| each(used.cpu_alone)),
+            server_memory_bytes: used.map(|used| Memory {
+                begin: used.bytes_before,
+                end: used.bytes_after,
+                peak: used.peak_bytes,
+            }),
+            client_cpu_us_per_call: outcome.own_cpu.map(each),
             failures: outcome.failures.clone(),
+            timeline: stretches
+                .map(|(number, counts)| Stretch {
+                    at_s: (outcome.stretch * number as u32).as_millis() as f64 / 1e3,
+                    calls: counts.latency.len(),
+                    errors: counts.errors,
+                    p50_ms: counts.millis(0.5),
+                    p99_ms: counts.millis(0.99),
+                    max_ms: counts.latency.max() as f64 / 1e6,
+                })
+                .collect(),
+        }
+    }
+
+    /// The share of requests that failed, in per cent.
+    pub fn error_percent(&self) -> f64 {
+        self.errors as f64 * 100.0 / (self.calls + self.errors).max(1) as f64
+    }
+
+    /// Counts failures that belong to no request.
+    pub fn failed(&mut self, why: &str, count: u64) {
+        if count > 0 {
+            self.errors += count;
+            *self.failures.entry(why.to_owned()).or_default() += count;
         }
     }
 
@@ -81,47 +176,41 @@ impl Report {
             p95,
             p99,
             max,
+            ..
         } = self.latency_ms;
         row(
             "latency",
             format!(
-                "p50 {p50:.2} ms, p90 {p90:.2} ms, p95 {p95:.2} ms, p99 {p99:.2} ms, max {max:.2} ms"
+                "p50 {p50:.3} ms, p90 {p90:.3} ms, p95 {p95:.3} ms, p99 {p99:.3} ms, max {max:.3} ms"
             ),
         );
         if let Some(cpu) = self.server_cpu_us_per_call {
             row("server CPU", format!("{cpu:.1} µs a call"));
         }
-        if let Some(peak) = self.server_peak_bytes {
-            row("server peak", format!("{:.1} MB", peak as f64 / 1e6));
+        if let Some(Memory { begin, end, peak }) = self.server_memory_bytes {
+            let [begin, end, peak] = [begin, end, peak].map(|bytes| bytes as f64 / 1e6);
+            let memory =
+                format!("{begin:.1} MB at the begin, {end:.1} MB at the end, peak {peak:.1} MB");
+            row("memory", memory);
+        }
+        if let Some(cpu) = self.client_cpu_us_per_call {
+            row("own CPU", format!("{cpu:.1} µs a call"));
         }
         for (failure, count) in &self.failures {
             row("failed", format!("{count} times: {failure}"));
         }
-        text
+        text + &self.late().unwrap_or_default()
     }
 
-    /// What is beyond its bound.
-    pub fn beyond(&self, max_errors: f64, max_p99: Option<Duration>) -> Vec<String> {
-        let all = self.calls + self.errors;
-        let errors = self.errors as f64 * 100.0 / all.max(1) as f64;
-        let mut beyond = Vec::new();
-        if all == 0 {
-            beyond.push("no call was due".to_owned());
-        }
-        if errors > max_errors {
-            beyond.push(format!(
-                "{errors:.2} % of the calls failed; at most {max_errors} % may"
-            ));
-        }
-        if let Some(max) = max_p99
-            .map(|max| max.as_secs_f64() * 1e3)
-            .filter(|max| self.latency_ms.p99 > *max)
-        {
-            let p99 = self.latency_ms.p99;
-            beyond.push(format!(
-                "the 99th percentile is {p99:.2} ms; at most {max} ms may be"
-            ));
-        }
-        beyond
+    /// Tells if this machine sent so late that it shows in the latency.
+    fn late(&self) -> Option<String> {
+        let lag = self.send_lag_ms?;
+        let is_late = lag.p99 > 1.0 && lag.p99 > self.latency_ms.p50 / 10.0;
+        is_late.then(|| {
+            format!(
+                "warning: one in a hundred requests was sent {:.1} ms late or later, since this machine was busy; the latency contains that\n",
+                lag.p99
+            )
+        })
     }
 }

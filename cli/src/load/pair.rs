@@ -1,0 +1,297 @@
+//! Two servers in turns, or one server directly and through a gateway.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::bootstrap::{Estimate, estimate};
+use super::drive::{Outcome, drive};
+use super::live::Live;
+use super::plan::Plan;
+use super::report::{Latency, Report};
+use super::side::Side;
+use super::threshold::{Figure, Figures};
+use super::units::Quantity;
+
+/// How long each turn but the first one warms up.
+const LATER_WARM_UP: Duration = Duration::from_millis(200);
+
+/// How the second address relates to the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relation {
+    /// A gateway before the first one.
+    Through,
+    /// Another server.
+    Against,
+}
+
+/// The results of the rounds.
+#[derive(Debug, Serialize)]
+pub struct Pair {
+    relation: Relation,
+    pub first: Report,
+    pub second: Report,
+    pub rounds: Vec<Round>,
+    /// The second side's median over the rounds, divided by that of the first one.
+    ratio: Ratios,
+    /// The latency that the second side adds.
+    added_ms: Added,
+    /// The processor time of a gateway, without the server if that is its child.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway_cpu_us_per_call: Option<f64>,
+}
+
+/// One turn of either side.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Round {
+    pub first: Turn,
+    pub second: Turn,
+}
+
+/// The figures of a turn.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Turn {
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_us: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Ratios {
+    p50: Ratio,
+    p99: Ratio,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<Ratio>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Ratio {
+    #[serde(flatten)]
+    estimate: Estimate,
+    verdict: Verdict,
+}
+
+/// The conclusion from a ratio, about the second side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Less,
+    More,
+    Undecided,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Added {
+    p50: Estimate,
+    p99: Estimate,
+}
+
+/// Runs the plan with both sides, round by round. The side that begins changes with each round.
+pub fn run(
+    relation: Relation,
+    sides: [Arc<Side>; 2],
+    plan: &Plan,
+    rounds: usize,
+    live: &Live,
+) -> Result<Pair> {
+    let [mut first, mut second] = [Vec::new(), Vec::new()];
+    let numbers: [_; 2] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
+    for round in 0..rounds {
+        let warm_up = match round {
+            0 => plan.warm_up,
+            _ => plan.warm_up.min(LATER_WARM_UP),
+        };
+        let plan = Plan {
+            warm_up,
+            ..plan.clone()
+        };
+        let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+        for side in order {
+            live.title(&format!(
+                "round {} of {rounds}: {}",
+                round + 1,
+                sides[side].name
+            ));
+            let outcome = drive(&sides[side], &plan, &numbers[side], live)?;
+            match side {
+                0 => first.push(outcome),
+                _ => second.push(outcome),
+            }
+        }
+    }
+    let turns = first.iter().zip(&second);
+    let rounds: Vec<_> = turns
+        .map(|(first, second)| Round {
+            first: Turn::of(first),
+            second: Turn::of(second),
+        })
+        .collect();
+    let of = |figure: fn(&Turn) -> Option<f64>| {
+        let pair = |round: &Round| figure(&round.first).zip(figure(&round.second));
+        rounds.iter().map(pair).collect::<Option<Vec<_>>>()
+    };
+    let (p50, p99) = (of(|turn| Some(turn.p50_ms)), of(|turn| Some(turn.p99_ms)));
+    let (p50, p99) = (p50.unwrap_or_default(), p99.unwrap_or_default());
+    let minus = |first: f64, second: f64| second - first;
+    let second = together(&sides[1], second)?;
+    Ok(Pair {
+        relation,
+        ratio: Ratios {
+            p50: Ratio::of(&p50),
+            p99: Ratio::of(&p99),
+            cpu: of(|turn| turn.cpu_us).map(|cpu| Ratio::of(&cpu)),
+        },
+        added_ms: Added {
+            p50: estimate(&p50, minus),
+            p99: estimate(&p99, minus),
+        },
+        gateway_cpu_us_per_call: second
+            .server_alone_cpu_us_per_call
+            .filter(|_| relation == Relation::Through),
+        first: together(&sides[0], first)?,
+        second,
+        rounds,
+    })
+}
+
+/// The report of all turns of a side.
+fn together(side: &Side, turns: Vec<Outcome>) -> Result<Report> {
+    let mut turns = turns.into_iter();
+    let Some(mut all) = turns.next() else {
+        anyhow::bail!("--rounds must be at least 1");
+    };
+    for turn in turns {
+        all.add(&turn)?;
+    }
+    let mut report = Report::new(&side.name, &all);
+    report.timeline.clear();
+    Ok(report)
+}
+
+impl Turn {
+    fn of(outcome: &Outcome) -> Self {
+        let latency = Latency::of(&outcome.whole);
+        let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / outcome.ended.max(1) as f64;
+        Self {
+            p50_ms: latency.p50,
+            p99_ms: latency.p99,
+            cpu_us: outcome.used.map(|used| each(used.cpu)),
+        }
+    }
+}
+
+impl Ratio {
+    fn of(rounds: &[(f64, f64)]) -> Self {
+        let estimate = estimate(rounds, |first, second| second / first);
+        let verdict = match estimate {
+            Estimate { low, .. } if low > 1.0 => Verdict::More,
+            Estimate { high, .. } if high < 1.0 => Verdict::Less,
+            _ => Verdict::Undecided,
+        };
+        Self { estimate, verdict }
+    }
+
+    fn sentence(&self, name: &str, second: &str) -> String {
+        let Estimate { value, low, high } = self.estimate;
+        let range = format!("{value:.3} times (95 %: {low:.3} to {high:.3})");
+        match self.verdict {
+            Verdict::Less => format!("{name} of {second} is lower: {range}"),
+            Verdict::More => format!("{name} of {second} is higher: {range}"),
+            Verdict::Undecided => format!("{name} is undecided: {range}; more --rounds narrow it"),
+        }
+    }
+}
+
+impl Pair {
+    /// The report for people.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        let names = match self.relation {
+            Relation::Through => ["directly", "through the gateway"],
+            Relation::Against => ["first", "second"],
+        };
+        for (name, report) in names.iter().zip([&self.first, &self.second]) {
+            let _ = writeln!(text, "{name}: {}\n{}", report.server, report.table());
+        }
+        let second = names[1];
+        let Ratios { p50, p99, cpu } = &self.ratio;
+        let sentences = [
+            ("p50", Some(p50)),
+            ("p99", Some(p99)),
+            ("CPU", cpu.as_ref()),
+        ];
+        for (name, ratio) in sentences {
+            if let Some(ratio) = ratio {
+                let _ = writeln!(text, "{}", ratio.sentence(name, second));
+            }
+        }
+        if self.relation == Relation::Through {
+            for (name, Estimate { value, low, high }) in
+                [("p50", self.added_ms.p50), ("p99", self.added_ms.p99)]
+            {
+                let [value, low, high] = [value, low, high].map(|millis| millis * 1e3);
+                let _ = writeln!(
+                    text,
+                    "the gateway adds {value:.0} µs to the {name} (95 %: {low:.0} to {high:.0} µs)"
+                );
+            }
+            if let Some(cpu) = self.gateway_cpu_us_per_call {
+                let _ = writeln!(text, "the gateway itself uses {cpu:.1} µs of CPU a call");
+            }
+        }
+        text
+    }
+}
+
+/// Figures without a prefix are those of the second side.
+impl Figures for Pair {
+    fn figure(&self, name: &str) -> Option<Figure> {
+        let estimate = |estimate: Estimate, unit: fn(f64) -> Quantity| Figure {
+            low: unit(estimate.low),
+            high: unit(estimate.high),
+        };
+        let ratio = |ratio: Ratio| estimate(ratio.estimate, Quantity::Plain);
+        match name {
+            "ratio.p50" => Some(ratio(self.ratio.p50)),
+            "ratio.p99" => Some(ratio(self.ratio.p99)),
+            "ratio.cpu" => self.ratio.cpu.map(ratio),
+            "added.p50" => Some(estimate(self.added_ms.p50, Quantity::Millis)),
+            "added.p99" => Some(estimate(self.added_ms.p99, Quantity::Millis)),
+            "gateway.cpu" => {
+                let micros = self.gateway_cpu_us_per_call?;
+                Some(Figure::exact(Quantity::Millis(micros / 1e3)))
+            }
+            "errors" => {
+                let errors = self.first.errors + self.second.errors;
+                Some(Figure::exact(Quantity::Plain(errors as f64)))
+            }
+            _ => self.second.figure(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_needs_all_of_the_interval() {
+        let rounds = |second: [f64; 6]| second.map(|second| (100.0, second));
+        let verdict = |second| Ratio::of(&rounds(second)).verdict;
+        assert_eq!(
+            verdict([120.0, 121.0, 119.0, 125.0, 118.0, 122.0]),
+            Verdict::More
+        );
+        assert_eq!(verdict([80.0, 81.0, 79.0, 85.0, 78.0, 82.0]), Verdict::Less);
+        assert_eq!(
+            verdict([80.0, 121.0, 79.0, 125.0, 78.0, 122.0]),
+            Verdict::Undecided
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Rising rates, up to the one that the server no longer holds.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::drive::drive;
+use super::live::Live;
+use super::plan::{Pace, Plan};
+use super::report::Report;
+use super::side::Side;
+use super::threshold::{Figure, Figures};
+use super::units::Quantity;
+
+/// How often the gap between the last rate that is held and the first that is not is halved.
+const HALVINGS: usize = 3;
+
+/// A step of which less is answered in its time is not held,
+const HELD: f64 = 0.98;
+
+/// but for so many answers that come after its end.
+const AFTER_THE_END: f64 = 2.0;
+
+/// Without a limit of one's own, the p99 may become so many times that of the first step.
+const GROWTH: f64 = 10.0;
+
+/// The same limit is at least this, in milliseconds.
+const LEAST_LIMIT: f64 = 10.0;
+
+/// The results of the steps.
+#[derive(Debug, Serialize)]
+pub struct Ramp {
+    /// By their rates.
+    pub steps: Vec<Step>,
+    /// The highest rate that was held; absent if the first one was not.
+    pub knee: Option<f64>,
+    /// The p99 up to which a rate counts as held.
+    p99_limit_ms: f64,
+}
+
+/// One rate.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    pub rate: f64,
+    /// Whether all was answered rightly, in time, and within the limit of the p99.
+    pub is_held: bool,
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+/// Runs the plan at rates that rise by the same factor, then between the last two.
+pub fn run(
+    side: &Arc<Side>,
+    plan: &Plan,
+    (from, to): (f64, f64),
+    steps: u32,
+    limit: Option<Duration>,
+    live: &Live,
+) -> Result<Ramp> {
+    let number = Arc::new(AtomicU64::new(0));
+    let mut ramp = Ramp {
+        steps: Vec::new(),
+        knee: None,
+        p99_limit_ms: limit.map_or(f64::INFINITY, |limit| limit.as_secs_f64() * 1e3),
+    };
+    let one = |ramp: &mut Ramp, rate: f64| -> Result<bool> {
+        live.title(&format!("{rate:.0} a second"));
+        let plan = Plan {
+            pace: Pace::Rate(rate),
+            ..plan.clone()
+        };
+        let report = Report::new(&side.name, &drive(side, &plan, &number, live)?);
+        if ramp.p99_limit_ms.is_infinite() {
+            ramp.p99_limit_ms = (report.latency_ms.p99 * GROWTH).max(LEAST_LIMIT);
+        }
+        let seconds = report.duration_s;
+        let is_held = report.errors == 0
+            && report.calls_per_second * seconds + AFTER_THE_END >= rate * seconds * HELD
+            && report.latency_ms.p99 <= ramp.p99_limit_ms;
+        if is_held {
+            ramp.knee = Some(ramp.knee.unwrap_or_default().max(rate));
+        }
+        ramp.steps.push(Step {
+            rate,
+            is_held,
+            report,
+        });
+        Ok(is_held)
+    };
+    let last = steps.max(2) - 1;
+    let factor = (to / from).powf(1.0 / f64::from(last));
+    let mut too_high = None;
+    for step in 0..=last {
+        let rate = from * factor.powf(f64::from(step));
+        if !one(&mut ramp, rate)? {
+            too_high = Some(rate);
+            break;
+        }
+    }
+    for _ in 0..HALVINGS {
+        if let (Some(held), Some(lost)) = (ramp.knee, too_high) {
+            let rate = (held * lost).sqrt();
+            if !one(&mut ramp, rate)? {
+                too_high = Some(rate);
+            }
+        }
+    }
+    ramp.steps
+        .sort_by(|one, other| one.rate.total_cmp(&other.rate));
+    Ok(ramp)
+}
+
+impl Ramp {
+    /// The report for people.
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{:>10} {:>12} {:>8} {:>10} {:>10} {:>12} {:>6}\n",
+            "rate", "answered/s", "errors", "p50 ms", "p99 ms", "CPU µs/call", "held"
+        );
+        for Step {
+            rate,
+            is_held,
+            report,
+        } in &self.steps
+        {
+            let cpu = report.server_cpu_us_per_call;
+            let _ = writeln!(
+                text,
+                "{rate:>10.0} {:>12.1} {:>8} {:>10.3} {:>10.3} {:>12} {:>6}",
+                report.calls_per_second,
+                report.errors,
+                report.latency_ms.p50,
+                report.latency_ms.p99,
+                cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}")),
+                if *is_held { "yes" } else { "no" },
+            );
+        }
+        let limit = self.p99_limit_ms;
+        let is_last = self.steps.iter().all(|step| step.is_held);
+        let _ = match self.knee {
+            Some(rate) if is_last => writeln!(
+                text,
+                "all rates were held, up to {rate:.0} a second (p99 up to {limit:.1} ms); the knee is higher"
+            ),
+            Some(rate) => writeln!(
+                text,
+                "the knee: {rate:.0} a second were held (p99 up to {limit:.1} ms), more were not"
+            ),
+            None => writeln!(
+                text,
+                "the first rate was not held (p99 up to {limit:.1} ms)"
+            ),
+        };
+        text
+    }
+}
+
+/// Figures other than the knee are those of the step at the knee.
+impl Figures for Ramp {
+    fn figure(&self, name: &str) -> Option<Figure> {
+        let knee = self.knee?;
+        match name {
+            "knee" => Some(Figure::exact(Quantity::Plain(knee))),
+            _ => {
+                let step = self.steps.iter().find(|step| step.rate == knee)?;
+                step.report.figure(name)
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One server under load: the connections to it, what is asked of it, and its processes.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::mcp::{Revision, Revisions};
+
+use super::plan::MAX_IN_FLIGHT;
+use super::process::{self, Server};
+use super::workload::{Failure, Link, Workload};
+use crate::session::{FAREWELL, Session, Start};
+use crate::shown;
+
+/// How to connect to a server.
+pub struct Approach<'a> {
+    pub start: &'a Start,
+    pub connections: usize,
+    pub revision: Option<Revision>,
+    /// How long to wait for an answer.
+    pub timeout: Duration,
+    /// The process of the server, if it is not found by itself.
+    pub process: Option<u32>,
+}
+
+/// A server with connections to it.
+pub struct Side {
+    /// The name in reports.
+    pub name: String,
+    pub server: Server,
+    sessions: Vec<Session>,
+    clients: Vec<Client>,
+    workload: Workload,
+    timeout: Duration,
+    /// Requests that were given up, and whose answers may come later.
+    given_up: AtomicU64,
+}
+
+impl Side {
+    /// Starts the server if there is a command, connects, and sends one request to see that it is answered.
+    pub fn open(approach: &Approach<'_>, workload: Workload) -> Result<Self> {
+        let start = approach.start;
+        let revisions = approach
+            .revision
+            .map_or(Revisions::ALL, |revision| [revision].into_iter().collect());
+        let open = |_| {
+            let client = workload.client(Session::builder()).revisions(revisions);
+            Session::open_with(start, client, MAX_IN_FLIGHT)
+        };
+        let sessions: Vec<_> = (0..approach.connections).map(open).collect::<Result<_>>()?;
+        let children = sessions.iter().filter_map(Session::child).collect();
+        let processes = match (approach.process, start.local_port()) {
+            (Some(process), _) => vec![process],
+            (None, Some(port)) => process::listeners(port),
+            (None, None) => children,
+        };
+        let clients = sessions.iter().map(|session| session.client.clone());
+        let side = Self {
+            name: start.name(),
+            server: Server::new(processes),
+            clients: clients.collect(),
+            sessions,
+            workload,
+            timeout: approach.timeout,
+            given_up: AtomicU64::new(0),
+        };
+        side.prepare()?;
+        Ok(side)
+    }
+
+    fn prepare(&self) -> Result<()> {
+        let name = &self.name;
+        let prepared = block_on(self.workload.prepare(&self.link(0)));
+        prepared.with_context(|| format!("trying {name}"))
+    }
+
+    fn link(&self, number: u64) -> Link<'_> {
+        let turn = usize::try_from(number).unwrap_or_default() % self.clients.len();
+        Link {
+            client: &self.clients[turn],
+            timeout: self.timeout,
+        }
+    }
+
+    /// Sends the request of this number, and checks its answer. The connections take turns.
+    pub async fn one(&self, number: u64) -> Result<(), Failure> {
+        let done = self.workload.one(&self.link(number), number).await;
+        let is_late = done.as_ref().is_err_and(|failure| failure.is_late);
+        if is_late || self.workload.gives_up() {
+            self.given_up.fetch_add(1, Relaxed);
+        }
+        done
+    }
+
+    /// Messages of the server that were of no use, beyond the late answers that were to be expected: repeated answers,
+    /// answers to nothing, progress out of order, messages that are not valid.
+    pub fn strays(&self) -> u64 {
+        // A server sends answers in order on most carriers: after this one, those before it have arrived.
+        for number in 0..self.clients.len() as u64 {
+            let link = Link {
+                timeout: self.timeout.min(FAREWELL),
+                ..self.link(number)
+            };
+            let _ = block_on(link.ask("tools/list", None));
+        }
+        let strays = self
+            .clients
+            .iter()
+            .map(|client| client.handle().stray_count());
+        strays
+            .sum::<u64>()
+            .saturating_sub(self.given_up.load(Relaxed))
+    }
+
+    /// Looks whether the server is as it was before.
+    pub fn settle(&self) -> Result<(), Failure> {
+        block_on(self.workload.settle(&self.link(0)))
+    }
+
+    /// Ends the started server, or closes the connections.
+    pub fn close(self) {
+        drop(self.clients);
+        for session in self.sessions {
+            if let Err(error) = session.close() {
+                eprintln!("warning: {}", shown::line(&format!("{error:#}")));
+            }
+        }
+    }
+}

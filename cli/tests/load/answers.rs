@@ -1,0 +1,116 @@
+//! Wrong answers, too many, too few, and none.
+
+use super::{Loaded, number};
+
+const AT_A_RATE: [&str; 6] = ["--workload", "echo", "--rate", "100", "--duration", "1s"];
+
+fn errors(loaded: &Loaded, why: &str) -> f64 {
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    let failures = loaded.report["failures"].as_object().unwrap();
+    let counts = failures.iter().filter(|(failure, _)| failure.contains(why));
+    counts.map(|(_, count)| count.as_f64().unwrap()).sum()
+}
+
+#[test]
+fn wrong_answers_are_counted() {
+    let loaded = Loaded::of(&AT_A_RATE, "faulty", "wrong:10");
+    assert_eq!(
+        errors(&loaded, "not the text that was sent"),
+        10.0,
+        "{}",
+        loaded.report
+    );
+    assert_eq!(number(&loaded.report, "/errors"), 10.0, "{}", loaded.report);
+    assert_eq!(number(&loaded.report, "/calls"), 90.0, "{}", loaded.report);
+}
+
+/// Also of the warm-up: 10 calls, and 100.
+#[test]
+fn second_answers_are_counted() {
+    let loaded = Loaded::of(&AT_A_RATE, "faulty", "twice:10");
+    assert_eq!(
+        errors(&loaded, "no request in flight"),
+        11.0,
+        "{}",
+        loaded.report
+    );
+    assert_eq!(number(&loaded.report, "/calls"), 100.0, "{}", loaded.report);
+}
+
+#[test]
+fn calls_without_an_answer_are_errors_and_hold_nothing_up() {
+    let args = [&AT_A_RATE[..], &["--timeout", "300ms"]].concat();
+    let loaded = Loaded::of(&args, "faulty", "silent:10");
+    assert_eq!(errors(&loaded, "timed out"), 10.0, "{}", loaded.report);
+    assert_eq!(number(&loaded.report, "/calls"), 90.0, "{}", loaded.report);
+}
+
+/// The rate goes on: each call that is due after the end of the server is an error.
+#[test]
+fn a_server_that_dies_midway_fails_the_rest() {
+    let loaded = Loaded::of(&AT_A_RATE, "faulty", "dies:60");
+    // Ten calls of the warm-up, and 49 answered ones.
+    assert_eq!(number(&loaded.report, "/calls"), 49.0, "{}", loaded.report);
+    assert_eq!(number(&loaded.report, "/errors"), 51.0, "{}", loaded.report);
+    assert!(loaded.said().contains("errors is 51"), "{}", loaded.said());
+    let closed = [
+        "--workload",
+        "echo",
+        "--in-flight",
+        "4",
+        "--duration",
+        "500ms",
+    ];
+    let loaded = Loaded::of(&closed, "faulty", "dies:60");
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    // A dead server is asked again after a pause, not as fast as the processor can.
+    let errors = number(&loaded.report, "/errors");
+    assert!((1.0..=300.0).contains(&errors), "{}", loaded.report);
+}
+
+#[test]
+fn progress_out_of_order_is_an_error() {
+    let args = [
+        "--workload",
+        "progress",
+        "--rate",
+        "50",
+        "--duration",
+        "400ms",
+        "--warm-up",
+        "0s",
+    ];
+    let args = [&args[..], &["--notifications", "3"]].concat();
+    let report = Loaded::good(&args, "faulty", "");
+    assert_eq!(number(&report, "/calls"), 20.0, "{report}");
+    let loaded = Loaded::of(&args, "faulty", "swaps:10");
+    assert_eq!(
+        errors(&loaded, "progress was not reported in order"),
+        2.0,
+        "{}",
+        loaded.report
+    );
+    // The last two of 3, 2, 1 are of no use.
+    assert_eq!(
+        errors(&loaded, "no request in flight"),
+        4.0,
+        "{}",
+        loaded.report
+    );
+}
+
+#[test]
+fn a_tool_that_fails_is_an_error() {
+    let args = [
+        "--tool",
+        "sleep",
+        "--arguments",
+        "{}",
+        "--rate",
+        "50",
+        "--duration",
+        "200ms",
+    ];
+    let loaded = Loaded::of(&args, "workloads", "stdio:");
+    assert_eq!(errors(&loaded, "ms"), 10.0, "{}", loaded.report);
+}

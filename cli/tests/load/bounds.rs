@@ -1,0 +1,119 @@
+//! Bounds beyond which the command fails, and arguments that are wrong.
+
+use super::Loaded;
+
+const SHORT: [&str; 6] = ["--workload", "echo", "--rate", "50", "--duration", "200ms"];
+
+#[test]
+fn a_crossed_bound_is_told_and_fails_the_command() {
+    for (bound, said) in [
+        ("p99>0ms", "p99 is "),
+        ("rate>1", "rate is "),
+        ("max<1h", "max is "),
+        ("knee<1", "knee is not known here"),
+    ] {
+        let loaded = Loaded::of(
+            &[&SHORT[..], &["--fail-if", bound]].concat(),
+            "workloads",
+            "stdio:",
+        );
+        assert_eq!(
+            loaded.output.status.code(),
+            Some(1),
+            "{bound}: {}",
+            loaded.said()
+        );
+        assert!(
+            loaded.said().contains(&format!("error: {said}")),
+            "{}",
+            loaded.said()
+        );
+        assert!(
+            loaded.report["calls"] == 10,
+            "the report is there all the same"
+        );
+    }
+    let kept = [
+        "--fail-if",
+        "p99>10s",
+        "--fail-if",
+        "rate<1",
+        "--fail-if",
+        "errors>1%",
+    ];
+    Loaded::good(&[&SHORT[..], &kept].concat(), "workloads", "stdio:");
+}
+
+#[test]
+fn errors_are_allowed_up_to_a_bound() {
+    let wrong = |bound: &str| {
+        Loaded::of(
+            &[&SHORT[..], &["--fail-if", bound]].concat(),
+            "faulty",
+            "wrong:5",
+        )
+    };
+    assert!(wrong("errors>2").output.status.success());
+    assert!(wrong("errors>20%").output.status.success());
+    assert_eq!(wrong("errors>1").output.status.code(), Some(1));
+    assert_eq!(wrong("errors>10%").output.status.code(), Some(1));
+    assert_eq!(
+        wrong("p99>10s").output.status.code(),
+        Some(1),
+        "none is allowed by default"
+    );
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    let echo = ["--workload", "echo"];
+    for (args, why) in [
+        (vec![], "what to send is missing"),
+        (
+            vec!["--tool", "echo", "--arguments", "[1]"],
+            "must be a JSON object",
+        ),
+        (
+            vec!["--tool", "echo", "--arguments", "{"],
+            "--arguments is not JSON",
+        ),
+        (vec!["--tool", "ecko"], "it has echo, "),
+        (vec!["--workload", "dance"], "possible values: echo, "),
+        (vec!["--trace", "/nowhere"], "reading /nowhere"),
+        (
+            [&echo[..], &["--rate", "0"]].concat(),
+            "a rate must be more than 0",
+        ),
+        (
+            [&echo[..], &["--in-flight", "0"]].concat(),
+            "--in-flight must be between",
+        ),
+        (
+            [&echo[..], &["--connections", "0"]].concat(),
+            "--connections must be at least 1",
+        ),
+        (
+            [&echo[..], &["--duration", "0s"]].concat(),
+            "--duration must be more than 0",
+        ),
+        (
+            [&echo[..], &["--duration", "5"]].concat(),
+            "write 500ms, 30s, 5m or 1h",
+        ),
+        (
+            [&echo[..], &["--bytes", "10"]].concat(),
+            "--bytes must be at least 16",
+        ),
+        (
+            [&echo[..], &["--fail-if", "p98>5ms"]].concat(),
+            "the figures are p50, ",
+        ),
+        ([&echo[..], &["--ramp", "5"]].concat(), "write 100..20k"),
+    ] {
+        let loaded = Loaded::of(&args, "workloads", "stdio:");
+        assert!(!loaded.output.status.success(), "{args:?}");
+        assert!(loaded.said().contains(why), "{args:?}: {}", loaded.said());
+    }
+    let loaded = Loaded::new(&["--workload", "echo"]);
+    assert!(loaded.said().contains("ADDRESS"), "{}", loaded.said());
+}

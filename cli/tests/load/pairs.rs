@@ -1,0 +1,91 @@
+//! Two servers in turns, and a server behind a proxy.
+
+use super::servers::{Listening, example};
+use super::{Loaded, Scratch, number};
+
+const TURNS: [&str; 8] = [
+    "--workload",
+    "echo",
+    "--rate",
+    "100",
+    "--duration",
+    "200ms",
+    "--rounds",
+    "6",
+];
+
+/// A proxy adds latency, and has a processor time of its own.
+#[test]
+fn a_proxy_adds_latency() {
+    let server = Listening::workloads("http://127.0.0.1:0/mcp");
+    let proxy = Listening::proxy(&server.address);
+    let plot = Scratch::new("svg");
+    let more = [
+        "--through",
+        &proxy.address,
+        "--plot",
+        plot.path(),
+        &server.address,
+    ];
+    let loaded = Loaded::new(&[&TURNS[..], &more].concat());
+    assert!(
+        loaded.said().contains("the gateway adds "),
+        "{}",
+        loaded.said()
+    );
+    let report = loaded.succeeded();
+    for side in ["first", "second"] {
+        assert_eq!(
+            number(&report, &format!("/{side}/calls")),
+            120.0,
+            "{report}"
+        );
+        assert_eq!(number(&report, &format!("/{side}/errors")), 0.0, "{report}");
+    }
+    assert_eq!(report["rounds"].as_array().unwrap().len(), 6, "{report}");
+    assert_eq!(report["relation"], "through", "{report}");
+    for name in ["p50", "p99"] {
+        let at = |end: &str| number(&report, &format!("/added_ms/{name}/{end}"));
+        assert!(
+            at("low") <= at("value") && at("value") <= at("high"),
+            "{report}"
+        );
+    }
+    if cfg!(target_os = "linux") {
+        assert!(
+            number(&report, "/gateway_cpu_us_per_call") > 1.0,
+            "{report}"
+        );
+    }
+    assert!(plot.read().contains("second p99"), "{}", plot.read());
+}
+
+/// A server that is slower by far is seen to be; bounds on the ratio heed the interval.
+#[test]
+fn a_slower_server_is_seen() {
+    let fast = example("faulty");
+    // It stands still for 19 ms of each 20.
+    let slow = format!("stdio:{fast} freezes:20:19");
+    let against = [
+        "--against",
+        &slow,
+        "--fail-if",
+        "ratio.p50>1.5",
+        "--",
+        &fast,
+    ];
+    let loaded = Loaded::new(&[&TURNS[..], &against].concat());
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    assert!(
+        loaded.said().contains("ratio.p50 is between "),
+        "{}",
+        loaded.said()
+    );
+    assert_eq!(
+        loaded.report["ratio"]["p50"]["verdict"], "more",
+        "{}",
+        loaded.report
+    );
+    let against = ["--against", &slow, "--fail-if", "ratio.p50<1", "--", &fast];
+    Loaded::new(&[&TURNS[..], &against].concat()).succeeded();
+}
