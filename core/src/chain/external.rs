@@ -79,6 +79,7 @@ pub struct External {
     pub(super) link: Arc<dyn Link>,
     pub(super) opening: Option<OpeningMode>,
     pub(super) revisions: Revisions,
+    pub(super) follows_revision: bool,
     pub(super) limits: Limits,
     pub(super) prefix: Option<Prefix>,
     pub(super) isolation: Isolation,
@@ -95,6 +96,7 @@ impl External {
             link: Arc::new(link),
             opening: None,
             revisions: Revisions::ALL,
+            follows_revision: false,
             limits: Limits::STDIO,
             prefix: None,
             isolation: Isolation::default(),
@@ -156,6 +158,14 @@ impl External {
     /// Sets the protocol revisions to speak with the server. Default: all of them.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.revisions = revisions;
+        self
+    }
+
+    /// Speaks with the server in the revision of the client, where a connection is one client's own: for a server that speaks all
+    /// revisions that clients may use, and whose handlers see which one it is. By default each side agrees on the newest revision
+    /// that it has in common with the front.
+    pub fn following_revision(mut self) -> Self {
+        self.follows_revision = true;
         self
     }
 

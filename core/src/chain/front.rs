@@ -158,8 +158,30 @@ impl Front {
 
     /// Sets who may do what: credentials, permissions, rates, audit. Lists leave out what the policy hides, by the names that
     /// clients see. Credentials that clients send never reach the server, with or without a policy (R-CHN-15).
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = Some(Arc::new(policy));
+    pub fn policy(mut self, policy: impl Into<Arc<Policy>>) -> Self {
+        self.policy = Some(policy.into());
+        self
+    }
+
+    /// Has the front speak in the name of a server: with its name and version, if there are several servers behind the front, and
+    /// with its revisions, limits, budget and trace.
+    pub fn introducing(mut self, server: &Config) -> Self {
+        let Config {
+            implementation,
+            revisions,
+            trace,
+            limits,
+            budget,
+            ..
+        } = server.clone();
+        self.config = Config {
+            implementation,
+            revisions,
+            trace,
+            limits,
+            budget,
+            ..self.config
+        };
         self
     }
 
@@ -305,7 +327,7 @@ impl FrontExecutor {
         let capabilities = view.client_capabilities().unwrap_or("{}");
         if self.is_exchange {
             return Some(Way::Shared(LaneKey {
-                principal: principal_of(call, &self.handle),
+                principal: principal_of(call, &self.handle).map(|it| it.as_str().into()),
                 capabilities: capabilities.into(),
             }));
         }
@@ -344,6 +366,7 @@ impl FrontExecutor {
             let neutral =
                 translate::client_capabilities(capabilities, revision.era(), Era::Stateless);
             let isolation = member.parts.external.isolation;
+            let principal = principal.map(|it| it.as_str().into());
             match LaneKey::of_session(isolation, principal, &neutral) {
                 Some(key) => member.lanes.shared(&member.parts, key),
                 None => Ok(self.lane(

@@ -19,11 +19,11 @@ use super::translate;
 use super::unless::unless;
 use super::visits::Visits;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::{Config, Handle, Host, OpeningMode};
+use crate::connection::{Caller, Callers, Config, Handle, Host, OpeningMode};
 use crate::correlate::{CancelToken, RequestKey};
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::handler::driven::drive;
-use crate::mcp::{Era, LogLevel, Revision, Side};
+use crate::mcp::{Era, LogLevel, Revision, Revisions, Side};
 use crate::sync::lock;
 
 /// A server whose connection is lost sooner than this has failed to start.
@@ -247,7 +247,10 @@ impl Lane {
         let (declared, era) = (&self.near.capabilities, self.era());
         config.capabilities = Revision::ALL
             .map(|revision| translate::client_capabilities(declared, era, revision.era()).into());
-        config.revisions = external.revisions;
+        config.revisions = match external.follows_revision && !self.is_shared() {
+            true => Revisions::only(self.near.revision),
+            false => external.revisions,
+        };
         config.limits = external.limits.clone();
         config.budget = self.parts.config.budget.clone();
         config
@@ -379,6 +382,17 @@ impl Lane {
     }
 }
 
+impl Callers for Weak<Lane> {
+    fn caller(&self, request: u64) -> Caller {
+        let route = self.upgrade().and_then(|lane| lane.route(request));
+        route.map_or(Caller::Nobody, |route| Caller::Is(route.principal.clone()))
+    }
+
+    fn are_many(&self) -> bool {
+        self.upgrade().is_some_and(|lane| lane.is_shared())
+    }
+}
+
 /// An attempt to connect, which ends early when nobody needs the connection any more. What it ends with is noted when it is
 /// dropped, so that nobody waits for one that was given up or that panicked.
 struct Attempt {
@@ -410,7 +424,7 @@ impl Attempt {
             let mut config = config.clone();
             config.opening = opening;
             let relay = Box::new(move |far: Handle| host(lane, far));
-            let builder = ClientBuilder::relay(config, relay);
+            let builder = ClientBuilder::relay(config, relay, Arc::new(self.lane.clone()));
             self.parts.external.link.connect(builder)
         };
         let chosen = self.parts.external.opening;

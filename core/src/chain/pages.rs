@@ -66,7 +66,7 @@ impl<'a> Wanted<'a> {
             Era::Handshake => front.peer().map(|peer| &*peer.capabilities),
         };
         let private = match (&passage.route.principal, &passage.way) {
-            (Some(principal), _) => Some(Scope::Principal(principal.clone())),
+            (Some(principal), _) => Some(Scope::Principal(principal.as_str().into())),
             // A lane of its own stands for the client.
             (None, Way::Own(own)) => {
                 let own = own.iter().find(|lane| !lane.is_shared());

@@ -20,7 +20,7 @@ use super::params::push;
 use super::route::{Route, principal_of};
 use super::translate;
 use super::unless::unless;
-use crate::connection::{Call, Handle};
+use crate::connection::{Call, Handle, Principal};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::json::{reader, string};
@@ -134,7 +134,7 @@ struct Parked {
     route: Arc<Route>,
     method: Option<Method>,
     target: Option<Box<str>>,
-    principal: Option<Box<str>>,
+    principal: Option<Principal>,
     /// Cancelled when the call is parked no longer, so that nothing waits for the end of its time.
     ends: CancelToken,
 }
@@ -264,7 +264,8 @@ impl Route {
         let fits = all.get(state).is_some_and(|parked| {
             parked.method == call.method
                 && parked.target == target(call)
-                && parked.principal.as_deref() == principal.as_deref()
+                && parked.principal.as_ref().map(Principal::as_str)
+                    == principal.as_ref().map(Principal::as_str)
         });
         if !fits {
             return Err(UNKNOWN_STATE);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use super::middleware::ChainResponse;
 use super::parts::Parts;
 use super::question::{Parking, Question};
-use crate::connection::{Call, Handle, ReplyTo};
+use crate::connection::{Call, Handle, Principal, ReplyTo};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
 use crate::mcp::{Era, Method, Revision};
@@ -23,7 +23,7 @@ pub(super) struct Route {
     /// The name of the tool or prompt, or the URI of the resource.
     pub about: Option<Box<str>>,
     /// The verified client.
-    pub principal: Option<Box<str>>,
+    pub principal: Option<Principal>,
     /// The revision in which the client speaks.
     pub revision: Revision,
     /// Cancelled when streams of the client's connection are to end in good order.
@@ -263,7 +263,7 @@ impl Drop for Unanswered {
 }
 
 /// The verified sender of a call.
-pub(super) fn principal_of(call: &Call, front: &Handle) -> Option<Box<str>> {
+pub(super) fn principal_of(call: &Call, front: &Handle) -> Option<Principal> {
     let own = call.reply.principal().or_else(|| front.verified());
-    own.map(|principal| principal.as_str().into())
+    own.cloned()
 }

@@ -10,6 +10,8 @@ use super::core::ClientCore;
 use super::handlers::{Handlers, boxed};
 use super::host::{ClientHost, Hooks, MakeRelay};
 use super::notice::Notice;
+#[cfg(feature = "server")]
+use crate::connection::Callers;
 use crate::connection::{Config, Handle, OpeningMode, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
@@ -25,6 +27,8 @@ pub struct ClientBuilder {
     checks: bool,
     hooks: Hooks,
     relay: Option<MakeRelay>,
+    #[cfg(feature = "server")]
+    callers: Option<Arc<dyn Callers>>,
 }
 
 impl ClientBuilder {
@@ -35,20 +39,29 @@ impl ClientBuilder {
             checks: false,
             hooks: Hooks::default(),
             relay: None,
+            #[cfg(feature = "server")]
+            callers: None,
         }
     }
 
     /// Creates the builder of a client with this configuration, whose requests and notifications from the server go to
-    /// what `relay` makes, instead of to handlers.
+    /// what `relay` makes, instead of to handlers. A server in this process learns from `callers` who sends the requests.
     #[cfg(feature = "server")]
-    pub(crate) fn relay(config: Config, relay: MakeRelay) -> Self {
+    pub(crate) fn relay(config: Config, relay: MakeRelay, callers: Arc<dyn Callers>) -> Self {
         Self {
             config,
             handlers: Handlers::default(),
             checks: false,
             hooks: Hooks::default(),
             relay: Some(relay),
+            callers: Some(callers),
         }
+    }
+
+    /// Who sends the requests, if another party does.
+    #[cfg(feature = "server")]
+    pub(crate) fn callers(&self) -> Option<Arc<dyn Callers>> {
+        self.callers.clone()
     }
 
     /// Sets the limits of the connection.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use super::actions::client as action_client;
 use super::answer::Answer;
 use super::call::{Call, Disposition};
+#[cfg(feature = "server")]
+use super::callers::Callers;
 use super::config::{Config, OpeningMode};
 use super::keys::{CallKey, StreamId};
 use super::options::{ActOptions, PeerInfo, RequestOptions};
@@ -59,6 +61,20 @@ impl Handle {
     /// The verified peer with the scopes granted to it; `None` if nobody verified it.
     pub fn verified(&self) -> Option<&Principal> {
         self.shared.principal.get()
+    }
+
+    /// Who sends the requests, if this side is told.
+    #[cfg(feature = "server")]
+    pub(crate) fn callers(&self) -> Option<&dyn Callers> {
+        self.shared.callers.get().map(|callers| &**callers)
+    }
+
+    /// Whether requests of several clients come on this connection: it is one within this process, on which a
+    /// [`Front`](crate::chain::Front) passes on what comes without a session. Values that a server keeps for a connection are then to
+    /// be kept for a request.
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub fn is_of_many(&self) -> bool {
+        self.callers().is_some_and(|callers| callers.are_many())
     }
 
     /// How many times the driver has taken submissions.

@@ -40,6 +40,7 @@ mod batches;
 mod budget;
 mod by_source;
 mod call;
+mod callers;
 mod config;
 mod core;
 mod drain;
@@ -97,6 +98,7 @@ pub use self::budget::Budget;
 pub(crate) use self::budget::Held;
 pub(crate) use self::by_source::BySource;
 pub use self::call::{Batch, Call, Disposition, IncomingRequest, ReplyTo};
+pub(crate) use self::callers::{Caller, Callers};
 pub use self::config::{Config, OpeningMode};
 pub use self::handle::Handle;
 pub use self::host::{Host, Stray};
@@ -168,6 +170,12 @@ impl Connection {
     /// socket). Do not call it on a pipe, where nobody verifies the peer. Only the first call counts.
     pub fn set_principal(&mut self, principal: impl Into<Principal>) {
         let _ = self.core.shared().principal.set(principal.into());
+    }
+
+    /// Sets who sends the requests of this connection, which is one within this process. Only the first call counts.
+    #[cfg(all(feature = "server", feature = "client"))]
+    pub(crate) fn set_callers(&mut self, callers: Arc<dyn Callers>) {
+        let _ = self.core.shared().callers.set(callers);
     }
 
     /// Sets the source that the requests of this connection count against. One source gets at most

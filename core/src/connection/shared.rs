@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::callers::Callers;
 use super::config::Config;
 use super::options::PeerInfo;
 use super::params;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     log_level: AtomicU8,
     /// The peer as the transport has verified it.
     pub principal: OnceLock<Principal>,
+    /// Who sends the requests, on a connection within a process.
+    pub callers: OnceLock<Arc<dyn Callers>>,
     /// The source that limits count against, as far as the transport knows it.
     source: Mutex<RequestSource>,
 }
@@ -72,6 +75,7 @@ impl Shared {
             strays: AtomicU64::new(0),
             log_level: AtomicU8::new(FIRST_LOG_LEVEL as u8),
             principal: OnceLock::new(),
+            callers: OnceLock::new(),
             source: Mutex::default(),
         }
     }

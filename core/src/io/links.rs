@@ -45,7 +45,7 @@ impl External {
         })
     }
 
-    /// A server in this process.
+    /// A server in this process. It is told who the verified client of each request is.
     pub fn server(name: impl Into<Arc<str>>, server: &Server) -> Self {
         let server = server.clone();
         Self::new(name, move |client: ClientBuilder| {
@@ -54,12 +54,12 @@ impl External {
         })
     }
 
-    /// Another chain in this process.
+    /// Another chain in this process, which is told the same.
     pub fn chain(name: impl Into<Arc<str>>, front: &Front) -> Self {
         Self::hosted(name, front.hosting(workers()))
     }
 
-    /// A server in this process, whatever implements it.
+    /// A server in this process, whatever implements it, which is told the same.
     pub fn hosted(name: impl Into<Arc<str>>, hosting: Arc<dyn Hosting>) -> Self {
         Self::new(name, move |client: ClientBuilder| {
             let hosting = hosting.clone();
@@ -75,7 +75,10 @@ impl ClientBuilder {
     /// # Errors
     /// When a thread cannot be started, or the connection cannot be opened.
     pub async fn connect_chain(self, front: &Front) -> io::Result<Client> {
-        self.connect_hosted(&*front.hosting(workers())).await
+        let hosting = front.hosting(workers());
+        let client = self.joined(&*hosting)?;
+        // Calls that wait for the client's answers are kept there.
+        client.closing_with(hosting).until_open().await
     }
 
     /// Connects to a server in this process, whatever implements it: see [`connect_chain`](Self::connect_chain).
@@ -83,14 +86,23 @@ impl ClientBuilder {
     /// # Errors
     /// As [`connect_chain`](Self::connect_chain).
     pub async fn connect_hosted(self, hosting: &dyn Hosting) -> io::Result<Client> {
+        self.joined(hosting)?.closing_with_it().until_open().await
+    }
+
+    fn joined(self, hosting: &dyn Hosting) -> io::Result<Client> {
+        let callers = self.callers();
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let now = Instant::now();
-        let far = Connection::new(traced(hosting.config().clone())?, now);
+        let mut far = Connection::new(traced(hosting.config().clone())?, now);
+        if let Some(callers) = callers {
+            // Before the host is made, which looks for them then.
+            far.set_callers(callers);
+        }
         let host = hosting.host(far.handle(), None);
         let near = Connection::new(traced(Arc::new(config))?, now);
         let (client, own) = prepared.connect(near.handle(), workers());
         join((far, host), (near, own))?;
-        client.closing_with_it().until_open().await
+        Ok(client)
     }
 }
 

@@ -68,11 +68,19 @@ impl ClientBuilder {
     #[cfg(feature = "server")]
     pub async fn connect(self, server: &crate::server::Server) -> io::Result<Client> {
         use crate::connection::Connection;
+        let callers = self.callers();
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let config = super::trace::traced(Arc::new(config))?;
-        let near = Connection::new(config, std::time::Instant::now());
+        let now = std::time::Instant::now();
+        let near = Connection::new(config, now);
         let (client, host) = prepared.connect(near.handle(), workers());
-        super::pair::join(super::serve::server_side(server, workers())?, (near, host))?;
+        let mut far = Connection::new(super::trace::traced(server.config().clone())?, now);
+        if let Some(callers) = callers {
+            // Before the host is made, which looks for them then.
+            far.set_callers(callers);
+        }
+        let serving = server.host(far.handle(), None, workers());
+        super::pair::join((far, serving), (near, host))?;
         client.closing_with_it().until_open().await
     }
 }
@@ -81,8 +89,14 @@ impl Client {
     /// Closes the connection when the last clone of the client is dropped.
     #[cfg(any(feature = "server", feature = "tokio"))]
     pub(super) fn closing_with_it(self) -> Self {
+        self.closing_with(())
+    }
+
+    /// The same, and then drops what the connection needs.
+    #[cfg(any(feature = "server", feature = "tokio"))]
+    pub(super) fn closing_with(self, needed: impl Send + Sync + 'static) -> Self {
         let closing = CloseOnDrop(self.handle().clone());
-        self.held_by(Arc::new(closing))
+        self.held_by(Arc::new((closing, needed)))
     }
 
     pub(super) async fn until_open(self) -> io::Result<Self> {

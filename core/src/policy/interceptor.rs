@@ -53,7 +53,8 @@ impl RequestInterceptor {
     ) -> Option<Arc<Self>> {
         let Subject { request, about, .. } = asked;
         let profile = profile.in_revision(request.revision);
-        if policy.is_none() && (profile == Profile::Official || about.is_empty()) {
+        let is_plain = profile == Profile::Official || about.is_empty();
+        if policy.is_none() && asked.principal.is_none() && is_plain {
             return None;
         }
         let audits = |policy: &&Arc<Policy>| policy.audits() && !about.is_empty();

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod cached;
+mod callers;
 mod changes;
 mod eras;
 mod failing;

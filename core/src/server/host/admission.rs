@@ -1,5 +1,6 @@
 //! Checks requests against the server's policy, and attaches observers to their answers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,10 +8,10 @@ use hmac_sha256::Hash;
 
 use super::verification::UNVERIFIED;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, Handle, IncomingRequest, Interceptor, Operation,
+    Answer, Batch, CallKey, Caller, Disposition, Handle, IncomingRequest, Interceptor, Operation,
     Principal, Rejection, RequestSource, is_secret,
 };
-use crate::json::reader;
+use crate::json::{number, reader};
 use crate::limits::{Quota, whole_seconds};
 use crate::mcp::{ErrorKind, Method};
 use crate::message::{Dialect, Field, MessageRef};
@@ -26,6 +27,8 @@ pub(super) struct Admission {
     handle: Handle,
     /// The origin of the connection, as far as the transport knows it.
     pub from: RequestSource,
+    /// Whether there is neither a profile nor anybody who says who the callers are.
+    is_plain: bool,
     /// The sender of the current message, where the transport knows it per message.
     pub current: Option<Principal>,
     /// The verdict on the sender of the current message, where verification takes time.
@@ -37,7 +40,9 @@ pub(super) struct Admission {
 
 impl Admission {
     pub fn new(handle: Handle) -> Self {
+        let is_official = handle.config().profile == crate::mcp::Profile::Official;
         Self {
+            is_plain: is_official && handle.callers().is_none(),
             handle,
             from: RequestSource::Unknown,
             current: None,
@@ -55,7 +60,7 @@ impl Admission {
         request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
-        if registry.policy().is_none() && !self.speaks_profile() {
+        if registry.policy().is_none() && self.is_plain {
             return Ok(answer);
         }
         self.check(registry, request, answer)
@@ -67,7 +72,10 @@ impl Admission {
         request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
-        if self.verdict.is_none() && self.known().is_none() && verifies_later(registry) {
+        if self.verdict.is_none()
+            && matches!(self.known(request), Ok(None))
+            && verifies_later(registry)
+        {
             return Err(Disposition::Deferred(Operation::VerifySender));
         }
         let who = self.identify(registry, request);
@@ -138,7 +146,7 @@ impl Admission {
     /// Attaches observers to the answers of a batch and starts their timeouts. Callers that can no
     /// longer be identified are refused here.
     pub fn intercept(&mut self, registry: &Registry, batch: &mut Batch) {
-        if registry.policy().is_none() && !self.speaks_profile() {
+        if registry.policy().is_none() && self.is_plain {
             return;
         }
         let limits = registry.policy().filter(|policy| policy.has_limits());
@@ -177,10 +185,10 @@ impl Admission {
         registry: &Registry,
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, Rejection> {
-        if let Some(known) = self.known() {
+        if let Some(known) = self.known(request)? {
             return match known.has_expired() {
                 true => Err(EXPIRED.into()),
-                false => Ok(Some(known.clone())),
+                false => Ok(Some(known.into_owned())),
             };
         }
         let Some(policy) = registry.policy().filter(|_| registry.verifies()) else {
@@ -206,7 +214,7 @@ impl Admission {
         registry: &Registry,
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, Rejection> {
-        if self.known().is_none() && registry.verifies() {
+        if registry.verifies() && self.known(request)?.is_none() {
             let digest = digest(auth(&request.message));
             if let Some(at) = self.proven.iter().rposition(|(own, _)| *own == digest) {
                 return Ok(Some(self.proven.remove(at).1));
@@ -218,13 +226,25 @@ impl Admission {
         who
     }
 
-    /// The caller that the transport knows.
-    fn known(&self) -> Option<&Principal> {
-        self.current.as_ref().or_else(|| self.handle.verified())
-    }
-
-    fn speaks_profile(&self) -> bool {
-        self.handle.config().profile != crate::mcp::Profile::Official
+    /// The caller that the transport knows, or the party that passes the request on.
+    ///
+    /// # Errors
+    /// The caller does not wait for the answer any more: a handler is not to run for nobody.
+    fn known(
+        &self,
+        request: &IncomingRequest<'_>,
+    ) -> Result<Option<Cow<'_, Principal>>, Rejection> {
+        if let Some(callers) = self.handle.callers() {
+            let id = request.message.id().and_then(|id| number::as_u64(id.raw()));
+            match id.map_or(Caller::Nobody, |id| callers.caller(id)) {
+                Caller::Is(Some(who)) => return Ok(Some(Cow::Owned(who))),
+                Caller::Is(None) => {}
+                Caller::Nobody if request.method.is_some_and(runs_handlers) => return Err(GONE),
+                Caller::Nobody => {}
+            }
+        }
+        let known = self.current.as_ref().or_else(|| self.handle.verified());
+        Ok(known.map(Cow::Borrowed))
     }
 
     fn interceptor(
@@ -235,7 +255,7 @@ impl Admission {
         is_deferred: bool,
     ) -> Option<Arc<RequestInterceptor>> {
         let policy = registry.policy();
-        if policy.is_none() && !self.speaks_profile() {
+        if policy.is_none() && self.is_plain {
             return None;
         }
         let about = subject(request).map(|(_, name)| name);
@@ -331,6 +351,17 @@ fn told(rejection: &Rejection) -> (ErrorKind, Option<&'static str>) {
         Rejection::Unavailable(_) => (ErrorKind::Overloaded, Some("{\"retryAfter\":1}")),
     }
 }
+
+/// Whether handlers run for requests of this method, on behalf of their caller.
+fn runs_handlers(method: Method) -> bool {
+    matches!(
+        method,
+        Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::Complete
+    )
+}
+
+/// Why a request is refused whose caller has given it up on the way.
+const GONE: Rejection = Rejection::Unavailable(Cow::Borrowed("the caller does not wait any more"));
 
 /// Why requests are refused on a connection whose client proved itself by credentials that have ended.
 const EXPIRED: &str = "the credentials have expired: connect again with others";

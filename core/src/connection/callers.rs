@@ -1,0 +1,25 @@
+//! Who sends the requests of a connection within a process, as the side knows that passes them on.
+
+use super::principal::Principal;
+
+/// Says on whose behalf the requests of a connection come. Only for connections within a process: what a peer elsewhere says of
+/// its clients proves nothing.
+pub(crate) trait Callers: Send + Sync {
+    /// The client whose call the request of this id carries.
+    fn caller(&self, request: u64) -> Caller;
+
+    /// Whether the connection carries the calls of several clients.
+    fn are_many(&self) -> bool;
+}
+
+/// On whose behalf a request comes.
+#[cfg_attr(
+    not(feature = "client"),
+    allow(dead_code, reason = "only chains pass requests on")
+)]
+pub(crate) enum Caller {
+    /// A client; `None` if nobody verified it.
+    Is(Option<Principal>),
+    /// No client, or one that does not wait for the answer any more.
+    Nobody,
+}

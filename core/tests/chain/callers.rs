@@ -1,0 +1,92 @@
+//! Servers of this process that a front passes requests on to: each request comes from the client that the front has verified.
+
+use std::time::Duration;
+
+use mcpbolt::chain::{External, Front, Isolation};
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::connection::{Principal, RequestOptions};
+use mcpbolt::mcp::Revision;
+use mcpbolt::policy::{Credentials, Policy};
+use mcpbolt::server::{Arguments, Context, Server, Tool};
+use serde_json::json;
+
+fn verified() -> Policy {
+    Policy::new().verifier(|credentials: &Credentials<'_>| match credentials {
+        Credentials::Bearer(name) => Ok::<_, String>(Principal::new(*name).with_scopes(["read"])),
+        _ => Ok(Principal::new("anybody")),
+    })
+}
+
+/// A server that says who calls and what is granted.
+fn inner(policy: Option<Policy>) -> Server {
+    let server = Server::builder("inner", "1").tool(
+        Tool::new("who"),
+        |_: Arguments, context: Context| async move {
+            let may_read = context.verified().is_some_and(|who| who.has_scope("read"));
+            format!("{} {may_read}", context.principal().unwrap_or("nobody"))
+        },
+    );
+    match policy {
+        Some(policy) => server.policy(policy).build().unwrap(),
+        None => server.build().unwrap(),
+    }
+}
+
+/// What the server answers to clients that are so called, on one connection.
+fn said(front: &Front, revision: Revision, names: &[&str]) -> Vec<String> {
+    let builder = Client::builder("client", "1").revisions(mcpbolt::mcp::Revisions::only(revision));
+    let client = block_on(builder.connect_chain(front)).unwrap();
+    let asked = names.iter().map(|name| {
+        let auth = json!({"auth": {"type": "bearer", "token": name}});
+        let options = RequestOptions {
+            meta: Some(auth.to_string().into()),
+            timeout: Some(Duration::from_secs(60)),
+            ..RequestOptions::default()
+        };
+        let params = r#"{"name":"who","arguments":{}}"#;
+        client
+            .handle()
+            .request("tools/call", Some(params), options)
+            .unwrap()
+    });
+    let asked: Vec<_> = asked.collect();
+    let texts = asked.into_iter().map(|answer| {
+        let answer = block_on(answer).unwrap();
+        let answer: serde_json::Value =
+            serde_json::from_str(answer.as_ref().result().unwrap()).unwrap();
+        answer["content"][0]["text"].as_str().unwrap().to_owned()
+    });
+    texts.collect()
+}
+
+/// R-CHN-15: the server learns who the client is, and no credentials. The requests of several clients on one connection come from each.
+#[test]
+fn a_server_of_this_process_learns_who_sends_each_request() {
+    for revision in [Revision::NEWEST_HANDSHAKE, Revision::NEWEST] {
+        for isolation in [Isolation::Session, Isolation::Principal, Isolation::Shared] {
+            for hops in [1, 2] {
+                let external = External::server("inner", &inner(None)).isolation(isolation);
+                let mut front = Front::new(external);
+                for _ in 1..hops {
+                    front = Front::new(External::chain("next", &front));
+                }
+                let names = ["ada", "bob", "ada", "cy"];
+                let said = said(&front.policy(verified()), revision, &names);
+                let expected = ["ada true", "bob true", "ada true", "cy true"];
+                assert_eq!(said, expected, "{revision:?} {isolation:?} {hops}");
+            }
+        }
+    }
+}
+
+/// A policy of the server takes the word of the front. Where the front has verified nobody, it verifies the caller itself.
+#[test]
+fn a_policy_of_the_server_takes_the_word_of_the_front() {
+    let server = inner(Some(verified()));
+    let front = || Front::new(External::server("inner", &server));
+    for revision in [Revision::NEWEST_HANDSHAKE, Revision::NEWEST] {
+        let known = said(&front().policy(verified()), revision, &["ada"]);
+        assert_eq!(known, ["ada true"]);
+        assert_eq!(said(&front(), revision, &["ada"]), ["anybody false"]);
+    }
+}
