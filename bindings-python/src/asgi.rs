@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use mcpbolt::io::http::HttpService;
+use mcpbolt::io::{Workers, WorkersConfig};
+use mcpbolt::server::Hosting;
 use mcpbolt::settings::{Seconds, ServeSettings};
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::catalog::Catalog;
+use crate::chain::front::Front;
 use crate::exchange::{Exchange, Message};
 use crate::hosted::Hosted;
 use crate::hub::{Hub, Interpreter};
@@ -35,27 +38,51 @@ pub fn mount(
     options: &str,
 ) -> PyResult<(Serving, Endpoint)> {
     let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
-    let mut options: ServeSettings<Seconds> = read(options)?;
-    options.path = Some("*".into());
-    let options = options.http().map_err(unusable)?;
-    let service = HttpService::hosting(Arc::new(Hosted(hub.clone())), options)?;
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_time()
-        .thread_name("mcpbolt-net")
-        .build()?;
-    let stopped = service.clone();
-    let serving = Serving::new(hub.clone(), String::new(), move || stopped.stop());
-    let endpoint = Endpoint {
-        service,
-        hub,
-        runtime: Some(runtime),
-    };
+    let endpoint = Endpoint::of(Arc::new(Hosted(hub.clone())), hub.clone(), options)?;
+    let stopped = endpoint.service.clone();
+    let serving = Serving::new(hub, String::new(), move || stopped.stop());
     Ok((serving, endpoint))
+}
+
+/// Makes a front whose requests come from an ASGI application. `serving` is a server that runs meanwhile, by whose event loop the
+/// requests are driven.
+#[pyfunction]
+pub fn mount_front(front: &Front, serving: &Serving, options: &str) -> PyResult<Endpoint> {
+    Endpoint::of(
+        front
+            .own
+            .hosting(Arc::new(Workers::new(WorkersConfig::default()))),
+        serving.hub(),
+        options,
+    )
+}
+
+impl Endpoint {
+    fn of(hosting: Arc<dyn Hosting>, hub: Arc<Hub>, options: &str) -> PyResult<Self> {
+        let mut options: ServeSettings<Seconds> = read(options)?;
+        options.path = Some("*".into());
+        let options = options.http().map_err(unusable)?;
+        let service = HttpService::hosting(hosting, options)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .thread_name("mcpbolt-net")
+            .build()?;
+        Ok(Self {
+            service,
+            hub,
+            runtime: Some(runtime),
+        })
+    }
 }
 
 #[pymethods]
 impl Endpoint {
+    /// Accepts no further requests; those in progress are answered.
+    fn stop(&self) {
+        self.service.stop();
+    }
+
     /// Starts a request; `more` says whether more of its body follows. `peer` is the client's address, if
     /// the ASGI server knows it.
     #[expect(

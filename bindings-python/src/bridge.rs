@@ -220,7 +220,9 @@ fn begin(
         }
         context = Some(Box::new(made));
     }
+    let alone = || Session::new(session.hub.clone(), session.handle.clone());
     Some(Work {
+        own: session.handle.is_of_many().then(alone),
         session: session.clone(),
         target: target.clone(),
         call,

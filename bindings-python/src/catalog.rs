@@ -34,6 +34,8 @@ struct Settings {
     kernel: Option<Py<PyAny>>,
     audit: Option<Py<PyAny>>,
     verifier: Option<Verifying>,
+    /// Whether a front before this server enforces the policy.
+    is_behind_front: bool,
     on_initialized: Option<Py<PyAny>>,
     on_roots_changed: Option<Py<PyAny>>,
     failed: Py<PyAny>,
@@ -58,6 +60,7 @@ impl Catalog {
             (settings.registry().map_err(unusable)?, Targets::default());
         let failed = given.failed.clone_ref(py);
         let verifier = given.verifier.map(|it| Verifier::new(it, failed));
+        let mut enforced = None;
         if let Some(policy) = settings.policy().map_err(unusable)? {
             let policy = match given.audit {
                 None => policy,
@@ -67,7 +70,11 @@ impl Catalog {
                 None => policy,
                 Some(verifier) => verifier.of(policy),
             };
-            registry.set_policy(Arc::new(policy));
+            let policy = Arc::new(policy);
+            if !given.is_behind_front {
+                registry.set_policy(policy.clone());
+            }
+            enforced = Some(policy);
         }
         for entry in entries {
             let (listed, target) = entry.read(py)?;
@@ -90,6 +97,7 @@ impl Catalog {
             state_signer: settings.state_signer(),
             kernel,
             needs_loop,
+            policy: enforced,
             verifier,
             on_initialized: given.on_initialized,
             on_roots_changed: given.on_roots_changed,
@@ -102,10 +110,10 @@ impl Catalog {
 
     /// Replaces the keys that signed tokens are verified with: a JSON object by `kid`.
     fn replace_jwt_keys(&self, keys: &str) -> PyResult<()> {
-        let offer = self.shared.live.snapshot();
-        let policy = offer
-            .registry
-            .policy()
+        let policy = self
+            .shared
+            .policy
+            .as_ref()
             .ok_or_else(|| wrong("this server has no policy whose keys could be replaced"))?;
         policy.replace_jwt_keys(keys).map_err(wrong)
     }

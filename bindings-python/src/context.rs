@@ -24,6 +24,8 @@ use crate::{ask, introduction, read, write};
 pub struct Context {
     /// Weak, so that a context which a program keeps does not keep its server alive.
     session: Weak<Session>,
+    /// The session that keeps the values of this call, if it is another one.
+    own: Option<Weak<Session>>,
     handle: Handle,
     state: Py<PyAny>,
     pub inner: server::Context,
@@ -42,6 +44,7 @@ impl Context {
         let session = &work.session;
         Ok(Self {
             session: Arc::downgrade(session),
+            own: work.own.as_ref().map(Arc::downgrade),
             handle: session.handle.clone(),
             state: session.hub.interpreter.state_of(py, work.target.owner)?,
             inner: inner.ok_or_else(|| round_over(py))?,
@@ -69,6 +72,16 @@ impl Context {
     pub fn session(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
         let closed = || exception(py, &RequestError::Closed(ConnectionError::ClosedLocally));
         self.session.upgrade().ok_or_else(closed)
+    }
+
+    /// The session that keeps values for the call.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn keeper(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
+        let closed = || exception(py, &RequestError::Closed(ConnectionError::ClosedLocally));
+        let own = self.own.as_ref().unwrap_or(&self.session);
+        own.upgrade().ok_or_else(closed)
     }
 }
 
@@ -170,6 +183,7 @@ impl Context {
     fn named(&self, py: Python<'_>, question: &str) -> Self {
         Self {
             session: self.session.clone(),
+            own: self.own.clone(),
             handle: self.handle.clone(),
             state: self.state.clone_ref(py),
             inner: self.inner.named(question),

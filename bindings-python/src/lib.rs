@@ -85,13 +85,15 @@ mod _core {
     #[pymodule_export]
     use crate::answer::Answer;
     #[pymodule_export]
-    use crate::asgi::{Endpoint, mount};
+    use crate::asgi::{Endpoint, mount, mount_front};
     #[pymodule_export]
     use crate::catalog::Catalog;
     #[pymodule_export]
-    use crate::chain::desk::Desk;
+    use crate::chain::front::{External, Front, check_joined};
     #[pymodule_export]
-    use crate::chain::front::{External, Front, Prefix, check_joined};
+    use crate::chain::handoffs::Handoffs;
+    #[pymodule_export]
+    use crate::chain::rules::{Prefix, Rule, tool_pin};
     #[pymodule_export]
     use crate::chain::served::ServedFront;
     #[pymodule_export]

@@ -9,7 +9,7 @@ use std::task::Poll;
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{Address, Workers, WorkersConfig};
+use mcpbolt::io::Address;
 use mcpbolt::settings::{ConnectSettings, Seconds};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -75,12 +75,9 @@ pub fn connect_to(
 
 /// Starts to connect to a chain of this process.
 #[pyfunction]
-pub fn connect_front(setup: Setup, front: &Front) -> PyResult<Connecting> {
-    let hosting = front
-        .own
-        .hosting(Arc::new(Workers::new(WorkersConfig::default())));
+pub fn connect_front(setup: Setup, front: Py<Front>) -> PyResult<Connecting> {
     begin(setup, async move |builder| {
-        builder.connect_hosted(&*hosting).await
+        builder.connect_chain(&front.get().own).await
     })
 }
 

@@ -235,7 +235,7 @@ impl Pending {
 
     /// The object that the connection keeps until it has ended and its last call too; `make` makes it.
     fn session<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.session_of(make.py())?.kept(make)
+        self.context.get().keeper(make.py())?.kept(make)
     }
 
     /// Reports an exception that no client is told about. `what` says what failed.

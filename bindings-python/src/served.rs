@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{SharedRegistry, StateSigner};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -22,6 +23,8 @@ pub struct Served {
     pub kernel: Option<Kernel>,
     /// Whether anything runs on an event loop, now or after a change.
     pub needs_loop: bool,
+    /// What clients may do; also if the registry does not enforce it, since a front before this server does.
+    pub policy: Option<Arc<Policy>>,
     /// The program's verifier of credentials.
     pub verifier: Option<Arc<Verifier>>,
     /// The callbacks for clients that have finished the handshake, and for those with changed roots.

@@ -24,6 +24,8 @@ pub struct Work {
     pub target: Arc<Target>,
     /// The engine's context, for a call that may continue as an MCP task.
     pub context: Option<Box<server::Context>>,
+    /// The session of this call alone, which keeps its values, if the connection carries calls of several clients.
+    pub own: Option<Arc<Session>>,
     /// Whether the arguments need no validator; set when they are read.
     pub is_straight: AtomicBool,
 }

@@ -116,7 +116,7 @@ async def test_a_panic_on_the_way_to_middleware_fails_the_request_and_the_sender
 
     async with Client(Front(External(made()), middleware=[Passing()])) as client:
         await works(client)
-        panic_at("desk")
+        panic_at("handoff")
         with pytest.raises(PeerError) as refused:
             await client.call_tool("plain", {"text": "x"}, timeout=20)
         assert refused.value.message == "the middleware failed unexpectedly"

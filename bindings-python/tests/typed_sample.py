@@ -54,7 +54,24 @@ from mcpbolt import (
     ToolResult,
 )
 from mcpbolt import engine
-from mcpbolt.chain import Direction, External, Front, Middleware, Next, Prefix
+from mcpbolt.chain import (
+    Approval,
+    Breaker,
+    CallReports,
+    Direction,
+    External,
+    Front,
+    Masking,
+    Middleware,
+    Next,
+    PendingCall,
+    PinDrift,
+    Pins,
+    Prefix,
+    Retry,
+    UpstreamCall,
+    tool_pin,
+)
 
 
 def by_hand(data: bytes) -> bytes:
@@ -259,6 +276,26 @@ async def chained() -> None:
 
     front = Front(External(["npx", "server"], cwd="/", timeout=5), middleware=[Loud(), Prefix("a")], policy=Policy())
     assert_type(front.name, str)
+
+    async def approve(call: PendingCall) -> bool | str:
+        assert_type(call.arguments, dict[str, Any])
+        return call.principal is not None or "nobody knows you"
+
+    def drifted(drift: PinDrift) -> None:
+        assert_type(drift.pinned, str | None)
+
+    def reported(call: UpstreamCall) -> None:
+        assert_type(call.seconds, float)
+
+    breaker = Breaker(failures=2, window=1, rest=1)
+    assert_type(breaker.is_open, bool)
+    assert_type(tool_pin({"name": "add"}), str)
+    pins = Pins({"add": "sha256:0"}, on_drift=drifted)
+    rules = [CallReports(reported), breaker, Retry(1), pins, Masking(["a"], texts="both")]
+    far = External("https://example.com/mcp", isolation="shared", max_connections=2, rules=rules)
+    front = Front(far, middleware=[Approval(["*"], approve), Approval(["pay"], timeout=None)], hook_timeout=None)
+    assert_type(front.asgi("/mcp"), AsgiApp)
+    Server("own").mount("far", far)
     async with front.listening("http://127.0.0.1:0/mcp") as address:
         assert_type(address, ServedAddress)
     async with Client(Front(External(front, name="b"))) as client:

@@ -21,6 +21,20 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
 
+@asynccontextmanager
+async def of_server(server: Any, options: str) -> AsyncIterator[_core.Endpoint]:
+    """The HTTP endpoint of a server, which runs while the block runs."""
+    endpoints: list[_core.Endpoint] = []
+
+    def start(interpreter: Interpreter) -> _core.Serving:
+        serving, endpoint = _core.mount(server._catalog(), interpreter, options)
+        endpoints.append(endpoint)
+        return serving
+
+    async with running(server, start):
+        yield endpoints[0]
+
+
 class AsgiApp:
     """The HTTP endpoint of a server as an ASGI application, for every revision.
 
@@ -30,8 +44,16 @@ class AsgiApp:
         app = Starlette(routes=[Mount("/", mounted)], lifespan=mounted.lifespan)
     """
 
-    def __init__(self, server: Any, path: str, grace: float, options: ServeOptions | None) -> None:
-        self._server = server
+    def __init__(
+        self,
+        served: Any,
+        path: str,
+        grace: float,
+        options: ServeOptions | None,
+        endpoint: Callable[[Any, str], AbstractAsyncContextManager[_core.Endpoint]] = of_server,
+    ) -> None:
+        self._served = served
+        self._endpoint_of = endpoint
         self._path = path
         self._grace = grace
         self._options = serve_options(options, grace)
@@ -43,22 +65,15 @@ class AsgiApp:
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
         """Serves while the block runs. The server's own lifespan is entered, too."""
-        endpoints: list[_core.Endpoint] = []
-
-        def start(interpreter: Interpreter) -> _core.Serving:
-            serving, endpoint = _core.mount(self._server._catalog(), interpreter, self._options)
-            endpoints.append(endpoint)
-            return serving
-
         loop = asyncio_loop("an ASGI application")
-        async with running(self._server, start) as (serving, _):
-            (self._endpoint,) = endpoints
+        async with self._endpoint_of(self._served, self._options) as endpoint:
+            self._endpoint = endpoint
             self._loop = loop
             try:
                 yield
             finally:
                 self._endpoint = None
-                serving.stop()
+                endpoint.stop()
                 await self._end()
 
     async def _end(self) -> None:
@@ -95,7 +110,7 @@ class AsgiApp:
 
     async def _begun(self) -> _core.Endpoint:
         if self._endpoint is None or self._loop is not asyncio_loop("an ASGI application"):
-            if self._server._lifespan is not None:
+            if self._served._lifespan is not None:
                 raise Misuse("the server has a lifespan: give the application this one's, `lifespan=mounted.lifespan`")
             # The application gets no lifespan events here, so the server runs until the process ends.
             self._kept = self.lifespan()

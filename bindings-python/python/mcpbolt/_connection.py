@@ -133,11 +133,14 @@ class Connection:
 
     async def _connect(self, stack: AsyncExitStack) -> _core.Link:
         if "mcpbolt.chain" in sys.modules:
-            from .chain import Front, assembled
+            from .chain import Front
 
-            if isinstance(self._server, Front):
-                front = await stack.enter_async_context(assembled(self._server))
-                return await _opened(self._loop, _core.connect_front(self._setup, front))
+            front = self._server._front if isinstance(self._server, Server) else self._server
+            if isinstance(front, Front):
+                from ._assembled import assembled
+
+                native = await stack.enter_async_context(assembled(front))
+                return await _opened(self._loop, _core.connect_front(self._setup, native))
         if isinstance(self._server, str):
             if self._oauth:
                 self._oauth.bind(self._loop)

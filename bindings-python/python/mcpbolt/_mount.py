@@ -30,6 +30,10 @@ def mount(outer: Offer, prefix: str, server: Offer) -> None:
             f"mount: {_called(server)} has a policy, which would not count here; give it to {_called(outer)}, whose clients"
             " call the tools"
         )
+    if server._front is not None:
+        raise ValueError(
+            f"mount: {_called(server)} has external servers mounted, which would not be offered here; mount them in {_called(outer)}"
+        )
     made = Mount(outer, prefix, server)
     is_running = outer._list_changes and outer._made
     if is_running and (_completes(server) or any(one._lifespan for one in lifespans(server))):
@@ -40,6 +44,9 @@ def mount(outer: Offer, prefix: str, server: Offer) -> None:
     offered = list(made.offered())
     for entry, _ in offered:
         check_free(outer, entry)
+    if outer._front is not None:
+        for entry, _ in offered:
+            check_apart(outer, entry)
     outer._mounts.append(made)
     server._mounted_in.append(ref(made))
     if is_running:
@@ -73,6 +80,27 @@ def check_free(server: Offer, entry: Entry) -> None:
     _check(server, entry)
     for one in server._outer():
         check_free(one.outer, one.renamed(entry))
+
+
+def check_apart(server: Offer, entry: Entry) -> None:
+    """Checks that a new entry of a server does not have a name of the external servers that are mounted in it.
+
+    Raises:
+        ValueError: Its name begins with the prefix of one of them.
+    """
+    for external in server._front._externals if server._front is not None else []:
+        if external._prefix is not None:
+            check_prefix(external._prefix, entry)
+
+
+def check_prefix(prefix: str, entry: Entry) -> None:
+    """Checks that an entry of a server does not have a name of an external server that is mounted under a prefix."""
+    _, colon, rest = entry.key.partition("://")
+    if rest.lower().startswith(f"{prefix.lower()}/") if colon else entry.key.startswith(f"{prefix}_"):
+        raise ValueError(
+            f"mount: the {entry.kind} {entry.key!r} has a name of the external server that is mounted under"
+            f" {prefix!r}; rename it, or mount under another prefix"
+        )
 
 
 def _check(server: Offer, entry: Entry) -> None:
@@ -160,6 +188,7 @@ class Mount:
 def settings(server: Offer) -> Settings:
     """The settings of a server, with the skills of those that it mounts."""
     made = copy(server._settings)
+    made.is_behind_front = server._front is not None
     made.skills = [*server._skills()]
     return made
 

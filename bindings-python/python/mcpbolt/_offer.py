@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from . import _core, _lower
 from ._entry import Entry, Icons, TaskSupport, objection
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Function)
 
 
+class MountedServer(Protocol):
+    """A server elsewhere: an `External`."""
+
+    def _mount(self, server: object, prefix: str) -> None: ...
+
+
 class Offer:
     """Tools, resources, prompts, completions and skills of a server. Decorate functions to add them."""
 
@@ -53,6 +59,7 @@ class Offer:
         self._completion: Entry | None = None
         self._mounts: list[Mount] = []
         self._mounted_in: list[ref[Mount]] = []
+        self._front: Any = None  # the `Front` before this server and the external ones that are mounted in it
         self._made: list[_core.Catalog] = []
         self._is_stale = True
 
@@ -327,7 +334,7 @@ class Offer:
         self._settings.failed.hooks.append(function)
         return function
 
-    def mount(self, prefix: str, server: Offer) -> None:
+    def mount(self, prefix: str, server: Offer | MountedServer) -> None:
         """Offers all that another server offers, now and later. Tools and prompts get names with the prefix, `PREFIX_NAME`;
         resources and templates get the prefix as the first segment of their URI, `memo://PREFIX/path`; a URI without `://`
         stays as it is. An empty prefix changes nothing. Skills are within a folder of that name.
@@ -335,12 +342,19 @@ class Offer:
         The other server's middleware, hooks, completion, lifespan and `on_error` count for what it offers; its
         settings do not, such as its instructions and its limits.
 
+        An `External` is a server elsewhere: clients see its tools, prompts and resources beside those of this server, wherever
+        it is served. Its URIs get the prefix in lower case. It needs a name of its own. The policy of this server counts for its tools, by
+        the names that clients see; middleware, hooks and `on_error` do not. Requests then pass through a `Front`: see "Servers
+        within a server" in the guide for what this changes for this server's own tools.
+
         Raises:
             ValueError: A name or URI is taken, the prefix is not a name, one server is within the other, or the other one
                 has a policy, which would not count.
             Misuse: This server was made with `list_changes=True`, has been served already, and the other one has a
                 lifespan or a completion, which came too late.
         """
+        if not isinstance(server, Offer):
+            return server._mount(self, prefix)
         from ._mount import mount
 
         mount(self, prefix, server)
@@ -395,6 +409,10 @@ class Offer:
             from ._mount import check_free
 
             check_free(self, entry)
+        if self._front is not None:
+            from ._mount import check_apart
+
+            check_apart(self, entry)
         self._added(entry, [])
         self._entries.append(entry)
 
@@ -496,7 +514,7 @@ class Offer:
         return entries
 
     def _served_settings(self) -> Settings:
-        if not self._mounts:
+        if not self._mounts and self._front is None:
             return self._settings
         from ._mount import settings
 

@@ -195,6 +195,11 @@ class Server(Offer):
             PermissionError: Other machines can reach the address, and the server's policy checks no credentials;
                 pass `ServeOptions(anonymous=True)` if that is intended.
         """
+        if self._front is not None:
+            from ._serve_options import serve_options
+
+            self._front._serves(address, serve_options(options, grace), "listens on")
+            return
         if address != "stdio:":
             import asyncio
 
@@ -238,6 +243,9 @@ class Server(Offer):
 
         Signals are left to the program. Cancelling shuts down gracefully: calls in flight get `grace` seconds.
         """
+        if self._front is not None:
+            await self._front.serve(address, grace=grace, options=options)
+            return
         from . import _loop
         from ._event_loop import shielded
 
@@ -251,6 +259,11 @@ class Server(Offer):
     ) -> AbstractAsyncContextManager[ServedAddress]:
         """Serves in the running event loop while the block runs. Yields the address, with the real port if
         0 was given, and with `counts` of its traffic."""
+        if self._front is not None:
+            listening: AbstractAsyncContextManager[ServedAddress] = self._front.listening(
+                address, grace=grace, options=options
+            )
+            return listening
         from ._loop import address_of
 
         return address_of(self, address, grace, options)
@@ -265,4 +278,7 @@ class Server(Offer):
         """
         from ._asgi import AsgiApp
 
+        if self._front is not None:
+            app: AsgiApp = self._front.asgi(path, grace=grace, options=options)
+            return app
         return AsgiApp(self, path, grace, options)

@@ -290,6 +290,10 @@ class Settings:
         self.middleware: list[Middleware] = []
         self.failed = failed or Failures("mcp")
         self.has_policy = policy is not None
+        # Whether a front before the server enforces the policy.
+        self.is_behind_front = False
+        # Whether the server answers messages that only it understands, and no front.
+        self.has_dialect = bool(settings.get("actions")) or settings.get("profile", "official") != "official"
         self.on_initialized = on_initialized
         self.on_roots_changed = on_roots_changed
         self.kernel = kernel

@@ -46,6 +46,9 @@ class Loop:
 
     call_soon_threadsafe = call_soon
 
+    def call_later(self, delay: float, function: Callable[[], object]) -> trio.CancelScope:
+        return _started(_later(delay, function), copy_context())
+
     def add_reader(self, fd: int, ready: Callable[[], object]) -> None:
         scope = self._readers[fd] = trio.CancelScope()
         spawn_system_task(_watch, scope, fd, ready, context=copy_context())
@@ -157,6 +160,11 @@ async def _carry(scope: trio.CancelScope, work: Coroutine[Any, Any, None]) -> No
             raise
         except BaseException:
             print_exc()
+
+
+async def _later(delay: float, function: Callable[[], object]) -> None:
+    await trio.sleep(delay)
+    function()
 
 
 async def _watch(scope: trio.CancelScope, fd: int, ready: Callable[[], object]) -> None:

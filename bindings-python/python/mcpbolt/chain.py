@@ -17,29 +17,60 @@ are passed on by the engine as the bytes that came, without the interpreter.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from copy import copy
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal
 
 from . import _core
+from ._approver import PendingCall
 from ._auth import ApiKey, Basic, Bearer, ConnectOptions, connect_options
 from ._core import Prefix, to_json
-from ._desk import Desk, Direction, Next, interests
 from ._failures import Failures
 from ._oauth import OAuth
 from ._options import options as set_options
+from ._passing import Direction, Middleware, Next
+from ._rules import (
+    Approval,
+    Breaker,
+    CallReports,
+    Masking,
+    PinDrift,
+    Pins,
+    Retry,
+    Rule,
+    UpstreamCall,
+    tool_pin,
+)
 from ._serve_options import ServeOptions, serve_options
 from ._server import Server
 from ._settings import Policy, Settings
 
 if TYPE_CHECKING:
-    from ._content import Wire
-    from ._event_loop import Future
-    from ._interpreter import Interpreter
+    from ._asgi import AsgiApp
     from ._loop import ServedAddress
 
-__all__ = ["Direction", "External", "Front", "Isolation", "Middleware", "Next", "Prefix"]
+__all__ = [
+    "Approval",
+    "Breaker",
+    "CallReports",
+    "Direction",
+    "External",
+    "Front",
+    "Isolation",
+    "Masking",
+    "Middleware",
+    "Next",
+    "PendingCall",
+    "PinDrift",
+    "Pins",
+    "Prefix",
+    "Retry",
+    "Rule",
+    "UpstreamCall",
+    "tool_pin",
+]
 
 Isolation = Literal["session", "principal", "shared"]
 
@@ -75,6 +106,8 @@ class External:
         timeout: Seconds that a request waits for its answer, which reports of progress restart; 60 by default. Then it
             is cancelled, and its sender gets an error.
         max_timeout: Seconds that a request waits in all.
+        rules: Middleware of the engine for this server alone, between that of the front and the server. Requests meet
+            the rules in their order. They know the server's own names.
     """
 
     def __init__(
@@ -98,8 +131,9 @@ class External:
         max_connections: int | None = None,
         timeout: float | None = None,
         max_timeout: float | None = None,
+        rules: Sequence[Rule] = (),
     ) -> None:
-        settings = set_options(
+        self._options = set_options(
             opening=opening,
             revision=revision,
             prefix=prefix,
@@ -108,67 +142,73 @@ class External:
             timeout=timeout,
             max_timeout=max_timeout,
         )
-        if prefix is not None:
-            Prefix(prefix)
-        self._prefix = prefix
-        self._settings = to_json(settings)
+        self._rules = list(rules)
         self._within = server if isinstance(server, (Server, Front)) else None
+        self._is_own = False
         self._oauth = auth if isinstance(auth, OAuth) else None
-        self._native: _core.External | None = None
-        if isinstance(server, (Server, Front)):
-            self.name = name or server.name
-            return
+        self._make: Callable[[str], _core.External] | None = None
         if isinstance(server, str):
             server = _core.command_of(server) or server
         if isinstance(server, str):
-            connect = connect_options(headers, auth, connect_timeout, root_certificates, certificate, options)
-            login = self._oauth.native if self._oauth else None
-            self._native = _core.External.at(name, server, to_json(connect), login, self._settings)
-        else:
+            connect = to_json(connect_options(headers, auth, connect_timeout, root_certificates, certificate, options))
+            at, login = server, self._oauth.native if self._oauth else None
+            self._make = lambda settings: _core.External.at(name, at, connect, login, settings)
+        elif not isinstance(server, (Server, Front)):
             command = [fspath(word) for word in server]
             directory = None if cwd is None else fspath(cwd)
-            more = list((env or {}).items())
-            self._native = _core.External.command(name, command, directory, more, list(inherit_env), self._settings)
-        self.name = self._native.name
+            more, inherited = list((env or {}).items()), list(inherit_env)
+            self._make = lambda settings: _core.External.command(name, command, directory, more, inherited, settings)
+        if self._within is not None:
+            self.name = name or self._within.name
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Makes the engine's part anew, from the options."""
+        prefix = self._options.get("prefix")
+        if prefix is not None:
+            Prefix(prefix)
+        self._settings = to_json(self._options)
+        self._native = self._make and self._make(self._settings)
+        if self._native is not None:
+            self.name = self._native.name
+
+    @property
+    def _prefix(self) -> str | None:
+        prefix: str | None = self._options.get("prefix")
+        return prefix
+
+    def _at(self, prefix: str) -> External:
+        """The same with that prefix."""
+        made = copy(self)
+        made._options = self._options | {"prefix": prefix}
+        made._prepare()
+        return made
+
+    def _mount(self, server: object, prefix: str) -> None:
+        from ._mounted import mount
+
+        mount(server, prefix, self)
+
+    @classmethod
+    def _own(cls, server: Server) -> External:
+        """A server of the program without the external servers that are mounted in it, for the front before them."""
+        made = cls(server)
+        made._is_own = True
+        return made
+
+    @property
+    def _end(self) -> Server | Front | None:
+        """The server of this program, or the front before it and others."""
+        within = self._within
+        if isinstance(within, Server) and within._front is not None and not self._is_own:
+            front: Front = within._front
+            return front
+        return within
 
     def _needs_loop(self) -> bool:
-        within = self._within
-        is_bound = self._oauth is not None
-        return is_bound or isinstance(within, Server) or (isinstance(within, Front) and within._needs_loop())
-
-
-class Middleware:
-    """A part of a chain that sees its messages, in both directions: `next.direction` says in which. Each hook that a class
-    does not have is skipped, without the interpreter.
-
-    Messages are dicts, as JSON-RPC has them: `jsonrpc`, `id`, `method`, `params`, `result`, `error`. The `id` is the one of
-    the sender; requests of several senders may have the same. What is passed on unchanged goes on byte for byte. Requests
-    meet the middleware of a front in its order, responses and the server's messages in the reverse order. Reports of progress
-    and cancellations are not shown, as each side has its own.
-
-    Hooks are coroutine functions, each call of which is a task of the event loop. A task is cancelled when the sender of
-    its request cancels it. An exception in a hook is an error for the sender of the request: a `ProtocolError`, `PeerError`
-    or `ToolError` with its text, any other one without, and logged.
-    """
-
-    async def request(self, message: Wire, next: Next) -> Wire:
-        """Handles a request. Returns the response, which is what `await next(message)` gives, or one of its own.
-
-        `next` gives an error of the other side as a response with `error`, and raises an `McpError` if there is no
-        response: the server cannot be reached, or does not answer in time. Left to itself, this exception becomes an
-        error that says so.
-        """
-        return await next(message)
-
-    async def response(self, message: Wire, next: Next) -> object:
-        """Handles a response to a request that this middleware passed on, before `request` gets it. What is given to `next`
-        is passed on."""
-        return await next(message)
-
-    async def notification(self, message: Wire, next: Next) -> object:
-        """Handles a notification. One that is not given to `next` is dropped. Messages that come while this waits may
-        overtake it."""
-        return await next(message)
+        end = self._end
+        has_program = isinstance(end, Server) or (isinstance(end, Front) and end._needs_loop())
+        return has_program or self._oauth is not None or any(rule._needs_loop for rule in self._rules)
 
 
 class Front:
@@ -178,11 +218,14 @@ class Front:
         Front(External(server)).join(External("https://example.com/mcp", prefix="far")).run()
 
     Args:
-        middleware: `Middleware`, from the clients to the server; and `Prefix`, the engine's own.
-        policy: What clients may do, and how they are verified: without a `verifier`.
+        middleware: `Middleware`, from the clients to the server; and the engine's own: `Prefix`, and rules such as `Masking`.
+        policy: What clients may do, and how they are verified.
         max_hops: How many fronts a request may pass before it is refused as one that goes in a circle.
         patience: Seconds that each of several servers has to add its part to a list, and to what the front offers; 5 by
             default.
+        hook_timeout: Seconds that a hook of middleware may take, without the time that it waits for the answer of `next`; 60 by
+            default, `None` for no limit. Then its task is cancelled, and the sender of the request gets an error that names the
+            middleware; a notification is dropped. A hook that blocks the event loop is not ended by it.
         mask_error_details: Whether the texts of unexpected exceptions of middleware are kept from clients.
     """
 
@@ -190,21 +233,33 @@ class Front:
         self,
         external: External,
         *,
-        middleware: Sequence[Middleware | Prefix] = (),
+        middleware: Sequence[Middleware | Prefix | Rule] = (),
         policy: Policy | None = None,
         max_hops: int = 16,
         patience: float | None = None,
+        hook_timeout: float | None = 60.0,
         mask_error_details: bool = True,
     ) -> None:
-        if policy is not None and policy.verifier is not None:
-            raise ValueError("policy: a front has no verifier= of the program; use jwt=, keys= or resource=")
+        if hook_timeout is not None and not 0 < hook_timeout < float("inf"):
+            raise ValueError(f"hook_timeout: a positive number of seconds, or None, not {hook_timeout}")
         self._externals = [external]
         self._patience = set_options(patience=patience).get("patience")
         self._middleware = list(middleware)
         self._max_hops = max_hops
+        self._hook_timeout = hook_timeout
         self._failed = Failures(external.name, mask_error_details)
         self._settings = Settings(policy=policy, name=external.name, version=_core.__version__).json
         self._audit = None if policy is None else policy.audit
+        # The server whose policy the front has, and in whose name it speaks: one without tools, on whose threads a verifier of
+        # the program runs; or the one that external servers are mounted in.
+        self._server = None if policy is None or policy.verifier is None else _nameless(policy)
+
+    @classmethod
+    def _of(cls, server: Server) -> Front:
+        """A front before a server of the program, in its name and with its policy."""
+        made = cls(External._own(server))
+        made._server, made._failed = server, server._settings.failed
+        return made
 
     @property
     def name(self) -> str:
@@ -222,7 +277,9 @@ class Front:
             ValueError: If two servers have the same name, no prefix, or prefixes that could make the same names: one is the
                 other, in either case, or is the other and `_` and more. If the front would lead to itself.
         """
-        if any(front is self for front in _fronts(external)):
+        from ._assembled import fronts
+
+        if any(front is self for front in fronts(external)):
             raise ValueError(f"the server {external.name!r} leads to this front itself; join the servers behind it")
         joined = [*self._externals, external]
         _core.check_joined([(one.name, one._prefix) for one in joined])
@@ -232,18 +289,22 @@ class Front:
     def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
         """Serves as `Server.run` does. Blocks. An event loop is started only if there is middleware of the program, or a
         `Server` at the end."""
+        self._serves(address, serve_options(options, grace), "is reached at")
+
+    def _serves(self, address: str, options: str, said: str) -> None:
+        from ._assembled import assembled_alone
         from ._running import ended_by_signals, stray_output
 
         def ready(at: str) -> None:
             if address != "stdio:":
-                print(f"{self.name} is reached at {at}", file=sys.stderr, flush=True)
+                print(f"{self.name} {said} {at}", file=sys.stderr, flush=True)
 
         with ended_by_signals() as own, stray_output():
             if self._needs_loop():
                 import asyncio
 
-                return asyncio.run(self._run(address, serve_options(options, grace), own, ready))
-            served = _core.ServedFront(_assembled(self, {}, None), address, serve_options(options, grace), own)
+                return asyncio.run(self._run(address, options, own, ready))
+            served = _core.ServedFront(assembled_alone(self), address, options, own)
             try:
                 ready(served.address)
                 served.wait()
@@ -253,9 +314,10 @@ class Front:
     async def _run(
         self, address: str, options: str, own: _core.Termination | None, ready: Callable[[str], object]
     ) -> None:
+        from ._assembled import serving
         from ._event_loop import shielded
 
-        async with _serving(self, address, options, own) as (served, ended):
+        async with serving(self, address, options, own) as (served, ended):
             ready(served.address)
             await shielded(ended)
 
@@ -263,136 +325,48 @@ class Front:
         self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None
     ) -> None:
         """Serves in the running event loop, as `Server.serve` does."""
+        from ._assembled import serving
         from ._event_loop import shielded
         from ._running import stray_output
 
         if address == "stdio:":
             with stray_output():
-                async with _serving(self, address, serve_options(options, grace)) as (_, ended):
+                async with serving(self, address, serve_options(options, grace)) as (_, ended):
                     return await shielded(ended)
-        async with _serving(self, address, serve_options(options, grace)) as (_, ended):
+        async with serving(self, address, serve_options(options, grace)) as (_, ended):
             await shielded(ended)
 
     def listening(
         self, address: str, *, grace: float = 5.0, options: ServeOptions | None = None
     ) -> AbstractAsyncContextManager[ServedAddress]:
         """Serves in the running event loop while the block runs. Yields the address, as `Server.listening` does."""
-        return _address(self, address, serve_options(options, grace))
+        from ._assembled import address_of
+
+        return address_of(self, address, serve_options(options, grace))
+
+    def asgi(self, path: str = "/mcp", *, grace: float = 5.0, options: ServeOptions | None = None) -> AsgiApp:
+        """Makes an ASGI application of the front, as `Server.asgi` does of a server. Requests and answers pass through
+        Python, on the event loop."""
+        from ._asgi import AsgiApp
+        from ._assembled import endpoint
+
+        return AsgiApp(self, path, grace, options, endpoint)
 
     def _needs_loop(self) -> bool:
-        has_program = any(isinstance(one, Middleware) for one in self._middleware)
+        has_program = self._server is not None or any(
+            isinstance(one, Middleware) or isinstance(one, Rule) and one._needs_loop for one in self._middleware
+        )
         return has_program or any(one._needs_loop() for one in self._externals)
 
+    @property
+    def _lifespan(self) -> object:
+        """The lifespan of a server at an end; `None` if no server there has one."""
+        from ._assembled import ends
 
-def _ends(front: Front) -> list[External]:
-    """The servers at the ends of a chain."""
-    return [
-        end
-        for one in front._externals
-        for end in (_ends(one._within) if isinstance(one._within, Front) else [one])
-    ]
-
-
-def _fronts(external: External) -> Iterator[Front]:
-    """The fronts between an external server and the servers at the ends."""
-    if isinstance(external._within, Front):
-        yield external._within
-        for one in external._within._externals:
-            yield from _fronts(one)
+        servers = (end._within for end in ends(self))
+        return next((one._lifespan for one in servers if isinstance(one, Server) and one._lifespan), None)
 
 
-def _joined(external: External, servers: Mapping[int, _core.Serving], desk: Desk | None) -> _core.External:
-    """The engine's external server."""
-    within = external._within
-    if isinstance(within, Front):
-        return _core.External.chain(external.name, _assembled(within, servers, desk), external._settings)
-    if isinstance(within, Server):
-        return _core.External.server(external.name, servers[id(within)], external._settings)
-    assert external._native is not None
-    return external._native
-
-
-def _assembled(front: Front, servers: Mapping[int, _core.Serving], desk: Desk | None) -> _core.Front:
-    """The engine's front. `servers` are those of this program at the ends, running, by their `id`."""
-    natives = [_joined(external, servers, desk) for external in front._externals]
-    seats = [interests(one) if isinstance(one, Middleware) else one for one in front._middleware]
-    at = _core.Desk() if desk is None else desk.native
-    made = _core.Front(
-        natives, seats, at, front._settings, front._audit, front._failed, front._max_hops, front._patience
-    )
-    if desk is not None:
-        desk.sit(made.seats, [one for one in front._middleware if isinstance(one, Middleware)], front._failed)
-    return made
-
-
-@asynccontextmanager
-async def assembled(front: Front) -> AsyncIterator[_core.Front]:
-    """The engine's front, whose servers of this program and whose middleware run while the block runs."""
-    from ._event_loop import event_loop
-
-    loop = event_loop()
-    async with AsyncExitStack() as stack:
-        servers: dict[int, _core.Serving] = {}
-        for end in _ends(front):
-            if end._oauth:
-                end._oauth.bind(loop)
-            if isinstance(end._within, Server) and id(end._within) not in servers:
-                servers[id(end._within)] = await stack.enter_async_context(_within(end._within))
-        desk = Desk(loop)
-        stack.callback(desk.close)
-        yield _assembled(front, servers, desk)
-
-
-@asynccontextmanager
-async def _within(server: Server) -> AsyncIterator[_core.Serving]:
-    """Runs a server that is reached from within this program."""
-    from ._event_loop import at_last
-    from ._loop import running
-
-    def start(interpreter: Interpreter) -> _core.Serving:
-        return _core.Serving.within(server._catalog(), interpreter)
-
-    async with running(server, start) as (serving, ended):
-        try:
-            yield serving
-        finally:
-            serving.stop()
-            await at_last(ended)
-
-
-@asynccontextmanager
-async def _serving(
-    front: Front, address: str, options: str, own: _core.Termination | None = None
-) -> AsyncIterator[tuple[_core.ServedFront, Future[None]]]:
-    """Serves a front; shuts it down gracefully at the end of the block, or on a signal noted in `own`."""
-    from ._event_loop import at_last, event_loop
-    from ._wake import watch
-
-    loop = event_loop()
-    ended: Future[None] = loop.create_future()
-    async with assembled(front) as native:
-        served = _core.ServedFront(native, address, options, own)
-
-        def look() -> None:
-            if served.is_over() and not ended.done():
-                ended.set_result(None)
-
-        forget = watch(loop, served.wake(), look)
-        look()
-        try:
-            yield served, ended
-        finally:
-            served.stop()
-            await at_last(ended)
-            forget()
-            served.close()
-
-
-@asynccontextmanager
-async def _address(front: Front, address: str, options: str) -> AsyncIterator[ServedAddress]:
-    from ._loop import ServedAddress
-
-    async with _serving(front, address, options) as (served, _):
-        at = ServedAddress(served.address)
-        at._counter = served.counter()
-        yield at
+def _nameless(policy: Policy) -> Server:
+    """A server that offers nothing, with that policy, which introduces itself as fronts do."""
+    return Server("mcpbolt", _core.__version__, policy=policy)

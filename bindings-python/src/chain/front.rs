@@ -7,7 +7,8 @@ use mcpbolt::io::{Address, ChildCommand};
 use mcpbolt::settings::{self, ConnectSettings, ExternalSettings, Seconds, ServerSettings};
 use pyo3::prelude::*;
 
-use super::desk::Desk;
+use super::handoffs::Handoffs;
+use super::rules::{Prefix, Rule};
 use crate::audit;
 use crate::hosted::Hosted;
 use crate::login::Login;
@@ -18,21 +19,6 @@ use crate::settings::{read, seconds, unusable, wrong};
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct External(chain::External);
 
-/// Middleware of the engine that gives the names of a server a prefix: `find` becomes `library_find`, and `book://list`
-/// becomes `book://library/list`.
-#[pyclass(frozen, module = "mcpbolt.chain")]
-pub struct Prefix(Arc<chain::Prefix>);
-
-#[pymethods]
-impl Prefix {
-    /// A prefix of ASCII letters, digits, `-` and `_`.
-    #[new]
-    fn new(prefix: String) -> PyResult<Self> {
-        let own = chain::Prefix::new(prefix).map_err(wrong)?;
-        Ok(Self(Arc::new(own)))
-    }
-}
-
 /// Checks that servers with these names and prefixes can be joined to one front.
 #[pyfunction]
 pub fn check_joined(servers: Vec<(String, Option<String>)>) -> PyResult<()> {
@@ -41,9 +27,11 @@ pub fn check_joined(servers: Vec<(String, Option<String>)>) -> PyResult<()> {
 
 /// A part of a chain that sees its messages.
 #[derive(FromPyObject)]
-pub enum Seat<'py> {
+pub enum Middleware<'py> {
     /// The engine's own.
     Prefix(Bound<'py, Prefix>),
+    /// The engine's own.
+    Rule(Bound<'py, Rule>),
     /// The program's: whether it sees requests, and notifications.
     Program(bool, bool),
 }
@@ -100,17 +88,29 @@ impl External {
         Self::with(chain::External::at(name, address, options), settings)
     }
 
-    /// A server of this process, which is running.
+    /// A server of this process, which is running. `is_own` says that the front stands for it: then its clients are those of the front,
+    /// however many they are, and speak in their own revisions.
     #[staticmethod]
-    fn server(name: String, serving: &Serving, settings: &str) -> PyResult<Self> {
+    fn server(name: String, serving: &Serving, settings: &str, is_own: bool) -> PyResult<Self> {
         let hosting = Arc::new(Hosted(serving.hub()));
-        Self::with(chain::External::hosted(name, hosting), settings)
+        let external = chain::External::hosted(name, hosting);
+        let external = match is_own {
+            true => external.max_connections(usize::MAX).following_revision(),
+            false => external,
+        };
+        Self::with(external, settings)
     }
 
     /// Another chain of this process.
     #[staticmethod]
     fn chain(name: String, front: &Front, settings: &str) -> PyResult<Self> {
         Self::with(chain::External::chain(name, &front.own), settings)
+    }
+
+    /// The same with middleware for it alone.
+    fn ruled(&self, rules: Vec<Bound<'_, Rule>>) -> Self {
+        let rules = rules.iter().map(|rule| rule.get().own.clone());
+        Self(rules.fold(self.0.clone(), chain::External::with))
     }
 
     /// The name, which stands in errors.
@@ -124,26 +124,26 @@ impl External {
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Front {
     pub own: chain::Front,
-    seats: Vec<usize>,
+    numbers: Vec<usize>,
 }
 
 #[pymethods]
 impl Front {
-    /// `externals` are the servers that are joined, at least one. `settings` is JSON, of which the policy is used. The messages
-    /// that the program sees go to `desk`.
+    /// `externals` are the servers that are joined, at least one. The messages that the program sees go to `handoffs`. `settings` is
+    /// JSON, of which the policy is used; or the policy is that of `server`, which is running, and in whose name the front speaks.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the parts of a front")]
     fn new(
         externals: Vec<Bound<'_, External>>,
-        seats: Vec<Seat<'_>>,
-        desk: &Desk,
+        middleware: Vec<Middleware<'_>>,
+        handoffs: &Handoffs,
         settings: &str,
         audit: Option<Py<PyAny>>,
         failed: Py<PyAny>,
         max_hops: u64,
         patience: Option<f64>,
+        server: Option<&Serving>,
     ) -> PyResult<Self> {
-        let settings: ServerSettings<Seconds> = read(settings)?;
         let mut externals = externals.iter().map(|external| external.get().0.clone());
         let first = externals
             .next()
@@ -153,36 +153,43 @@ impl Front {
         if let Some(patience) = patience {
             own = own.patience(seconds(patience)?);
         }
-        if let Some(policy) = settings.policy().map_err(unusable)? {
+        if let Some(server) = server {
+            let served = &server.hub().served;
+            own = own.introducing(&served.config);
+            if let Some(policy) = &served.policy {
+                own = own.policy(policy.clone());
+            }
+        } else if let Some(policy) = read::<ServerSettings<Seconds>>(settings)?
+            .policy()
+            .map_err(unusable)?
+        {
             own = own.policy(match audit {
                 None => policy,
                 Some(report) => audit::reported(policy, report, failed)?,
             });
         }
         let mut numbers = Vec::new();
-        for seat in seats {
-            own = match seat {
-                Seat::Prefix(prefix) => own.with(prefix.get().0.clone()),
-                Seat::Program(requests, notifications) => {
+        for one in middleware {
+            own = match one {
+                Middleware::Prefix(prefix) => own.with(prefix.get().0.clone()),
+                Middleware::Rule(rule) => own.with(rule.get().own.clone()),
+                Middleware::Program(requests, notifications) => {
                     let interests = HandoffInterests {
                         requests,
                         notifications,
                     };
-                    let (number, handoff) = desk.seat(interests);
+                    let (number, handoff) = handoffs.add(interests);
                     numbers.push(number);
                     own.with(handoff)
                 }
             };
         }
-        Ok(Self {
-            own,
-            seats: numbers,
-        })
+        Ok(Self { own, numbers })
     }
 
-    /// The numbers of the program's seats at the desk.
+    /// The numbers of the program's middleware.
     #[getter]
-    fn seats(&self) -> Vec<usize> {
-        self.seats.clone()
+    fn numbers(&self) -> Vec<usize> {
+        self.numbers.clone()
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpbolt::chain::{
-    ChainNotification, ChainRequest, ChainResponse, Handoff, HandoffEvent, HandoffInterests,
-    RelayDirection, refusal,
+    Approval, ChainNotification, ChainRequest, ChainResponse, Handoff, HandoffEvent,
+    HandoffInterests, RelayDirection, refusal,
 };
 use mcpbolt::error::{PeerError, RequestError};
 use mcpbolt::mcp::code::INTERNAL_ERROR;
@@ -15,6 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::approvals::{Approvals, Needed};
 use crate::exceptions::exception;
 use crate::failures;
 use crate::future::tell;
@@ -27,29 +28,45 @@ use crate::{read, write};
 /// The text for the sender of a request in place of that of an unexpected exception, which is logged.
 const FAILED: &str = "the middleware failed unexpectedly";
 
+/// Why a call is refused whose approval has failed unexpectedly.
+const UNDECIDED: &str = "the approval failed unexpectedly";
+
 /// The most events handled in one turn of the event loop.
 const DRAIN: usize = 256;
 
-/// The Python callbacks. Each gets the number of a seat, and the number of a message there.
+/// The Python callbacks. Each gets the number of the middleware, and that of the message there.
 #[derive(FromPyObject)]
-struct Ears {
+struct Callbacks {
     on_request: Py<PyAny>,
     on_response: Py<PyAny>,
     on_given_up: Py<PyAny>,
     on_notification: Py<PyAny>,
     on_behind: Py<PyAny>,
+    on_approval: Py<PyAny>,
+    on_no_approval: Py<PyAny>,
 }
 
-/// A message, by its seat and its number.
+/// What the event loop is told.
+pub enum Event {
+    /// A message, for the middleware of that number.
+    Message(usize, HandoffEvent),
+    /// A call needs approval.
+    Needed(Needed),
+    /// The call of that number needs none any more.
+    NotNeeded(u64),
+}
+
+/// A message, by the number of the middleware that has it and its own.
 type Key = (usize, u64);
 
 /// The place where messages wait for middleware of the program.
 #[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Desk {
-    inbox: Arc<Inbox<(usize, HandoffEvent)>>,
-    seats: Mutex<Vec<Arc<Handoff>>>,
+pub struct Handoffs {
+    inbox: Arc<Inbox<Event>>,
+    middleware: Mutex<Vec<Arc<Handoff>>>,
     requests: Mutex<HashMap<Key, Held>>,
     notifications: Mutex<HashMap<Key, ChainNotification>>,
+    approvals: Arc<Approvals>,
 }
 
 /// A request that the program has.
@@ -60,32 +77,42 @@ struct Held {
     failure: Option<Py<PyAny>>,
 }
 
-impl Desk {
-    /// Makes a seat for middleware.
-    pub fn seat(&self, interests: HandoffInterests) -> (usize, Arc<Handoff>) {
-        let mut seats = lock(&self.seats);
-        let (number, inbox) = (seats.len(), self.inbox.clone());
-        let report = move |event| inbox.push((number, event));
+impl Handoffs {
+    /// Adds middleware of the program; returns its number too.
+    pub fn add(&self, interests: HandoffInterests) -> (usize, Arc<Handoff>) {
+        let mut all = lock(&self.middleware);
+        let (number, inbox) = (all.len(), self.inbox.clone());
+        let report = move |event| inbox.push(Event::Message(number, event));
         let handoff = Arc::new(Handoff::new(interests, report));
-        seats.push(handoff.clone());
+        all.push(handoff.clone());
         (number, handoff)
     }
 
-    fn handoff(&self, seat: usize) -> PyResult<Arc<Handoff>> {
-        let handoff = lock(&self.seats).get(seat).cloned();
-        handoff.ok_or_else(|| PyValueError::new_err("there is no such seat"))
+    /// Middleware by which the program approves calls of tools, as its `Approval` of that number.
+    pub fn approval(
+        &self,
+        needs: impl Fn(&str) -> bool + Send + Sync + 'static,
+        number: usize,
+    ) -> Approval {
+        self.approvals.rule(self.inbox.clone(), needs, number)
+    }
+
+    fn handoff(&self, middleware: usize) -> PyResult<Arc<Handoff>> {
+        let handoff = lock(&self.middleware).get(middleware).cloned();
+        handoff.ok_or_else(|| PyValueError::new_err("there is no such middleware"))
     }
 }
 
 #[pymethods]
-impl Desk {
+impl Handoffs {
     #[new]
     fn new() -> PyResult<Self> {
         Ok(Self {
             inbox: Arc::new(Inbox::new()?),
-            seats: Mutex::default(),
+            middleware: Mutex::default(),
             requests: Mutex::default(),
             notifications: Mutex::default(),
+            approvals: Arc::default(),
         })
     }
 
@@ -96,38 +123,35 @@ impl Desk {
 
     /// Passes what has come to the callbacks.
     #[expect(clippy::needless_pass_by_value, reason = "as pyo3 extracts it")]
-    fn drain(&self, py: Python<'_>, ears: Ears) {
-        for (seat, event) in self.inbox.take(DRAIN) {
-            let number = match &event {
-                HandoffEvent::Request(number, _) | HandoffEvent::Response(number, _) => {
-                    Some(*number)
-                }
-                _ => None,
-            };
-            let outcome = caught(|| self.take(py, &ears, seat, event));
+    fn drain(&self, py: Python<'_>, callbacks: Callbacks) {
+        for event in self.inbox.take(DRAIN) {
+            let refuse = self.refusal_of(&event);
+            let outcome = caught(|| self.take(py, &callbacks, event));
             let error = match outcome {
                 Ok(Ok(())) => continue,
                 Ok(Err(error)) => error,
                 Err(panic) => panic.exception(py),
             };
             failures::of_client(py, error);
-            if let Some(number) = number {
-                // Fails only for a seat that does not exist.
-                let _ = self.finish(seat, number, Err(refusal(INTERNAL_ERROR, FAILED)));
-            }
+            refuse();
         }
+    }
+
+    /// Gives the verdict on a call that needs approval: `why` it is refused, or `None` to pass it on.
+    fn decide(&self, number: u64, why: Option<String>) {
+        self.approvals.decide(number, why);
     }
 
     /// Passes a request on, a dict. Its answer follows.
     fn pass_on(
         &self,
         py: Python<'_>,
-        seat: usize,
+        middleware: usize,
         number: u64,
         message: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
         panics::point("pass on");
-        let key = (seat, number);
+        let key = (middleware, number);
         let request = lock(&self.requests)
             .get(&key)
             .map(|held| held.request.clone());
@@ -140,7 +164,7 @@ impl Desk {
                 .set_params(&params)
                 .map_err(|error| exception(py, &error))?;
         }
-        let passed = self.handoff(seat)?.pass(number, request);
+        let passed = self.handoff(middleware)?.pass(number, request);
         passed.map_err(|error| exception(py, &error))
     }
 
@@ -148,29 +172,29 @@ impl Desk {
     fn settle(
         &self,
         py: Python<'_>,
-        seat: usize,
+        middleware: usize,
         number: u64,
         message: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let before = lock(&self.requests)
-            .get(&(seat, number))
+            .get(&(middleware, number))
             .and_then(|held| held.answer.clone());
         let outcome = answer(py, message, before)?;
-        self.finish(seat, number, outcome)
+        self.finish(middleware, number, outcome)
     }
 
     /// Answers a request with the error that an exception stands for. `text` is for the sender, if it may be told one.
     fn fail(
         &self,
         py: Python<'_>,
-        seat: usize,
+        middleware: usize,
         number: u64,
         error: Bound<'_, PyAny>,
         text: Option<&str>,
     ) -> PyResult<()> {
         let (given, revision) = {
             let requests = lock(&self.requests);
-            let Some(held) = requests.get(&(seat, number)) else {
+            let Some(held) = requests.get(&(middleware, number)) else {
                 return Ok(());
             };
             let is_own = held.failure.as_ref().is_some_and(|own| own.is(&error));
@@ -185,18 +209,25 @@ impl Desk {
             refused(py, &error, revision)
                 .unwrap_or_else(|| refusal(INTERNAL_ERROR, text.unwrap_or(FAILED)))
         });
-        self.finish(seat, number, Err(outcome))
+        self.finish(middleware, number, Err(outcome))
+    }
+
+    /// Answers a request with an error of that text.
+    fn refuse(&self, middleware: usize, number: u64, why: String) -> PyResult<()> {
+        self.finish(middleware, number, Err(refusal(INTERNAL_ERROR, why)))
     }
 
     /// Passes a notification on, a dict, or drops it.
     fn let_go(
         &self,
         py: Python<'_>,
-        seat: usize,
+        middleware: usize,
         number: u64,
         message: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let held = lock(&self.notifications).get(&(seat, number)).cloned();
+        let held = lock(&self.notifications)
+            .get(&(middleware, number))
+            .cloned();
         let Some(mut notification) = held else {
             return Ok(());
         };
@@ -213,43 +244,85 @@ impl Desk {
                 Some(notification)
             }
         };
-        lock(&self.notifications).remove(&(seat, number));
-        self.handoff(seat)?.let_go(number, passed);
+        lock(&self.notifications).remove(&(middleware, number));
+        self.handoff(middleware)?.let_go(number, passed);
         Ok(())
     }
 
     /// Says that an answer that came after notifications may go on.
-    fn reached(&self, seat: usize, number: u64) -> PyResult<()> {
-        self.handoff(seat)?.reached(number);
+    fn reached(&self, middleware: usize, number: u64) -> PyResult<()> {
+        self.handoff(middleware)?.reached(number);
         Ok(())
     }
 
     /// Ends it: what waits is refused.
     fn close(&self) {
-        let seats = lock(&self.seats).clone();
-        seats.iter().for_each(|seat| seat.close());
+        let middleware = lock(&self.middleware).clone();
+        middleware.iter().for_each(|one| one.close());
         self.inbox.close();
+        self.approvals.close();
         lock(&self.requests).clear();
         lock(&self.notifications).clear();
     }
 }
 
-impl Desk {
+impl Handoffs {
     fn finish(
         &self,
-        seat: usize,
+        middleware: usize,
         number: u64,
         outcome: Result<ChainResponse, RequestError>,
     ) -> PyResult<()> {
-        let gone = lock(&self.requests).remove(&(seat, number));
+        let gone = lock(&self.requests).remove(&(middleware, number));
         drop(gone);
-        self.handoff(seat)?.settle(number, outcome);
+        self.handoff(middleware)?.settle(number, outcome);
         Ok(())
     }
 
+    /// What refuses the message or call of an event, if it waits for the program.
+    fn refusal_of(&self, event: &Event) -> Box<dyn FnOnce() + '_> {
+        match event {
+            Event::Message(
+                middleware,
+                HandoffEvent::Request(number, _) | HandoffEvent::Response(number, _),
+            ) => {
+                let (middleware, number) = (*middleware, *number);
+                Box::new(move || {
+                    let failed = Err(refusal(INTERNAL_ERROR, FAILED));
+                    // Fails only for middleware that does not exist.
+                    let _ = self.finish(middleware, number, failed);
+                })
+            }
+            Event::Needed(needed) => {
+                let number = needed.number;
+                Box::new(move || self.approvals.decide(number, Some(UNDECIDED.to_owned())))
+            }
+            _ => Box::new(|| ()),
+        }
+    }
+
     /// Handles one event.
-    fn take(&self, py: Python<'_>, ears: &Ears, seat: usize, event: HandoffEvent) -> PyResult<()> {
-        panics::point("desk");
+    fn take(&self, py: Python<'_>, callbacks: &Callbacks, event: Event) -> PyResult<()> {
+        match event {
+            Event::Message(middleware, event) => self.pass(py, callbacks, middleware, event),
+            Event::Needed(needed) => self.approvals.take(py, needed, &callbacks.on_approval),
+            Event::NotNeeded(number) => {
+                self.approvals.decide(number, None);
+                tell(py, Some(&callbacks.on_no_approval), (number,));
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes a message to the program.
+    fn pass(
+        &self,
+        py: Python<'_>,
+        callbacks: &Callbacks,
+        middleware: usize,
+        event: HandoffEvent,
+    ) -> PyResult<()> {
+        panics::point("handoff");
         match event {
             HandoffEvent::Request(number, request) => {
                 let message = envelope(py, Some(request.id()))?;
@@ -266,14 +339,15 @@ impl Desk {
                     answer: None,
                     failure: None,
                 };
-                lock(&self.requests).insert((seat, number), held);
-                ears.on_request
+                lock(&self.requests).insert((middleware, number), held);
+                callbacks
+                    .on_request
                     .bind(py)
-                    .call1((seat, number, message, about))?;
+                    .call1((middleware, number, message, about))?;
             }
             HandoffEvent::Response(number, outcome) => {
                 let id = lock(&self.requests)
-                    .get(&(seat, number))
+                    .get(&(middleware, number))
                     .map(|held| held.request.id().to_owned());
                 let Some(id) = id else { return Ok(()) };
                 let (message, failure) = match &outcome {
@@ -290,19 +364,20 @@ impl Desk {
                     }
                     Err(error) => (None, Some(exception(py, error).into_value(py).into_any())),
                 };
-                if let Some(held) = lock(&self.requests).get_mut(&(seat, number)) {
+                if let Some(held) = lock(&self.requests).get_mut(&(middleware, number)) {
                     held.answer = Some(outcome);
                     held.failure = failure.as_ref().map(|it| it.clone_ref(py));
                 }
-                ears.on_response
+                callbacks
+                    .on_response
                     .bind(py)
-                    .call1((seat, number, message, failure))?;
+                    .call1((middleware, number, message, failure))?;
             }
             HandoffEvent::GivenUp(number) => {
-                lock(&self.notifications).remove(&(seat, number));
-                let gone = lock(&self.requests).remove(&(seat, number));
+                lock(&self.notifications).remove(&(middleware, number));
+                let gone = lock(&self.requests).remove(&(middleware, number));
                 drop(gone);
-                tell(py, Some(&ears.on_given_up), (seat, number));
+                tell(py, Some(&callbacks.on_given_up), (middleware, number));
             }
             HandoffEvent::Notification(number, notification) => {
                 let message = envelope(py, None)?;
@@ -311,18 +386,21 @@ impl Desk {
                     message.set_item(intern!(py, "params"), read::value(py, params)?)?;
                 }
                 let direction = direction(notification.direction);
-                lock(&self.notifications).insert((seat, number), notification);
-                ears.on_notification
+                lock(&self.notifications).insert((middleware, number), notification);
+                callbacks
+                    .on_notification
                     .bind(py)
-                    .call1((seat, number, message, direction))?;
+                    .call1((middleware, number, message, direction))?;
             }
-            HandoffEvent::Behind(number) => tell(py, Some(&ears.on_behind), (seat, number)),
+            HandoffEvent::Behind(number) => {
+                tell(py, Some(&callbacks.on_behind), (middleware, number))
+            }
         }
         Ok(())
     }
 }
 
-impl Drop for Desk {
+impl Drop for Handoffs {
     fn drop(&mut self) {
         self.close();
     }
