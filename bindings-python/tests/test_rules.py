@@ -67,7 +67,6 @@ class Noted:
         return self.all
 
 
-# R-CHN-19
 @pytest.mark.parametrize("revision", REVISIONS)
 @coroutine
 async def test_only_pinned_tools_are_offered_and_drift_is_told_of(revision: str) -> None:
