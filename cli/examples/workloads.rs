@@ -56,7 +56,8 @@ impl Drop for Sleeping {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let active = Arc::new(AtomicU64::new(0));
-    let counted = active.clone();
+    let started = Arc::new(AtomicU64::new(0));
+    let counted = (active.clone(), started.clone());
     let server = Server::builder("workloads", "1.0.0")
         .subscriptions()
         .resource(Resource::new("memo:note", "note"), |uri, _| async move {
@@ -70,6 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Tool::new("sleep").description("Waits."),
             move |sleep: Sleep, context: Context| {
                 active.fetch_add(1, Relaxed);
+                started.fetch_add(1, Relaxed);
                 let sleeping = Sleeping(active.clone());
                 async move {
                     context.sleep(Duration::from_millis(sleep.ms)).await;
@@ -79,10 +81,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             },
         )
         .tool(
-            Tool::new("stats").description("Counts the calls of sleep that run."),
+            Tool::new("stats")
+                .description("Counts the calls of sleep that run, and that have started."),
             move |_: Nothing, _| {
-                let active = counted.load(Relaxed);
-                async move { format!("{{\"active\":{active}}}") }
+                let (active, started) = (counted.0.load(Relaxed), counted.1.load(Relaxed));
+                async move { format!("{{\"active\":{active},\"started\":{started}}}") }
             },
         )
         .tool(

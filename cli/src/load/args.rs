@@ -88,7 +88,7 @@ pub enum Kind {
     List,
     /// Calls of progress(n), which reports 1 to n and answers "done"
     Progress,
-    /// Calls of sleep(ms) that are cancelled; needs echo and stats, too
+    /// Calls of sleep(ms) that are cancelled when stats() tells that they run
     Cancel,
     /// Subscriptions, opened and ended
     Listen,

@@ -17,6 +17,7 @@ use super::plan::{MAX_IN_FLIGHT, Pace, Plan};
 use super::process::{Usage, own_cpu};
 use super::side::Side;
 use super::tally::{Counts, Tally, Window, latencies};
+use super::threads::{self, ByName};
 use super::workload::Failure;
 use crate::on_the_spot;
 
@@ -51,12 +52,23 @@ impl Outcome {
         self.ended += later.ended;
         self.answered += later.answered;
         self.lag.add(&later.lag)?;
-        self.used = self.used.zip(later.used).map(|(used, later)| Used {
-            cpu: used.cpu + later.cpu,
-            cpu_alone: used.cpu_alone + later.cpu_alone,
-            bytes_before: used.bytes_before,
-            ..later
-        });
+        self.used = self
+            .used
+            .take()
+            .zip(later.used.clone())
+            .map(|(used, later)| {
+                let mut threads = used.threads;
+                for (name, cpu) in later.threads {
+                    *threads.entry(name).or_default() += cpu;
+                }
+                Used {
+                    cpu: used.cpu + later.cpu,
+                    cpu_alone: used.cpu_alone + later.cpu_alone,
+                    threads,
+                    bytes_before: used.bytes_before,
+                    ..later
+                }
+            });
         self.own_cpu = self
             .own_cpu
             .zip(later.own_cpu)
@@ -66,10 +78,12 @@ impl Outcome {
 }
 
 /// The processor time and memory that a server used in some time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Used {
     pub cpu: Duration,
     pub cpu_alone: Duration,
+    /// The part of it in the threads of each name, without descendants.
+    pub threads: ByName,
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub peak_bytes: u64,
@@ -233,13 +247,16 @@ impl Run {
         let server = &self.side.server;
         sleep_until(self.window.measured);
         let (before, own_before) = (server.usage(), own_cpu());
+        let threads = server.threads();
         self.tally().take_recent();
         if live.is_shown() {
             self.show(live, before);
         }
         sleep_until(self.window.end);
         let (after, own_after) = (server.usage(), own_cpu());
+        let threads = threads::between(&threads, &server.threads());
         let used = before.zip(after).map(|(before, after)| Used {
+            threads,
             cpu: after.cpu.saturating_sub(before.cpu),
             cpu_alone: after.cpu_alone.saturating_sub(before.cpu_alone),
             bytes_before: before.resident_bytes,

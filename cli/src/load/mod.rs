@@ -23,6 +23,7 @@ mod ramp;
 mod report;
 mod side;
 mod tally;
+mod threads;
 mod threshold;
 mod units;
 mod workload;

@@ -181,7 +181,7 @@ impl Turn {
         Self {
             p50_ms: latency.p50,
             p99_ms: latency.p99,
-            cpu_us: outcome.used.map(|used| each(used.cpu)),
+            cpu_us: outcome.used.as_ref().map(|used| each(used.cpu)),
         }
     }
 }

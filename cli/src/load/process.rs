@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use super::threads::{self, ByName};
+
 /// The processes of a server.
 pub struct Server(Vec<u32>);
 
@@ -36,7 +38,16 @@ impl Server {
         Self(processes)
     }
 
-    /// What the server has used so far; `None` if nothing is known.
+    /// The processor time of the threads of the processes, without their descendants.
+    pub fn threads(&self) -> ByName {
+        let mut all = ByName::new();
+        for process in &self.0 {
+            threads::add(*process, &mut all);
+        }
+        all
+    }
+
+    /// The use so far; `None` if nothing is known.
     pub fn usage(&self) -> Option<Usage> {
         let mut all = self.0.clone();
         let mut next = 0;

@@ -34,6 +34,9 @@ pub struct Report {
     /// The same without its children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_alone_cpu_us_per_call: Option<f64>,
+    /// The same by the names of threads.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub server_threads_cpu_us_per_call: BTreeMap<String, f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_memory_bytes: Option<Memory>,
     /// Processor time of this program.
@@ -105,7 +108,7 @@ impl Report {
     pub fn new(server: &str, outcome: &Outcome) -> Self {
         let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / outcome.ended.max(1) as f64;
         let seconds = outcome.plan.duration.as_secs_f64();
-        let used = outcome.used;
+        let used = outcome.used.as_ref();
         let lag = Lag {
             p99: outcome.lag.value_at_quantile(0.99) as f64 / 1e6,
             max: outcome.lag.max() as f64 / 1e6,
@@ -123,6 +126,11 @@ impl Report {
             send_lag_ms: rate.map(|_| lag),
             server_cpu_us_per_call: used.map(|used| each(used.cpu)),
             server_alone_cpu_us_per_call: used.map(|used| each(used.cpu_alone)),
+            server_threads_cpu_us_per_call: used
+                .into_iter()
+                .flat_map(|used| &used.threads)
+                .map(|(name, cpu)| (name.clone(), each(*cpu)))
+                .collect(),
             server_memory_bytes: used.map(|used| Memory {
                 begin: used.bytes_before,
                 end: used.bytes_after,

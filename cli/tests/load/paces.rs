@@ -39,6 +39,14 @@ fn calls_at_a_rate_are_all_sent_and_counted() {
     if cfg!(target_os = "linux") {
         assert!(number(&report, "/server_cpu_us_per_call") > 1.0, "{report}");
         assert!(number(&report, "/client_cpu_us_per_call") > 1.0, "{report}");
+        let threads = report["server_threads_cpu_us_per_call"]
+            .as_object()
+            .unwrap();
+        let all: f64 = threads.values().map(|cpu| cpu.as_f64().unwrap()).sum();
+        assert!(
+            all > 1.0 && threads.keys().any(|name| name.starts_with("mcpbolt")),
+            "{report}"
+        );
         let memory = |name: &str| number(&report, &format!("/server_memory_bytes/{name}"));
         assert!(
             memory("begin") > 5e5 && memory("peak") >= memory("end"),

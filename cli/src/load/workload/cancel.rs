@@ -1,33 +1,38 @@
 //! Calls that are cancelled while they run.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 use super::answer;
 use super::call::head;
-use super::echo::Echo;
 use super::failure::Failure;
 use super::link::Link;
 
 /// How long the server may take to end calls that were cancelled.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Calls of `sleep`, each cancelled once the server has answered a later call of `echo`. The latency is that of `echo`.
+/// Calls of `sleep`, each cancelled once `stats` tells that it has started: over HTTP, a cancellation could overtake a call
+/// that has just been sent. The latency is the time up to then.
 #[derive(Debug)]
 pub struct Cancellations {
     sleep: String,
     stats: String,
-    echo: Echo,
-    /// How many calls of `sleep` ran at the begin.
-    before: OnceLock<u64>,
+    /// The calls of `sleep` that were sent.
+    sent: AtomicU64,
+    /// The counts of the server before.
+    before: OnceLock<Stats>,
 }
 
-/// The answer of `stats`.
-#[derive(Deserialize)]
+/// The answer of `stats`, about calls of `sleep`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Stats {
+    /// Those that run.
     active: u64,
+    /// Those that have ever started.
+    started: u64,
 }
 
 impl Cancellations {
@@ -36,35 +41,45 @@ impl Cancellations {
         Self {
             sleep: format!("{}{{\"ms\":600000}}}}", tool("sleep")),
             stats: format!("{}{{}}}}", tool("stats")),
-            echo: Echo::new(&format!("{prefix}echo"), &[100]),
+            sent: AtomicU64::new(0),
             before: OnceLock::new(),
         }
     }
 
     pub async fn prepare(&self, link: &Link<'_>) -> Result<(), Failure> {
-        let active = self.active(link).await?;
-        self.before.get_or_init(|| active);
+        let stats = self.stats(link).await?;
+        self.before.get_or_init(|| stats);
         Ok(())
     }
 
-    pub async fn one(&self, link: &Link<'_>, number: u64) -> Result<(), Failure> {
+    pub async fn one(&self, link: &Link<'_>) -> Result<(), Failure> {
+        let begun = Instant::now();
         let handle = link.client.handle();
-        let sleep = handle.request("tools/call", Some(&self.sleep), link.options())?;
-        let echoed = self.echo.one(link, number).await;
+        // Each is counted before it is sent: as soon as so many have started, this one has.
+        self.sent.fetch_add(1, SeqCst);
+        let sleep = handle.request("tools/call", Some(&self.sleep), link.options());
+        let sleep = sleep.inspect_err(|_| {
+            self.sent.fetch_sub(1, SeqCst);
+        })?;
+        let sent = self.before().started + self.sent.load(SeqCst);
+        while self.stats(link).await?.started < sent {
+            if begun.elapsed() > link.timeout {
+                return Err(Failure::unanswered("a call of sleep did not start"));
+            }
+        }
         sleep.cancel(Some("no longer wanted"));
-        echoed
+        Ok(())
     }
 
     /// Waits until no cancelled call runs any more.
     pub async fn settle(&self, link: &Link<'_>) -> Result<(), Failure> {
-        let before = self.before.get().copied().unwrap_or_default();
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left = self.active(link).await?.saturating_sub(before);
-            match left {
+            let active = self.stats(link).await?.active;
+            match active.saturating_sub(self.before().active) {
                 0 => return Ok(()),
                 _ if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
-                _ => {
+                left => {
                     let seconds = PATIENCE.as_secs();
                     return Err(Failure::wrong(format!(
                         "{left} cancelled calls still ran {seconds} s later"
@@ -74,11 +89,14 @@ impl Cancellations {
         }
     }
 
-    async fn active(&self, link: &Link<'_>) -> Result<u64, Failure> {
+    fn before(&self) -> Stats {
+        self.before.get().copied().unwrap_or_default()
+    }
+
+    async fn stats(&self, link: &Link<'_>) -> Result<Stats, Failure> {
         let answer = link.ask("tools/call", Some(&self.stats)).await?;
         let text = answer::text(&answer)?;
-        let stats: Stats = serde_json::from_str(&text)
-            .map_err(|error| Failure::wrong(format!("the answer of stats: {error}")))?;
-        Ok(stats.active)
+        serde_json::from_str(&text)
+            .map_err(|error| Failure::wrong(format!("the answer of stats: {error}")))
     }
 }

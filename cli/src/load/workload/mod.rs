@@ -75,7 +75,7 @@ impl Workload {
             Self::Calls(calls) => Box::pin(calls.one(link, number)).await,
             Self::Lists(lists) => Box::pin(lists.one(link)).await,
             Self::Reports(reports) => Box::pin(reports.one(link)).await,
-            Self::Cancellations(them) => Box::pin(them.one(link, number)).await,
+            Self::Cancellations(them) => Box::pin(them.one(link)).await,
             Self::Subscriptions(them) => Box::pin(them.one(link)).await,
             Self::Samplings(them) => Box::pin(them.one(link, number)).await,
             Self::Replay(replay) => Box::pin(replay.one(link, number)).await,
