@@ -418,6 +418,8 @@ def test_what_cannot_be_mounted_is_named() -> None:
         with pytest.raises(ValueError, match=why):
             server.mount(prefix, external)
         assert server._front is None
+    with pytest.raises(TypeError, match="a Server or an External, not str"):
+        own().mount("far", "https://example.com/mcp")  # type: ignore[arg-type]
     server, outer = own(), Server("outer")
     server.mount("far", far)
     with pytest.raises(ValueError, match="prefixes|prefix"):

@@ -343,17 +343,21 @@ class Offer:
         settings do not, such as its instructions and its limits.
 
         An `External` is a server elsewhere: clients see its tools, prompts and resources beside those of this server, wherever
-        it is served. Its URIs get the prefix in lower case. It needs a name of its own. The policy of this server counts for its tools, by
-        the names that clients see; middleware, hooks and `on_error` do not. Requests then pass through a `Front`: see "Servers
-        within a server" in the guide for what this changes for this server's own tools.
+        this server is served. URIs get the prefix in lower case. This server's policy counts for tools of both, by the names that
+        clients see; its middleware, hooks and `on_error` count for its own tools. Requests pass through a `Front`: "Servers
+        elsewhere within a server" of the guide says what this changes for this server's own tools.
 
         Raises:
             ValueError: A name or URI is taken, the prefix is not a name, one server is within the other, or the other one
-                has a policy, which would not count.
+                has a policy, which would not count. For an `External`: it has a prefix already, its name is taken, a name of
+                this server begins with the prefix, or this server has `actions`, a `profile`, or is mounted itself.
+            TypeError: The other one is neither a server nor an `External`.
             Misuse: This server was made with `list_changes=True`, has been served already, and the other one has a
-                lifespan or a completion, which came too late.
+                lifespan or a completion, or is an `External`, which came too late.
         """
         if not isinstance(server, Offer):
+            if not hasattr(server, "_mount"):
+                raise TypeError(f"mount: a Server or an External, not {type(server).__name__}; External(…) takes addresses")
             return server._mount(self, prefix)
         from ._mount import mount
 
