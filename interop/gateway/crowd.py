@@ -41,15 +41,7 @@ class Crowd:
         between = Gateway(self.program, folder)
         between.write("".join(server.settings() for server in servers))
         tally, began = Tally(), time.monotonic()
-        try:
-            await asyncio.gather(*(server.start() for server in servers))
-            await between.start()
-            problems = await self.play(between, servers, tally)
-            problems += await between.stop()
-        finally:
-            await gateway.killed([between.process, *(server.process for server in servers)])
-        problems += gateway.first([f"misplaced: {story}" for story in tally.misplaced])
-        problems += gateway.first(gateway.accounts(servers, tally.answered))
+        problems = await gateway.played(between, servers, tally, lambda: self.play(between, servers, tally))
         excused = sum(count for said, count in tally.failed.items() if any(word in said for word in EXCUSED))
         problems += [f"{count} calls: {said}" for said, count in tally.failed.items() if not any(word in said for word in EXCUSED)]
         if tally.ended["answered"] < self.calls * 0.5:

@@ -39,16 +39,11 @@ class Faults:
         self.settings = sick.settings(between.port) + f"timeout = {TIMEOUT}\n" + well.settings() + piped.settings()
         front.write(self.settings)
         tally = Tally()
+        await between.start()
         try:
-            await asyncio.gather(*(server.start() for server in servers), between.start())
-            await front.start()
-            problems = await self.play(front, between, sick, tally)
-            problems += await front.stop()
+            problems = await gateway.played(front, servers, tally, lambda: self.play(front, between, sick, tally))
         finally:
             await between.stop()
-            await gateway.killed([front.process, *(server.process for server in servers)])
-        problems += gateway.first([f"misplaced: {story}" for story in tally.misplaced])
-        problems += gateway.first(gateway.accounts(servers, tally.answered))
         print(f"faults: {dict(tally.ended)} in {time.monotonic() - began:.1f} s")
         return problems
 

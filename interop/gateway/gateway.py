@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
 from far import MODERN
+from near import Tally
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -144,6 +146,19 @@ async def killed(processes: list[asyncio.subprocess.Process | None]) -> None:
             await process.wait()
 
 
+async def played(front: Gateway, servers: list[Server], tally: Tally, play: Callable[[], Awaitable[list[str]]]) -> list[str]:
+    """What is wrong when `play` has gone on before the gateway and its servers, and they have ended."""
+    try:
+        await asyncio.gather(*(server.start() for server in servers))
+        await front.start()
+        problems = await play()
+        problems += await front.stop()
+    finally:
+        await killed([front.process, *(server.process for server in servers)])
+    problems += first([f"misplaced: {story}" for story in tally.misplaced])
+    return problems + first(accounts(servers, tally.answered))
+
+
 def accounts(servers: list[Server], answered: list[str]) -> list[str]:
     """What the ledgers of the servers say against the gateway: calls that came twice, that never ended, or that nobody made."""
     problems: list[str] = []
@@ -171,4 +186,4 @@ def first(problems: list[str], count: int = 10) -> list[str]:
     return [*problems[:count], *more]
 
 
-__all__ = ["MODERN", "OLD", "ROOT", "Gateway", "Server", "accounts", "first", "free_port", "killed", "listens"]
+__all__ = ["MODERN", "OLD", "ROOT", "Gateway", "Server", "accounts", "first", "free_port", "listens", "played"]
