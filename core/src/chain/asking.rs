@@ -3,12 +3,11 @@
 use std::sync::{Arc, Weak};
 
 use super::middleware::{Caller, ChainAnswer, ChainRequest, ChainResponse, refusal};
-use super::question::{Asker, Question};
+use super::question::{Asker, Question, Withdrawn};
 use super::route::Route;
 use super::translate;
 use super::upstream::answers;
 use crate::connection::{Handle, ReplyTo, RequestOptions};
-use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::mcp::code::INTERNAL_ERROR;
 use crate::mcp::{Era, Method};
@@ -51,9 +50,9 @@ async fn ask(
     if era == Era::Handshake {
         return by_request(&front, &reply, question).await;
     }
-    let withdrawn = Withdrawn(CancelToken::new());
+    let withdrawn = Withdrawn::default();
     let asker = Weak::<Nobody>::new();
-    let (answer, question) = Question::new(&question, &route.timers, &withdrawn.0, asker);
+    let (answer, question) = Question::new(&question, &route.timers, withdrawn.token(), asker);
     if let Err(late) = route.ask(question) {
         late.refuse(INTERNAL_ERROR, "the call has ended");
     }
@@ -97,15 +96,6 @@ fn capability(question: &ChainRequest) -> &'static str {
         Some(Method::CreateMessage) => "sampling",
         Some(Method::ListRoots) => "roots",
         _ => "elicitation",
-    }
-}
-
-/// Withdraws a question whose asker does not wait any more.
-struct Withdrawn(CancelToken);
-
-impl Drop for Withdrawn {
-    fn drop(&mut self) {
-        self.0.cancel(None);
     }
 }
 

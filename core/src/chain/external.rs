@@ -19,6 +19,9 @@ use crate::mcp::Revisions;
 /// The most connections to one server, unless [`External::max_connections`] says otherwise.
 const MAX_CONNECTIONS: usize = 10_000;
 
+/// How long a connection that clients share is open without use, unless [`External::idle_time`] says otherwise.
+const IDLE_TIME: Duration = Duration::from_secs(600);
+
 /// The future of a client that connects.
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Client>> + Send>>;
 
@@ -84,6 +87,7 @@ pub struct External {
     pub(super) prefix: Option<Prefix>,
     pub(super) isolation: Isolation,
     pub(super) max_connections: usize,
+    pub(super) idle_time: Option<Duration>,
     pub(super) middleware: Vec<Arc<dyn Middleware>>,
     pub(super) health: UpstreamHealth,
 }
@@ -101,6 +105,7 @@ impl External {
             prefix: None,
             isolation: Isolation::default(),
             max_connections: MAX_CONNECTIONS,
+            idle_time: Some(IDLE_TIME),
             middleware: Vec::new(),
             health: UpstreamHealth::default(),
         }
@@ -127,6 +132,22 @@ impl External {
     /// another one gets an error of an overloaded server. Default: 10,000, and 256 for commands.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
+        self
+    }
+
+    /// Sets how long a connection that clients share stays open while neither a session nor a request needs it; it is closed within twice
+    /// that time, and the next request opens another one: for a command, the process ends and is started again. `None` keeps such
+    /// connections open. Default: 10 minutes. The connection of one session ends with the session.
+    pub fn idle_time(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.idle_time = time
+            .into()
+            .map(|time: Duration| time.max(Duration::from_millis(1)));
+        self
+    }
+
+    /// Goes on counting what `health` has counted, for example of the same server with other settings before.
+    pub fn counting(mut self, health: UpstreamHealth) -> Self {
+        self.health = health;
         self
     }
 

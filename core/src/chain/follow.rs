@@ -6,11 +6,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::attempts::{LONGEST_WAIT, wait_after};
-use super::lane::{Far, Lane};
+use super::far::Far;
+use super::lane::Lane;
 use super::listen::{LISTS, MAX_SUBSCRIPTIONS, declares, granted, is_wanted, tell, tell_server};
 use super::listeners::Listening;
 use super::middleware::{ChainRequest, ChainResponse, refusal};
-use super::params::{json_text, with_meta};
+use super::params::{json_text, log_level, with_meta};
 use super::parts::{Parts, no_such_method};
 use super::sessions::Session;
 use super::unless::unless;
@@ -20,7 +21,7 @@ use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::json::reader;
 use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
-use crate::mcp::{Era, LogLevel, Method, meta};
+use crate::mcp::{Era, Method, meta};
 use crate::sync::lock;
 
 /// A stream of this side has brought something: passes it to the session of the client.
@@ -73,19 +74,18 @@ pub(super) async fn subscribe(
     lane: &Arc<Lane>,
     far: &Far,
     session: &Session,
-    request: &ChainRequest,
+    uri: &str,
 ) -> Result<ChainResponse, RequestError> {
-    let uri = uri(request)?;
     if !declares(far.capabilities(), "resources", "subscribe") {
         return Err(no_such_method(Method::Subscribe.name()));
     }
-    add(session, &uri)?;
+    add(session, uri)?;
     let subscribed = acknowledged(lane, far).await;
     if subscribed.is_err() {
         // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
         let servers = lock(&lane.listeners.servers);
-        if !servers.iter().any(|one| one.uris.contains(&uri)) {
-            lock(&session.subscribed).remove(&uri);
+        if !servers.iter().any(|one| one.uris.contains(uri)) {
+            lock(&session.subscribed).remove(uri);
         }
     }
     subscribed.map(|()| ChainResponse::new("{}"))
@@ -137,10 +137,9 @@ pub(super) async fn unsubscribe(
     lane: &Arc<Lane>,
     far: &Far,
     session: &Session,
-    request: &ChainRequest,
+    uri: &str,
 ) -> Result<ChainResponse, RequestError> {
-    let uri = uri(request)?;
-    let was_subscribed = lock(&session.subscribed).remove(&uri) && !lane.sessions.wants(&uri);
+    let was_subscribed = lock(&session.subscribed).remove(uri) && !lane.sessions.wants(uri);
     if was_subscribed && acknowledged(lane, far).await.is_err() {
         // The stream before may still tell of the resource.
         let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
@@ -340,8 +339,7 @@ pub(super) fn note(session: &Session, request: &ChainRequest, method: Option<Met
 
 /// Notes the log level that a session asks for, so that it can be restored.
 pub(super) fn note_level(session: &Session, request: &ChainRequest) {
-    let level = reader::find(request.params(), "level").and_then(reader::as_str);
-    if let Some(level) = level.and_then(|level| LogLevel::parse(&level)) {
+    if let Some(level) = log_level(request.params()) {
         *lock(&session.level) = Some(level);
     }
 }

@@ -32,7 +32,7 @@ pub struct UpstreamState {
     pub lost: u64,
     /// Attempts to connect that have failed.
     pub failed: u64,
-    /// Why the last attempt failed, or the last connection was lost, with credentials masked, at most
+    /// Why the last attempt failed, or the last connection was lost, with credentials masked and without control characters, at most
     /// 1 KiB; and when.
     pub last_error: Option<(String, SystemTime)>,
 }
@@ -69,9 +69,10 @@ impl UpstreamHealth {
     }
 }
 
-/// What is kept of an error: without credentials, and not more than [`MAX_BYTES`].
+/// What is kept of an error: without credentials and control characters, and not more than [`MAX_BYTES`].
 fn kept(why: &str) -> String {
-    let mut why = Redaction::new().text(why).into_owned();
+    let why = Redaction::new().text(why);
+    let mut why = why.replace(char::is_control, " ");
     why.truncate(why.floor_char_boundary(MAX_BYTES));
     why
 }

@@ -1,16 +1,19 @@
 //! What a front says of itself: what its servers offer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::lane::{Far, Lane};
-use super::middleware::ChainResponse;
+use super::far::Far;
+use super::lane::Lane;
+use super::middleware::{ChainResponse, Opening};
 use super::params::{json_text, push};
 use super::parts::Parts;
 use super::shared::Shared;
 use super::translate;
-use super::unless::{all, unless};
+use super::unless::{all, before, unless};
 use crate::connection::Handle;
-use crate::error::RequestError;
+use crate::correlate::CancelToken;
+use crate::error::{ConnectionError, RequestError};
 use crate::json::reader;
 use crate::mcp::{Method, Revision};
 
@@ -36,10 +39,7 @@ pub(super) async fn meet(
             1 => lane.parts.external.limits.max_request_timeout,
             _ => shared.patience,
         };
-        Box::pin(async move {
-            let far = unless(lane.far(), timers.sleep(patience)).await;
-            far.unwrap_or(Err(RequestError::TimedOut))
-        }) as _
+        Box::pin(open(lane, timers, patience)) as _
     });
     let (mut fars, mut failed) = (Vec::new(), None);
     for (lane, far) in lanes.iter().zip(all(works).await) {
@@ -55,6 +55,31 @@ pub(super) async fn meet(
             of: lanes.len(),
         }),
     }
+}
+
+/// The connection to a server, opened if need be, unless middleware of the server refuses that.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub(super) async fn open(
+    lane: &Arc<Lane>,
+    timers: &Handle,
+    patience: Duration,
+) -> Result<Far, RequestError> {
+    if let Some(far) = lane.ready() {
+        return Ok(far);
+    }
+    let late = CancelToken::new();
+    let opening: Opening<'_> = Box::pin(async {
+        let far = unless(lane.far(), late.cancelled()).await;
+        far.unwrap_or(Err(RequestError::TimedOut)).map(drop)
+    });
+    let all = lane.parts.external.middleware.iter().rev();
+    let opening = all.fold(opening, |opening, one| one.connection_opens(opening));
+    let opened = before(opening, timers.sleep(patience), &late).await;
+    opened.unwrap_or(Err(RequestError::TimedOut))?;
+    let is_lost = || RequestError::Closed(ConnectionError::ClosedByPeer);
+    lane.ready().ok_or_else(is_lost)
 }
 
 impl Met {

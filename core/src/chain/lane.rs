@@ -4,12 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::attempts::{Attempts, Begun};
+use super::far::{Far, Permit};
+use super::idle;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
@@ -18,9 +20,9 @@ use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
 use super::visits::Visits;
-use crate::client::{Client, ClientBuilder};
+use crate::client::ClientBuilder;
 use crate::connection::{Caller, Callers, Config, Handle, Host, OpeningMode};
-use crate::correlate::{CancelToken, RequestKey};
+use crate::correlate::{CancelToken, Cancelled, RequestKey};
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Revisions, Side};
@@ -39,49 +41,6 @@ pub(super) struct Near {
     pub implementation: Option<Box<str>>,
 }
 
-/// An open connection to the server.
-#[derive(Clone)]
-pub(super) struct Far {
-    pub client: Client,
-    pub revision: Revision,
-    /// Dropped after the client.
-    _permit: Arc<Permit>,
-}
-
-impl Far {
-    pub fn handle(&self) -> &Handle {
-        self.client.handle()
-    }
-
-    pub fn capabilities(&self) -> &str {
-        self.handle().peer().map_or("{}", |peer| &peer.capabilities)
-    }
-
-    pub fn implementation(&self) -> &str {
-        self.handle().peer().map_or("", |peer| &peer.implementation)
-    }
-}
-
-/// One of the connections to a server that may be open at a time.
-struct Permit(Arc<AtomicUsize>);
-
-impl Permit {
-    fn take(parts: &Parts) -> Result<Arc<Self>, RequestError> {
-        let permit = Self(parts.open.clone());
-        // Counted back when dropped.
-        match permit.0.fetch_add(1, Ordering::AcqRel) < parts.external.max_connections {
-            true => Ok(Arc::new(permit)),
-            false => Err(RequestError::Overloaded),
-        }
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// Makes the host of a connection to the server.
 pub(super) type MakeHost = fn(Weak<Lane>, Handle) -> Box<dyn Host + Send>;
 
@@ -94,6 +53,10 @@ pub(super) struct Lane {
     state: Mutex<State>,
     /// How often the connection was lost soon after it was open: then it waits before it is opened again.
     restarts: Attempts,
+    /// Cancelled when it is open; `None` while nothing waits for that.
+    opens: Mutex<Option<CancelToken>>,
+    /// The last one that was closed because nobody needed it, until it has ended.
+    left: Mutex<Option<Handle>>,
     /// When it was last opened.
     opened: Mutex<Option<(Begun, Instant)>>,
     /// Cancelled with the lane, which an attempt to connect does not keep.
@@ -142,6 +105,8 @@ impl Lane {
             host,
             state: Mutex::new(State::Idle),
             restarts: Attempts::default(),
+            opens: Mutex::default(),
+            left: Mutex::default(),
             opened: Mutex::default(),
             gone: CancelToken::new(),
             routes: Mutex::default(),
@@ -165,6 +130,15 @@ impl Lane {
     /// Whether the connection is open.
     pub fn is_open(&self) -> bool {
         matches!(&*lock(&self.state), State::Open(far) if !far.handle().is_closed())
+    }
+
+    /// Completes when the connection is open, at once if it is.
+    pub fn opens(&self) -> Cancelled {
+        let token = lock(&self.opens).get_or_insert_default().clone();
+        if self.is_open() {
+            token.cancel(None);
+        }
+        token.cancelled()
     }
 
     /// The connection, if it is open.
@@ -256,14 +230,18 @@ impl Lane {
         config
     }
 
-    /// That connection has ended.
-    pub fn lost(&self, far: &Handle) {
+    /// That connection has ended. Returns whether it was lost: this side may have let go of it.
+    pub fn lost(&self, far: &Handle) -> bool {
+        let left = lock(&self.left).take_if(|left| left.is_same(far));
+        if left.is_some() {
+            return false;
+        }
         {
             let mut state = lock(&self.state);
             match &*state {
                 State::Open(open) if open.handle().is_same(far) => *state = State::Idle,
                 // What there is belongs to a newer connection.
-                State::Open(_) => return,
+                State::Open(_) => return true,
                 // A call that found this one closed may be opening another one already.
                 State::Idle | State::Opening(..) | State::Failed(..) => {}
             }
@@ -283,8 +261,36 @@ impl Lane {
         self.sessions.lost();
         self.listeners.end();
         self.parts.lists.lost(self.parts.index);
-        self.parts.connection_changed();
         *lock(&self.level) = None;
+        true
+    }
+
+    /// How many requests there were, if neither a session nor a request needs the connection.
+    pub fn unneeded(&self) -> Option<u64> {
+        let is_unneeded = self.is_unneeded(&lock(&self.state));
+        is_unneeded.then(|| lock(&self.routes).begun)
+    }
+
+    /// Every request holds the connection that it was given.
+    fn is_unneeded(&self, state: &State) -> bool {
+        matches!(state, State::Open(far) if !far.is_held()) && !self.sessions.has_any()
+    }
+
+    /// Closes the connection, unless something needs it. It is opened again when it is needed.
+    pub fn let_go(&self) {
+        let before = {
+            let mut state = lock(&self.state);
+            if !self.is_unneeded(&state) {
+                return;
+            }
+            std::mem::replace(&mut *state, State::Idle)
+        };
+        if let State::Open(far) = &before {
+            *lock(&self.left) = Some(far.handle().clone());
+        }
+        *lock(&self.level) = None;
+        self.parts.lists.lost(self.parts.index);
+        drop(before);
     }
 
     /// Notes the call that a request to the server carries, for as long as the guard exists.
@@ -411,7 +417,6 @@ impl Attempt {
         self.next = opened.map(|opened| match opened {
             Ok(far) => {
                 self.parts.learn(far.revision.era());
-                self.parts.connection_changed();
                 State::Open(far)
             }
             Err(error) => State::Failed(self.number, error),
@@ -440,14 +445,10 @@ impl Attempt {
             opened => opened,
         };
         match opened {
-            Ok(client) => match client.revision() {
-                Some(revision) => Ok(Far {
-                    client,
-                    revision,
-                    _permit: self.permit.clone(),
-                }),
-                None => Err(RequestError::BadAnswer("no revision was agreed")),
-            },
+            Ok(client) => {
+                let none = RequestError::BadAnswer("no revision was agreed");
+                Far::new(client, self.permit.clone()).ok_or(none)
+            }
             Err(error) => {
                 let fault = CarrierFault::Unreachable;
                 Err(CarrierError::new(fault, error.to_string()).into())
@@ -485,6 +486,11 @@ impl Drop for Attempt {
         let before = std::mem::replace(&mut *lock(&lane.state), next);
         if let State::Opening(_, wakers) = before {
             wakers.into_iter().for_each(Waker::wake);
+        }
+        if let Some(far) = lane.ready() {
+            let opens = lock(&lane.opens).take();
+            opens.map(|opens| opens.cancel(None));
+            idle::watch(&lane, &far);
         }
     }
 }

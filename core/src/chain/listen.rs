@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::lane::{Far, Lane};
+use super::far::Far;
+use super::lane::Lane;
 use super::listeners::Listener;
 use super::middleware::{
     ChainNotification, ChainRequest, ChainResponse, RelayDirection, notify, refusal,
@@ -199,8 +200,8 @@ pub(super) fn tell_server(far: &Handle, method: Method, params: &str) {
     }
 }
 
-/// A server of the handshake era has told those who share its connection of a change: passes what middleware makes of it to the
-/// streams and the sessions that want it.
+/// A server of the handshake era has told those who share its connection of a change, or that a user has finished with a page:
+/// passes what middleware makes of it to the streams and the sessions that it is for.
 pub(super) fn changed(
     lane: &Lane,
     method: Option<Method>,
@@ -232,6 +233,7 @@ pub(super) fn changed(
         let wants = match (method, &uri) {
             (Method::ResourceUpdated, Some(uri)) => session.wants(uri),
             (Method::ResourceUpdated, None) => false,
+            (Method::ElicitationComplete, _) => told.is_some_and(|told| session.finishes(told)),
             _ => LISTS.iter().any(|(_, _, list)| *list == method),
         };
         if wants {

@@ -16,8 +16,9 @@ use super::parts::{Parts, no_such_method};
 use super::passage::Passage;
 use super::prefix::{Kind, TOO_LONG};
 use super::shared::{Member, Shared};
-use super::trip;
-use super::unless::{Work, all, unless};
+use super::trip::{self, Terms};
+use super::unless::{Work, all, before};
+use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::code::{INVALID_PARAMS, METHOD_NOT_FOUND};
@@ -123,8 +124,9 @@ async fn ask<'a>(
         .into_iter()
         .map(|(member, request)| -> Work<'_, Asked<'a>> {
             Box::pin(async move {
-                let work = one(passage, capability, member, request);
-                let answer = unless(work, passage.route.timers.sleep(patience)).await;
+                let late = CancelToken::new();
+                let work = one(passage, capability, member, request, &late);
+                let answer = before(work, passage.route.timers.sleep(patience), &late).await;
                 (member, answer.unwrap_or(Err(RequestError::TimedOut)))
             })
         });
@@ -148,15 +150,20 @@ async fn one(
     capability: &str,
     member: &Member,
     request: ChainRequest,
+    late: &CancelToken,
 ) -> Result<Option<ChainResponse>, RequestError> {
     let wanted = Wanted::new(passage, Some(member.index()), &request);
     let ask = async {
         let lane = passage.lane(member, &request).await?;
-        let far = lane.far().await?;
-        if reader::find(far.capabilities(), capability).is_none() {
+        // Middleware of the server sees no request for what the server is known not to have.
+        if lane.ready().is_some_and(|far| !far.offers(capability)) {
             return Err(no_such_method(&request.method()));
         }
-        trip::pass(&lane, &passage.route, request.clone()).await
+        let terms = Terms {
+            capability: Some(capability),
+            late: Some(late),
+        };
+        trip::pass(&lane, &passage.route, request.clone(), terms).await
     };
     match kept_or(wanted, ask).await {
         // Another revision of the server has it.

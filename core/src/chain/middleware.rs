@@ -241,6 +241,10 @@ pub type ChainAnswer<'a> =
 /// The future of a notification: what is passed on, or `None` if nothing is.
 pub type ChainNotice<'a> = Pin<Box<dyn Future<Output = Option<ChainNotification>> + Send + 'a>>;
 
+/// The future of a connection that opens.
+#[doc(hidden)]
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send + 'a>>;
+
 /// A part of a chain that sees its messages. Each method passes messages on unless it is implemented.
 ///
 /// Middleware runs in the order in which it was added, from the front to the external server, for requests; and in the
@@ -270,9 +274,15 @@ pub trait Middleware: Send + Sync + 'static {
         Box::pin(ready(self.notification(notification)))
     }
 
-    /// A connection to a server was opened or lost: another version of it may run now. Must not block.
+    /// A connection to the server is opened that no request has asked for. The future is dropped when nobody needs it any more.
     #[doc(hidden)]
-    fn connection_changed(&self) {}
+    fn connection_opens<'a>(&'a self, opening: Opening<'a>) -> Opening<'a> {
+        opening
+    }
+
+    /// The connection with that number has ended. Must not block.
+    #[doc(hidden)]
+    fn connection_ended(&self, _connection: u64) {}
 }
 
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
@@ -292,8 +302,12 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
         (**self).notice(notification)
     }
 
-    fn connection_changed(&self) {
-        (**self).connection_changed();
+    fn connection_opens<'a>(&'a self, opening: Opening<'a>) -> Opening<'a> {
+        (**self).connection_opens(opening)
+    }
+
+    fn connection_ended(&self, connection: u64) {
+        (**self).connection_ended(connection);
     }
 }
 
@@ -314,7 +328,8 @@ pub struct NextHop<'a> {
     last: Last<'a>,
     /// The call of the client, on the way to a server.
     caller: Option<Arc<dyn Caller>>,
-    opens_connection: bool,
+    /// The number of the only connection that a request may take.
+    connection: Option<u64>,
 }
 
 /// A call of a client.
@@ -330,8 +345,28 @@ pub(super) trait Caller: Send + Sync {
     fn signs(&self) -> (u64, bool);
 }
 
-/// Sends a request to the next hop.
-type Last<'a> = Arc<dyn Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync + 'a>;
+/// The future of a way over a connection, with the number of the connection; `None` if the next hop is none.
+pub(super) type Bound<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<(u64, Last<'a>)>, RequestError>> + Send + 'a>>;
+
+/// The way to the next hop.
+pub(super) trait Line<'a>: Send + Sync {
+    /// Sends a request.
+    fn send(&self, request: ChainRequest) -> ChainAnswer<'a>;
+
+    /// The way over the connection that requests take now and no other. Opens it if need be.
+    fn bound(&self) -> Bound<'a> {
+        Box::pin(ready(Ok(None)))
+    }
+}
+
+impl<'a, F: Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync> Line<'a> for F {
+    fn send(&self, request: ChainRequest) -> ChainAnswer<'a> {
+        self(request)
+    }
+}
+
+pub(super) type Last<'a> = Arc<dyn Line<'a> + 'a>;
 
 /// The middleware that is still to run, in the direction of the request.
 #[derive(Clone)]
@@ -346,6 +381,15 @@ impl<'a> NextHop<'a> {
         direction: RelayDirection,
         last: impl Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync + 'a,
     ) -> Self {
+        Self::over(all, direction, last)
+    }
+
+    /// The rest of a chain whose end may be a connection.
+    pub(super) fn over(
+        all: &'a [Arc<dyn Middleware>],
+        direction: RelayDirection,
+        last: impl Line<'a> + 'a,
+    ) -> Self {
         let rest = match direction {
             RelayDirection::ToServer => Rest::Forth(all),
             RelayDirection::ToClient => Rest::Back(all),
@@ -354,7 +398,7 @@ impl<'a> NextHop<'a> {
             rest,
             last: Arc::new(last),
             caller: None,
-            opens_connection: false,
+            connection: None,
         }
     }
 
@@ -364,15 +408,21 @@ impl<'a> NextHop<'a> {
         self
     }
 
-    /// Notes whether a connection has to be opened for the request.
-    pub(super) fn opening(mut self, opens_connection: bool) -> Self {
-        self.opens_connection = opens_connection;
-        self
+    /// The same hop, over the connection that requests take now and no other: one that comes in its place may lead to another version of
+    /// the server. Opens a connection if need be.
+    ///
+    /// # Errors
+    /// Why none can be opened.
+    pub(super) async fn bound(mut self) -> Result<Self, RequestError> {
+        if let Some((connection, last)) = self.last.bound().await? {
+            (self.connection, self.last) = (Some(connection), last);
+        }
+        Ok(self)
     }
 
-    /// Whether there was no connection for the request when it came.
-    pub(super) fn opens_connection(&self) -> bool {
-        self.opens_connection
+    /// The number of the connection that this hop is [bound](Self::bound) to. No two have the same.
+    pub(super) fn connection(&self) -> Option<u64> {
+        self.connection
     }
 
     /// Passes a request on. Resolves to the answer.
@@ -381,21 +431,21 @@ impl<'a> NextHop<'a> {
             rest,
             last,
             caller,
-            opens_connection,
+            connection,
         } = self;
         let (first, rest) = match rest {
             Rest::Forth(all) => (all.split_first(), Rest::Forth as fn(_) -> _),
             Rest::Back(all) => (all.split_last(), Rest::Back as fn(_) -> _),
         };
         match first {
-            None => last(request),
+            None => last.send(request),
             Some((first, others)) => {
                 let rest = rest(others);
                 let next = NextHop {
                     rest,
                     last,
                     caller,
-                    opens_connection,
+                    connection,
                 };
                 first.request(request, next)
             }

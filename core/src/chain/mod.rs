@@ -11,13 +11,13 @@
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `front` | connections of clients: which connection to the server a request takes |
+//! | `front`, `executor` | the side towards clients; connections of clients: which connection to the server a request takes |
 //! | `carry`, `route` | one call from its arrival to its answer |
 //! | `passage`, `trip` | which server a request is for; one request to it |
 //! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
 //! | `pages`, `list_cache` | lists that servers allow to be kept |
 //! | `hiding` | what a policy keeps from a client: entries of lists, changes of resources |
-//! | `lane`, `lanes`, `attempts` | connections to the server: opened, lost and opened again; which clients share one |
+//! | `lane`, `lanes`, `far`, `attempts`, `idle` | connections to the server: opened, lost and opened again, closed when idle; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
@@ -32,12 +32,15 @@
 mod asking;
 mod attempts;
 mod carry;
+mod executor;
 mod external;
+mod far;
 mod follow;
 mod front;
 mod handoff;
 mod health;
 mod hiding;
+mod idle;
 mod introduce;
 mod lane;
 mod lanes;

@@ -1,7 +1,7 @@
 //! Params on their way to the next hop: copied byte for byte, but for the members of `_meta` that belong to a hop.
 
 use crate::json::{JsonStr, number, reader, string, writer};
-use crate::mcp::meta;
+use crate::mcp::{LogLevel, meta};
 use crate::message::{Field, MessageRef};
 
 /// `_meta` key of the number of hops that a request has passed (R-CHN-21).
@@ -42,6 +42,12 @@ pub(super) fn own(crosses_eras: bool) -> &'static [&'static str] {
         true => &OWN,
         false => std::slice::from_ref(auth),
     }
+}
+
+/// The log level that params name, if it is one.
+pub(super) fn log_level(params: &str) -> Option<LogLevel> {
+    let level = reader::find(params, "level").and_then(reader::as_str)?;
+    LogLevel::parse(&level)
 }
 
 /// The number of hops that a message has passed.

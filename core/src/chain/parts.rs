@@ -38,7 +38,7 @@ pub(super) struct Parts {
     /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
     pub mirrored: Arc<HeaderArguments>,
     /// How many connections to the server are open.
-    pub open: Arc<AtomicUsize>,
+    pub open: AtomicUsize,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
 }
@@ -62,10 +62,10 @@ impl Parts {
         }
     }
 
-    /// Tells middleware that a connection to the server was opened or lost.
-    pub fn connection_changed(&self) {
+    /// Tells middleware that a connection to the server has ended.
+    pub fn connection_ended(&self, connection: u64) {
         let all = self.external.middleware.iter().chain(&self.middleware);
-        all.for_each(|one| one.connection_changed());
+        all.for_each(|one| one.connection_ended(connection));
     }
 
     /// Answers a call of a client.

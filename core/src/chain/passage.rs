@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::introduce;
 use super::lane::Lane;
 use super::lanes::{Exclusive, LaneKey, may_be_asked};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
@@ -9,7 +10,7 @@ use super::parts::no_such_method;
 use super::prefix;
 use super::route::Route;
 use super::shared::{Member, Shared};
-use super::trip;
+use super::trip::{self, Terms};
 use crate::error::RequestError;
 use crate::mcp::code::INVALID_PARAMS;
 use crate::mcp::{Era, Method};
@@ -40,7 +41,7 @@ impl Passage {
     ) -> Result<ChainResponse, RequestError> {
         self.route.goes_to(&member.parts);
         let lane = self.lane(member, &request).await?;
-        trip::pass(&lane, &self.route, request).await
+        trip::pass(&lane, &self.route, request, Terms::default()).await
     }
 
     /// The server that a request is for, of several.
@@ -92,7 +93,9 @@ impl Passage {
             && key.principal.is_none();
         if may_ask && parts.era().is_none() {
             // Finds out the era of the server.
-            trip::open(&lanes.shared(parts, key.clone())?, &self.route).await?;
+            let lane = lanes.shared(parts, key.clone())?;
+            let patience = parts.external.limits.max_request_timeout;
+            introduce::open(&lane, &self.route.timers, patience).await?;
         }
         if !may_ask || parts.era() == Some(Era::Stateless) {
             return lanes.shared(parts, key);

@@ -124,6 +124,23 @@ impl Question {
     }
 }
 
+/// Withdraws a question when dropped: who asked it does not wait any more, and nobody else is to be asked it.
+#[derive(Default)]
+pub(super) struct Withdrawn(CancelToken);
+
+impl Withdrawn {
+    /// Cancelled when the question is withdrawn.
+    pub fn token(&self) -> &CancelToken {
+        &self.0
+    }
+}
+
+impl Drop for Withdrawn {
+    fn drop(&mut self) {
+        self.0.cancel(None);
+    }
+}
+
 /// Asks the client in other calls.
 pub(super) fn ask_elsewhere(questions: Vec<Question>) {
     questions.into_iter().for_each(Question::ask_elsewhere);

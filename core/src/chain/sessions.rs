@@ -1,14 +1,18 @@
 //! The clients of the handshake era that use one connection to the server: one, or several that share it. What each has asked for
 //! is kept apart.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::connection::{Handle, ReplyTo};
 use crate::correlate::RequestKey;
+use crate::json::reader;
 use crate::mcp::LogLevel;
 use crate::sync::lock;
+
+/// The most elicitations of a session whose end is yet to be told. The oldest is forgotten for another.
+const MAX_ELICITED: usize = 100;
 
 /// The session of one client.
 pub(super) struct Session {
@@ -20,6 +24,8 @@ pub(super) struct Session {
     pub level: Mutex<Option<LogLevel>>,
     /// The server's requests that it is asked, by the ids that they have there.
     questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
+    /// The ids of the pages that its user was sent to.
+    elicited: Mutex<VecDeque<Box<str>>>,
 }
 
 /// All sessions of a connection to the server.
@@ -48,6 +54,37 @@ impl Session {
     pub fn wants(&self, uri: &str) -> bool {
         lock(&self.subscribed).contains(uri)
     }
+
+    /// Notes that the user of the client is sent to a page, given as an elicitation.
+    pub fn elicited(&self, page: &str) {
+        let Some(id) = elicitation_id(page) else {
+            return;
+        };
+        let mut all = lock(&self.elicited);
+        if all.iter().any(|one| **one == *id) {
+            return;
+        }
+        if all.len() >= MAX_ELICITED {
+            all.pop_front();
+        }
+        all.push_back(id);
+    }
+
+    /// Whether the user of the client was sent to the page with which these params say that a user has finished. That is told once.
+    pub fn finishes(&self, params: &str) -> bool {
+        let Some(id) = elicitation_id(params) else {
+            return false;
+        };
+        let mut all = lock(&self.elicited);
+        let at = all.iter().position(|one| *one == id);
+        at.and_then(|at| all.remove(at)).is_some()
+    }
+}
+
+/// The id of the page that an elicitation, or the notification of its end, is about.
+pub(super) fn elicitation_id(params: &str) -> Option<Box<str>> {
+    let id = reader::find(params, "elicitationId").and_then(reader::as_str)?;
+    Some(id.into())
 }
 
 impl Sessions {
@@ -57,6 +94,7 @@ impl Sessions {
             subscribed: Mutex::default(),
             level: Mutex::default(),
             questions: Mutex::default(),
+            elicited: Mutex::default(),
         });
         lock(&self.all).push(session.clone());
         session
@@ -81,6 +119,11 @@ impl Sessions {
         let all = lock(&self.all);
         let open = all.iter().find(|one| !one.handle.is_closed());
         open.map(|one| one.handle.clone())
+    }
+
+    /// Whether there are sessions.
+    pub fn has_any(&self) -> bool {
+        !lock(&self.all).is_empty()
     }
 
     /// Whether any session is subscribed to a resource.
@@ -118,7 +161,8 @@ impl Sessions {
 
     /// The connection is open again, or nobody needs it.
     pub fn reopened(&self) {
-        self.is_reopened.store(false, Ordering::Release);
+        // Takes part in the order of those who begin, so that what made one of them begin in vain is seen after this.
+        self.is_reopened.swap(false, Ordering::AcqRel);
     }
 }
 

@@ -12,8 +12,9 @@ use super::params::push;
 use super::passage::Passage;
 use super::prefix::Kind;
 use super::shared::{Member, Shared};
+use super::stream;
+use super::trip::{self, Terms};
 use super::unless::all;
-use super::{stream, trip};
 use crate::error::RequestError;
 use crate::json::reader;
 
@@ -121,7 +122,7 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
             if is_late || !lane.is_open() {
                 passage.route.expect_late(&member.parts);
             }
-            trip::pass(&lane, &passage.route, request.clone()).await
+            trip::pass(&lane, &passage.route, request.clone(), Terms::default()).await
         };
         if let Err(error) = ended.await
             && follow::is_final(&error)

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::lane::{Far, Lane};
+use super::far::Far;
+use super::lane::Lane;
 use super::lanes::may_be_asked;
 use super::list_cache::{Freshness, is_kept};
 use super::middleware::{
-    ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
+    Bound, ChainAnswer, ChainRequest, ChainResponse, Line, NextHop, RelayDirection, refusal,
 };
 use super::params::{self, Edit};
 use super::parts::no_such_method;
@@ -22,6 +23,7 @@ use super::unless::unless;
 use super::upstream::answers;
 use super::{asking, follow, listen, translate, url_elicitation};
 use crate::connection::{self, RequestOptions};
+use crate::correlate::CancelToken;
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
 use crate::mcp::code::{INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED};
@@ -33,24 +35,37 @@ const MAX_ROUNDS: usize = 10;
 /// Why such a call fails.
 const ENDLESS: &str = "the server asks for more in every round";
 
+/// What a request to one server is subject to when others are asked, too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terms<'a> {
+    /// The capability of the servers that it is for.
+    pub capability: Option<&'a str>,
+    /// Cancelled when the server is late: then the request fails, behind the middleware of the server.
+    pub late: Option<&'a CancelToken>,
+}
+
 /// Passes a request on by the server's own names, and the answer by those of clients.
 pub(super) async fn pass(
     lane: &Arc<Lane>,
     route: &Arc<Route>,
     mut request: ChainRequest,
+    terms: Terms<'_>,
 ) -> Result<ChainResponse, RequestError> {
     let method = request.known_method();
     if let Some(prefix) = &lane.parts.prefix {
         prefix.enter(&mut request)?;
     }
-    let send = move |request: ChainRequest| -> ChainAnswer<'_> {
-        Box::pin(exchange(lane, route, request))
+    let hop = Hop {
+        lane,
+        route,
+        terms,
+        far: None,
     };
     let answer = match &lane.parts.external.middleware[..] {
-        [] => exchange(lane, route, request).await?,
+        [] => hop.exchange(request).await?,
         all => {
-            let next = NextHop::new(all, RelayDirection::ToServer, send).of(route.clone());
-            next.opening(!lane.is_open()).run(request).await?
+            let next = NextHop::over(all, RelayDirection::ToServer, hop);
+            next.of(route.clone()).run(request).await?
         }
     };
     let freshness = answer.freshness();
@@ -60,54 +75,98 @@ pub(super) async fn pass(
     })
 }
 
-/// Opens a connection, for as long as a request may take in total: a server may accept one and say nothing.
-///
-/// # Errors
-/// Why it cannot be opened.
-pub(super) async fn open(lane: &Arc<Lane>, route: &Route) -> Result<Far, RequestError> {
-    let patience = lane.parts.external.limits.max_request_timeout;
-    let far = unless(lane.far(), route.timers.sleep(patience)).await;
-    far.unwrap_or(Err(RequestError::TimedOut))
+/// The hop to a server, behind the middleware.
+#[derive(Clone)]
+struct Hop<'a> {
+    lane: &'a Arc<Lane>,
+    route: &'a Arc<Route>,
+    terms: Terms<'a>,
+    /// The only connection that a request may take.
+    far: Option<Far>,
 }
 
-/// Sends a request to the server and waits for the answer.
-async fn exchange(
-    lane: &Arc<Lane>,
-    route: &Arc<Route>,
-    request: ChainRequest,
-) -> Result<ChainResponse, RequestError> {
-    let hops = params::hops(&request.view()) + 1;
-    if hops > lane.parts.max_hops {
-        return Err(RequestError::Peer(PeerError {
-            code: INVALID_REQUEST,
-            message: "the request has passed too many hops: the chain may lead back to itself"
-                .into(),
-            data: Some("{\"reason\":\"too_many_hops\"}".into()),
-        }));
+impl<'a> Line<'a> for Hop<'a> {
+    fn send(&self, request: ChainRequest) -> ChainAnswer<'a> {
+        Box::pin(self.clone().exchange(request))
     }
-    let far = match lane.ready() {
-        Some(far) => far,
-        None => open(lane, route).await?,
-    };
-    let method = request.known_method();
-    let trip = Trip {
-        lane,
-        far: &far,
-        route,
-        request: &request,
-        method,
-        hops,
-    };
-    let answer = match (request.revision.era(), far.revision.era()) {
-        (Era::Handshake, Era::Stateless) => trip.to_newer().await,
-        (Era::Stateless, Era::Handshake) => trip.to_older().await,
-        _ => trip.to_same().await,
-    };
-    if let (Some(Method::ListTools), Ok(page)) = (method, &answer) {
-        let tools = reader::find(page.result(), "tools").unwrap_or("[]");
-        far.client.note_tools(tools);
+
+    fn bound(&self) -> Bound<'a> {
+        let mut hop = self.clone();
+        Box::pin(async move {
+            let far = match hop.terms.late {
+                None => hop.far().await?,
+                Some(late) => {
+                    let far = unless(hop.far(), late.cancelled()).await;
+                    far.unwrap_or(Err(RequestError::TimedOut))?
+                }
+            };
+            let number = far.number();
+            hop.far = Some(far);
+            Ok(Some((number, Arc::new(hop) as _)))
+        })
     }
-    answer
+}
+
+impl<'a> Hop<'a> {
+    /// The connection, opened if need be: for as long as a request may take in total, as a server may accept one and say nothing.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    async fn far(&self) -> Result<Far, RequestError> {
+        if let Some(far) = self.far.clone().or_else(|| self.lane.ready()) {
+            return Ok(far);
+        }
+        let patience = self.lane.parts.external.limits.max_request_timeout;
+        let far = unless(self.lane.far(), self.route.timers.sleep(patience)).await;
+        far.unwrap_or(Err(RequestError::TimedOut))
+    }
+
+    /// Sends a request to the server and waits for the answer, until the server is late.
+    async fn exchange(self, request: ChainRequest) -> Result<ChainResponse, RequestError> {
+        let Some(late) = self.terms.late else {
+            return self.ask(request).await;
+        };
+        let asked: ChainAnswer<'a> = Box::pin(self.ask(request));
+        let answer = unless(asked, late.cancelled()).await;
+        answer.unwrap_or(Err(RequestError::TimedOut))
+    }
+
+    async fn ask(self, request: ChainRequest) -> Result<ChainResponse, RequestError> {
+        let (lane, route) = (self.lane, self.route);
+        let hops = params::hops(&request.view()) + 1;
+        if hops > lane.parts.max_hops {
+            return Err(RequestError::Peer(PeerError {
+                code: INVALID_REQUEST,
+                message: "the request has passed too many hops: the chain may lead back to itself"
+                    .into(),
+                data: Some("{\"reason\":\"too_many_hops\"}".into()),
+            }));
+        }
+        let far = self.far().await?;
+        let lacks = |capability| !far.offers(capability);
+        if self.terms.capability.is_some_and(lacks) {
+            return Err(no_such_method(&request.method()));
+        }
+        let method = request.known_method();
+        let trip = Trip {
+            lane,
+            far: &far,
+            route,
+            request: &request,
+            method,
+            hops,
+        };
+        let answer = match (request.revision.era(), far.revision.era()) {
+            (Era::Handshake, Era::Stateless) => trip.to_newer().await,
+            (Era::Stateless, Era::Handshake) => trip.to_older().await,
+            _ => trip.to_same().await,
+        };
+        if let (Some(Method::ListTools), Ok(page)) = (method, &answer) {
+            let tools = reader::find(page.result(), "tools").unwrap_or("[]");
+            far.client.note_tools(tools);
+        }
+        answer
+    }
 }
 
 /// A request on its way to the server.
@@ -141,7 +200,14 @@ impl Trip<'_> {
         };
         // The stream ends in good order, with this side.
         let complete = || Ok((ChainResponse::new("{\"resultType\":\"complete\"}"), Some(0)));
-        let (response, id) = sent.unwrap_or_else(complete)?;
+        let sent = sent.unwrap_or_else(complete);
+        if let (Some(session), Err(RequestError::Peer(error))) = (&session, &sent)
+            && error.code == URL_ELICITATION_REQUIRED
+        {
+            let pages = url_elicitation::pages(error);
+            pages.for_each(|page| session.elicited(page));
+        }
+        let (response, id) = sent?;
         if let Some(session) = session {
             follow::note(&session, self.request, self.method);
             if self.method == Some(Method::SetLevel) {
@@ -276,10 +342,12 @@ impl Trip<'_> {
         let session = self.session().ok_or(RequestError::Cancelled(None))?;
         match self.method {
             Some(Method::Subscribe) => {
-                return follow::subscribe(self.lane, self.far, &session, self.request).await;
+                let uri = follow::uri(self.request)?;
+                return follow::subscribe(self.lane, self.far, &session, &uri).await;
             }
             Some(Method::Unsubscribe) => {
-                return follow::unsubscribe(self.lane, self.far, &session, self.request).await;
+                let uri = follow::uri(self.request)?;
+                return follow::unsubscribe(self.lane, self.far, &session, &uri).await;
             }
             Some(Method::SetLevel) => return self.set_level(),
             _ => self.require()?,
@@ -504,8 +572,7 @@ impl Trip<'_> {
 
     /// R-LOG-07: the level of the session becomes that of each request.
     fn set_level(&self) -> Result<ChainResponse, RequestError> {
-        let level = reader::find(self.request.params(), "level").and_then(reader::as_str);
-        let level = level.and_then(|level| LogLevel::parse(&level));
+        let level = params::log_level(self.request.params());
         let level = level.ok_or_else(|| refusal(INVALID_PARAMS, "unknown log level"))?;
         if let Some(session) = self.session() {
             *crate::sync::lock(&session.level) = Some(level);

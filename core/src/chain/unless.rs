@@ -4,6 +4,8 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
+use crate::correlate::CancelToken;
+
 /// Resolves to `None` if `end` completes first.
 pub(super) async fn unless<T>(
     work: impl Future<Output = T>,
@@ -13,6 +15,27 @@ pub(super) async fn unless<T>(
     poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
         Poll::Pending => end.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}
+
+/// Resolves to `None` if `end` completes first, unless the work ends at once when `late` is cancelled then.
+pub(super) async fn before<T>(
+    work: impl Future<Output = T>,
+    end: impl Future<Output = ()>,
+    late: &CancelToken,
+) -> Option<T> {
+    let (mut work, mut end) = (pin!(work), pin!(end));
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(Some(done));
+        }
+        std::task::ready!(end.as_mut().poll(cx));
+        late.cancel(None);
+        match work.as_mut().poll(cx) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending => Poll::Ready(None),
+        }
     })
     .await
 }

@@ -16,11 +16,12 @@ use crate::connection::{
     Answer, Batch, Call, CallKey, Disposition, Handle, Host, IncomingRequest, Operation, ReplyTo,
     RequestOptions,
 };
+use crate::correlate::Cancelled;
 use crate::error::{ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::json::{number, reader};
 use crate::mcp::code::METHOD_NOT_FOUND;
-use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
+use crate::mcp::{Era, ErrorKind, Method, Revision};
 use crate::message::{Field, MessageRef};
 
 /// How many questions that any call may have caused are put to one call before others get some. Official clients give up a
@@ -104,8 +105,7 @@ impl Host for UpstreamHost {
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
-        lane.lost(&self.far);
-        if self.is_open {
+        if lane.lost(&self.far) && self.is_open {
             lane.parts.external.health.lost(error);
             // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
             reopen(&lane);
@@ -118,7 +118,8 @@ pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
     Box::new(UpstreamHost::new(lane, far))
 }
 
-/// Opens a lost connection again, twice as long after each failure, as long as there are clients with sessions.
+/// Opens a lost connection again, twice as long after each failure, as long as there are clients with sessions; and restores what they had
+/// on it, also if something else opens it before.
 pub(super) fn reopen(lane: &Arc<Lane>) {
     if lane.sessions.any().is_none() || !lane.sessions.reopen() {
         return;
@@ -126,30 +127,39 @@ pub(super) fn reopen(lane: &Arc<Lane>) {
     let lane = Arc::downgrade(lane);
     drive(Box::pin(async move {
         for waits in 0.. {
-            // A connection with the server can be no clock: there is none.
-            let Some(near) = lane.upgrade().and_then(|lane| waiting(&lane)) else {
+            let Some((near, opens)) = lane.upgrade().and_then(|lane| waiting(&lane)) else {
                 return;
             };
-            near.sleep(wait_after(waits)).await;
+            // A connection with the server can be no clock: there is none.
+            unless(near.sleep(wait_after(waits)), opens).await;
             let Some(lane) = lane.upgrade() else { return };
             if waiting(&lane).is_none() {
                 return;
             }
             if let Ok(far) = lane.far().await {
                 lane.sessions.reopened();
-                return super::follow::restore(&lane, &far);
+                return match far.handle().is_closed() {
+                    // Whoever noticed that it is lost again found this one at work.
+                    true => reopen(&lane),
+                    false => super::follow::restore(&lane, &far),
+                };
             }
         }
     }));
 }
 
-/// A client that waits for the connection; without one nothing is opened.
-fn waiting(lane: &Lane) -> Option<Handle> {
-    let near = lane.sessions.any();
-    if near.is_none() {
-        lane.sessions.reopened();
+/// A client that waits for the connection, and what completes when it opens. Without a client nothing is opened.
+fn waiting(lane: &Arc<Lane>) -> Option<(Handle, Cancelled)> {
+    let opens = lane.opens();
+    if let Some(near) = lane.sessions.any() {
+        return Some((near, opens));
     }
-    near
+    lane.sessions.reopened();
+    if !lane.is_open() {
+        // A client that came meanwhile found this one at work.
+        reopen(lane);
+    }
+    None
 }
 
 /// Whether a client with these capabilities may be sent such a request; requests of extensions are its own affair.
@@ -260,6 +270,9 @@ async fn by_request(
         ..RequestOptions::default()
     };
     let (view, mut asked) = (request.view(), None);
+    if request.known_method() == Some(Method::Elicit) {
+        session.elicited(request.params());
+    }
     let response = front.forward(&request.method(), options, |out, own| {
         asked = Some(session.asked(own, far, reply));
         let token = Some(own.get());
@@ -388,8 +401,7 @@ fn wants_logs(route: &Route) -> bool {
 
 /// Passes on a log message: on the stream of its call if it has one (R-LOG-04), else to the session.
 fn log(lane: &Lane, origin: Option<&Route>, method: &str, params: &str) {
-    let level = reader::find(params, "level").and_then(reader::as_str);
-    let level = level.and_then(|level| LogLevel::parse(&level));
+    let level = super::params::log_level(params);
     let era = origin.map_or(lane.era(), |route| route.revision.era());
     match (era, origin.and_then(Route::reply)) {
         (Era::Stateless, Some((front, reply))) => {

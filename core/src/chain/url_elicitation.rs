@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::middleware::{ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection};
-use super::question::Question;
+use super::question::{Question, Withdrawn};
 use super::trip::Trip;
 use super::unless::{Work, all, unless};
 use super::visits::Visiting;
-use crate::correlate::CancelToken;
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
 use crate::mcp::code::{INTERNAL_ERROR, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY};
@@ -20,26 +19,13 @@ use crate::mcp::{Era, Method};
 /// How long to wait until the server says that the user has finished, which it need not say. Then it is asked anyway.
 const FINISH_WAIT: Duration = Duration::from_secs(20);
 
-/// Withdraws a question when dropped: nobody else is to be asked it.
-struct Withdrawn(CancelToken);
-
-impl Drop for Withdrawn {
-    fn drop(&mut self) {
-        self.0.cancel(None);
-    }
-}
-
 impl Trip<'_> {
     /// Has the client's user visit the pages that the error names.
     ///
     /// # Errors
     /// The error for the client, if its user cannot or does not go there.
     pub async fn visit(&self, error: &PeerError) -> Result<(), RequestError> {
-        let data = error.data.as_deref().unwrap_or_default();
-        let pages = reader::find(data, "elicitations").unwrap_or("[]");
-        let pages: Vec<_> = reader::elements(pages)
-            .filter(|page| page.starts_with('{'))
-            .collect();
+        let pages: Vec<_> = pages(error).collect();
         if pages.is_empty() || !self.method.is_some_and(Method::may_ask) {
             return Err(refused(INTERNAL_ERROR, error.message.clone(), None));
         }
@@ -78,10 +64,10 @@ impl Trip<'_> {
         let request = ChainRequest::question(Method::Elicit.name(), page, self.far.revision)?;
         let send = move |request: ChainRequest| -> ChainAnswer<'_> {
             Box::pin(async move {
-                let withdrawn = Withdrawn(CancelToken::new());
+                let withdrawn = Withdrawn::default();
                 let asker = Arc::downgrade(self.lane);
                 let far = self.far.handle();
-                let (answer, question) = Question::new(&request, far, &withdrawn.0, asker);
+                let (answer, question) = Question::new(&request, far, withdrawn.token(), asker);
                 if self.route.ask(question).is_err() {
                     return Err(RequestError::Cancelled(None));
                 }
@@ -94,6 +80,13 @@ impl Trip<'_> {
             .run(request)
             .await
     }
+}
+
+/// The pages that the error names, each an elicitation.
+pub(super) fn pages(error: &PeerError) -> impl Iterator<Item = &str> {
+    let data = error.data.as_deref().unwrap_or_default();
+    let pages = reader::find(data, "elicitations").unwrap_or("[]");
+    reader::elements(pages).filter(|page| page.starts_with('{'))
 }
 
 /// Checks that a client with these capabilities can send its user to a page.

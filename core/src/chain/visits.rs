@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use super::sessions::elicitation_id;
 use crate::correlate::CancelToken;
-use crate::json::reader;
 use crate::sync::lock;
 
-/// Pages that a server is to say the user has finished with, by their ids.
+/// Pages that a server is to say the user has finished with, by their ids. Several calls may wait for a page.
 #[derive(Default)]
-pub(super) struct Visits(Mutex<HashMap<Box<str>, CancelToken>>);
+pub(super) struct Visits(Mutex<HashMap<Box<str>, Vec<CancelToken>>>);
 
 impl Visits {
     /// The server says that the user has finished with a page.
     pub fn finished(&self, params: Option<&str>) {
-        let id = params.and_then(|params| reader::find(params, "elicitationId"));
-        let id = id.and_then(reader::as_str);
-        if let Some(token) = id.and_then(|id| lock(&self.0).get(&*id).cloned()) {
+        let id = params.and_then(elicitation_id);
+        let waiting = id.and_then(|id| lock(&self.0).remove(&*id));
+        for token in waiting.into_iter().flatten() {
             token.cancel(None);
         }
     }
@@ -30,12 +30,16 @@ pub(super) struct Visiting<'a> {
 
 impl<'a> Visiting<'a> {
     pub fn begin(visits: &'a Visits, pages: &[&str]) -> Self {
-        let ids = pages.iter().filter_map(|page| {
-            let id = reader::find(page, "elicitationId").and_then(reader::as_str)?;
-            Some((id.into(), CancelToken::new()))
-        });
+        let ids = pages
+            .iter()
+            .filter_map(|page| Some((elicitation_id(page)?, CancelToken::new())));
         let pages: Vec<(Box<str>, CancelToken)> = ids.collect();
-        lock(&visits.0).extend(pages.iter().cloned());
+        let mut waiting = lock(&visits.0);
+        for (id, token) in &pages {
+            let same = waiting.entry(id.clone()).or_default();
+            same.push(token.clone());
+        }
+        drop(waiting);
         Self { visits, pages }
     }
 
@@ -48,9 +52,18 @@ impl<'a> Visiting<'a> {
 
 impl Drop for Visiting<'_> {
     fn drop(&mut self) {
-        let mut visits = lock(&self.visits.0);
+        for (_, token) in &self.pages {
+            token.cancel(None);
+        }
+        let mut waiting = lock(&self.visits.0);
         for (id, _) in &self.pages {
-            visits.remove(id);
+            if let Some(same) = waiting.get_mut(id) {
+                // Those of other calls stay.
+                same.retain(|token| !token.is_cancelled());
+                if same.is_empty() {
+                    waiting.remove(id);
+                }
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Lists that servers allow to be kept: who gets them without the server, and until when (R-CHN-16).
 
-use mcpbolt::chain::{Front, Isolation, Middleware};
+use std::collections::BTreeMap;
+
+use mcpbolt::chain::{Front, Isolation, Middleware, Pins, tool_pin};
 use mcpbolt::connection::{Framing, Principal};
 use mcpbolt::mcp::{Revision, meta};
 use mcpbolt::policy::{Credentials, Policy};
@@ -280,4 +282,62 @@ fn a_front_may_keep_no_lists() {
         rig.answer(0, &listed, &page("x", "public"));
         assert_eq!(tools(&mut rig, near), ["x"]);
     }
+}
+
+/// What middleware of the server hides is hidden in kept lists, and what it refuses is refused to those who got one; until the list
+/// changes.
+#[test]
+fn a_kept_list_has_the_tools_that_are_as_they_were_pinned() {
+    let described =
+        |name: &str, description: &str| json!({"name": name, "description": description});
+    let pins = ["a", "b"].map(|name| {
+        let pin = tool_pin(&described(name, "pinned").to_string());
+        (name.to_owned(), pin)
+    });
+    let mut rig = Rig::changing(NEW, |external| {
+        external.with(Pins::new("far", BTreeMap::from(pins.clone()), |_| {}))
+    });
+    let answer = |rig: &mut Rig, far: usize, a: &str| {
+        let listed = rig.far_hears(far);
+        assert_eq!(listed["method"], "tools/list");
+        let mut page = page("new", "public");
+        page["tools"] = json!([
+            described("a", a),
+            described("b", "other"),
+            described("c", "")
+        ]);
+        rig.answer(far, &listed, &page);
+    };
+    let near = rig.connect(Framing::Line);
+    rig.say(near, &list(&json!({})));
+    answer(&mut rig, 0, "pinned");
+    assert_eq!(tools(&mut rig, near), ["a"]);
+    // Another client, whose connection has yet to open, gets the list, and calls what the server has there.
+    let other = rig.connect(Framing::Line);
+    rig.say(other, &list(&json!({})));
+    assert_eq!(tools(&mut rig, other), ["a"]);
+    let call = |tool: &str| stateless("id", "tools/call", json!({"name": tool}), &json!({}));
+    rig.say(other, &call("a"));
+    answer(&mut rig, 1, "pinned");
+    let called = rig.far_hears(1);
+    assert_eq!(called["method"], "tools/call");
+    rig.answer(1, &called, &json!({"content": []}));
+    assert!(rig.hear(other)["error"].is_null());
+    for tool in ["b", "c"] {
+        rig.say(other, &call(tool));
+        assert_eq!(rig.hear(other)["error"]["code"], -32602);
+    }
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    rig.far_says(0, &changed.to_string());
+    rig.say(other, &list(&json!({})));
+    answer(&mut rig, 1, "drifted");
+    assert_eq!(tools(&mut rig, other), [""; 0]);
+    for near in [near, other] {
+        rig.say(near, &list(&json!({})));
+        assert_eq!(tools(&mut rig, near), [""; 0]);
+    }
+    rig.say(other, &call("a"));
+    let why = rig.hear(other)["error"]["message"].take();
+    assert!(why.as_str().unwrap().ends_with("is not what was pinned"));
+    rig.assert_quiet();
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use mcpbolt::chain::{Breaker, Retry};
+use mcpbolt::chain::{Breaker, External, Retry};
 use mcpbolt::connection::Framing;
 use mcpbolt::mcp::Revision;
 use serde_json::{Value, json};
 
+use crate::joined;
 use crate::rig::{Rig, request, stateless};
 use crate::rules::{client, line};
 
@@ -21,14 +22,18 @@ fn repeating() -> (Rig, usize) {
     let near = rig.connect(Framing::Line);
     ask(&mut rig, near, "tools/list", json!({}));
     let list = rig.far_hears(0);
-    let hint = |name: &str, hint: &str| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {hint: true}});
-    let tools = [
-        hint("reads", "readOnlyHint"),
-        hint("writes", "destructiveHint"),
-    ];
-    rig.answer(0, &list, &json!({"tools": tools}));
+    rig.answer(0, &list, &tools());
     rig.hear(near);
     (rig, near)
+}
+
+fn hinted(name: &str, hint: &str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {hint: true}})
+}
+
+fn tools() -> Value {
+    let reads = hinted("reads", "readOnlyHint");
+    json!({"tools": [reads, hinted("writes", "destructiveHint")]})
 }
 
 fn ask(rig: &mut Rig, near: usize, method: &str, params: Value) {
@@ -50,6 +55,12 @@ fn what_changes_nothing_is_asked_again_and_everything_else_once() {
         rig.far_hears(0);
         rig.break_off(0);
         if is_repeated {
+            if method == "tools/call" {
+                // It may be another version.
+                let list = rig.far_hears(1);
+                assert_eq!(list["method"], "tools/list");
+                rig.answer(1, &list, &tools());
+            }
             let asked = rig.far_hears(1);
             assert_eq!(asked["method"], method);
             rig.answer(
@@ -87,6 +98,99 @@ fn a_request_is_asked_again_once_and_not_after_its_answer_has_begun() {
     rig.break_off(0);
     assert_eq!(rig.hear(near)["error"]["data"]["upstream"], "far");
     rig.assert_quiet();
+}
+
+/// The server answers a request for its list on that connection.
+#[track_caller]
+fn lists(rig: &mut Rig, far: usize, hint: &str) {
+    let list = rig.far_hears(far);
+    assert_eq!(list["method"], "tools/list");
+    let tools = json!({"tools": [hinted("a", hint)]});
+    rig.answer(far, &list, &tools);
+}
+
+/// What a connection lists holds for calls over that connection alone, and is not forgotten when other clients come and go.
+#[test]
+fn a_call_is_sent_again_if_the_lists_of_both_connections_allow_it() {
+    const YES: &str = "idempotentHint";
+    const NO: &str = "destructiveHint";
+    for (before, after, is_repeated) in [(YES, YES, true), (YES, NO, false), (NO, YES, false)] {
+        let mut rig = Rig::changing(OLD, |external| {
+            external.with(Retry::new(1).trusting_annotations())
+        });
+        let near = rig.open(OLD, &json!({}));
+        let call = request(1, "tools/call", &json!({"name": "a"}));
+        // A list is asked for if none has passed.
+        rig.say(near, &call);
+        lists(&mut rig, 0, before);
+        let called = rig.far_hears(0);
+        rig.answer(0, &called, &json!({"content": []}));
+        rig.hear(near);
+        // Another client, whose connection leads to another version.
+        let other = rig.open(OLD, &json!({}));
+        rig.say(other, &request(1, "tools/list", &json!({})));
+        lists(&mut rig, 1, if before == YES { NO } else { YES });
+        rig.hear(other);
+        rig.leave(other);
+        rig.say(near, &call);
+        assert_eq!(rig.far_hears(0)["method"], "tools/call");
+        rig.break_off(0);
+        if before == YES {
+            lists(&mut rig, 2, after);
+        }
+        if is_repeated {
+            let called = rig.far_hears(2);
+            assert_eq!(called["method"], "tools/call");
+            rig.answer(2, &called, &json!({"content": []}));
+        }
+        let answer = loop {
+            let heard = rig.hear(near);
+            // That lists may be others.
+            if heard["id"] == 1 {
+                break heard;
+            }
+        };
+        let reason = &answer["error"]["data"]["reason"];
+        assert_eq!(reason == "upstream_unavailable", !is_repeated, "{answer}");
+        rig.nears[near].lines.clear();
+        rig.assert_quiet();
+    }
+}
+
+/// A tool that is not listed, and a list that does not come, are asked about once; the call is sent once.
+#[test]
+fn a_tool_of_which_nothing_is_known_is_called_once() {
+    for is_listed in [true, false] {
+        let mut rig = Rig::changing(OLD, |external| {
+            external.with(Retry::new(1).trusting_annotations())
+        });
+        let near = rig.open(OLD, &json!({}));
+        for _ in 0..2 {
+            rig.say(near, &request(1, "tools/call", &json!({"name": "other"})));
+            let mut heard = rig.far_hears(0);
+            if heard["method"] == "tools/list" {
+                let error = json!({"code": -32603, "message": "no"});
+                let line = json!({"jsonrpc": "2.0", "id": heard["id"], "error": error});
+                match is_listed {
+                    true => rig.answer(0, &heard, &json!({"tools": [hinted("a", "x")]})),
+                    false => rig.far_says(0, &line.to_string()),
+                }
+                heard = rig.far_hears(0);
+            }
+            assert_eq!(heard["params"]["name"], "other");
+            rig.answer(0, &heard, &json!({"content": []}));
+            rig.hear(near);
+        }
+        rig.say(near, &request(1, "tools/call", &json!({"name": "other"})));
+        if !is_listed {
+            let list = rig.far_hears(0);
+            rig.answer(0, &list, &json!({"tools": []}));
+        }
+        assert_eq!(rig.far_hears(0)["method"], "tools/call");
+        rig.break_off(0);
+        assert!(rig.hear(near)["error"].is_object());
+        rig.assert_quiet();
+    }
 }
 
 /// The server asks the client of a call for something.
@@ -199,4 +303,128 @@ fn a_server_that_fails_often_is_left_alone_and_named() {
     let why = error["message"].as_str().unwrap();
     assert!(why.contains("failed too often"), "{why}");
     rig.assert_quiet();
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Two servers, of which `b` is behind a breaker.
+fn two(revision: Revision, breaker: &Breaker) -> Rig {
+    let guarded = |external: External| match external.name() {
+        "b" => external.with(breaker.clone()),
+        _ => external,
+    };
+    let members = [("a", revision), ("b", revision)];
+    Rig::joined_over(&members, guarded, |front| front)
+}
+
+/// The client asks for the list of all, and `a` gives its own part. Returns the tools of the joined list when it comes, and why it
+/// lacks the part of `b`; `b` may have said something meanwhile.
+fn listed(rig: &mut Rig, near: usize, b: impl FnOnce(&mut Rig)) -> (Vec<String>, Value) {
+    ask(rig, near, "tools/list", json!({}));
+    joined::answers(rig, "a", "tools/list", &json!({"tools": [{"name": "x"}]}));
+    b(rig);
+    let mut result = rig.hear(near)["result"].take();
+    let missing = result["_meta"]["dev.mcpbolt/partial"]["b"].take();
+    (joined::names(&result["tools"], "name"), missing)
+}
+
+#[track_caller]
+fn assert_rests(missing: &Value) {
+    let why = missing.as_str().unwrap();
+    assert!(why.contains("failed too often"), "{why}");
+}
+
+/// R-CHN-14: a list does not wait again for a server that was too late twice: when its connection opened, or when it was asked.
+#[test]
+fn a_list_waits_no_more_for_a_server_that_is_always_late() {
+    for opens in [false, true] {
+        let breaker = Breaker::new().failures(2, HOUR).rest(HOUR);
+        let mut rig = two(OLD, &breaker);
+        if !opens {
+            rig.silent.push("b");
+        }
+        let near = rig.connect(Framing::Line);
+        for is_open in [false, true] {
+            let (tools, missing) = listed(&mut rig, near, |rig| {
+                rig.assert_is_waiting(near);
+                rig.pass(Duration::from_secs(6));
+            });
+            assert_eq!(tools, ["a_x"]);
+            assert!(missing.as_str().unwrap().contains("\"b\""), "{missing}");
+            assert_eq!(breaker.is_open(), is_open);
+        }
+        let (tools, missing) = listed(&mut rig, near, |_| {});
+        assert_eq!(tools, ["a_x"]);
+        assert_rests(&missing);
+        // Nor does a session that opens.
+        if !opens {
+            rig.open(OLD, &json!({}));
+        }
+    }
+}
+
+/// A server that cannot be connected to is tried by one request at a time, until it is there again.
+#[test]
+fn a_server_that_is_there_again_is_in_the_next_list() {
+    let rest = Duration::from_millis(50);
+    let breaker = Breaker::new().failures(1, HOUR).rest(rest);
+    let mut rig = two(NEW, &breaker);
+    rig.silent.push("b");
+    let near = rig.connect(Framing::Line);
+    let refuses = |rig: &mut Rig| {
+        rig.step();
+        let far = rig.fars.lock().unwrap().len() - 1;
+        rig.break_off(far);
+    };
+    let (_, missing) = listed(&mut rig, near, refuses);
+    assert!(!missing.is_null());
+    assert!(breaker.is_open());
+    let (_, missing) = listed(&mut rig, near, |_| {});
+    assert_rests(&missing);
+    std::thread::sleep(rest * 2);
+    // The list that tries it fails, and others do not wait meanwhile.
+    let (_, missing) = listed(&mut rig, near, refuses);
+    assert!(!missing.as_str().unwrap().contains("failed too often"));
+    assert!(breaker.is_open());
+    std::thread::sleep(rest * 2);
+    rig.silent.clear();
+    let (tools, missing) = listed(&mut rig, near, |rig| {
+        let far = rig.fars.lock().unwrap().len() - 1;
+        let asked = rig.far_hears(far);
+        assert_eq!(asked["method"], "tools/list");
+        rig.answer(far, &asked, &json!({"tools": [{"name": "y"}]}));
+    });
+    assert_eq!(
+        (tools, missing),
+        (vec!["a_x".into(), "b_y".into()], Value::Null)
+    );
+    assert!(!breaker.is_open());
+}
+
+/// R-CHN-14: sessions open at once while the only server rests, and one of them tries it after that.
+#[test]
+fn a_session_that_needs_a_connection_tries_a_server_that_rested() {
+    let rest = Duration::from_millis(50);
+    let breaker = Breaker::new().failures(1, HOUR).rest(rest);
+    let mut rig = Rig::changing(OLD, |external| {
+        let patience = Duration::from_secs(1);
+        external.timeouts(patience, patience).with(breaker.clone())
+    });
+    let open = |rig: &mut Rig, time| {
+        let near = rig.connect(Framing::Line);
+        let params = json!({"protocolVersion": OLD.name(), "capabilities": {}, "clientInfo": {"name": "near", "version": "1"}});
+        rig.say(near, &request("open", "initialize", &params));
+        rig.pass(time);
+        rig.hear(near)["error"].take()
+    };
+    rig.silent.push("far");
+    let error = open(&mut rig, Duration::from_secs(2));
+    assert_eq!(error["data"]["reason"], "upstream_timeout", "{error}");
+    assert!(breaker.is_open());
+    let error = open(&mut rig, Duration::ZERO);
+    assert!(error["message"].as_str().unwrap().contains("too often"));
+    rig.silent.clear();
+    std::thread::sleep(rest * 2);
+    rig.open(OLD, &json!({}));
+    assert!(!breaker.is_open());
 }

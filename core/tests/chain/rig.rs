@@ -125,9 +125,18 @@ impl Rig {
         members: &[(&'static str, Revision)],
         change: impl Fn(Front) -> Front,
     ) -> Self {
+        Self::joined_over(members, |external| external, change)
+    }
+
+    /// The same, with other settings of the servers and of the front.
+    pub fn joined_over(
+        members: &[(&'static str, Revision)],
+        server: impl Fn(External) -> External,
+        change: impl Fn(Front) -> Front,
+    ) -> Self {
         let (fars, now) = (Fars::default(), Instant::now());
         let mut all = members.iter().map(|(name, revision)| {
-            let external = external(name, *revision, &fars, now);
+            let external = server(external(name, *revision, &fars, now));
             match *name {
                 "plain" => external,
                 prefix => external.prefix(Prefix::new(prefix).unwrap()),

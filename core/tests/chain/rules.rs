@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use mcpbolt::chain::{Approval, CallReports, MaskedTexts, Masking, Pins, Prefix, tool_pin};
 use mcpbolt::connection::Framing;
@@ -188,6 +191,93 @@ fn each_connection_is_looked_at_before_a_call_goes_over_it() {
         assert!(why.as_str().unwrap().ends_with("is not what was pinned"));
         rig.assert_quiet();
     }
+}
+
+/// While a server is replaced, one client may have the version before and another the one after: neither vouches for the other.
+#[test]
+fn what_one_connection_lists_vouches_for_no_other() {
+    let pins = BTreeMap::from([("a".to_owned(), tool_pin(&tool("a", "x").to_string()))]);
+    let mut rig = Rig::changing(OLD, |external| {
+        external.with(Pins::new("far", pins.clone(), |_| {}))
+    });
+    let nears = [0, 1].map(|_| rig.open(OLD, &json!({})));
+    let versions = ["y", "x"];
+    for far in [0, 1] {
+        rig.say(nears[far], &request(1, "tools/list", &json!({})));
+        let list = rig.far_hears(far);
+        rig.answer(far, &list, &json!({"tools": [tool("a", versions[far])]}));
+        let listed = rig.hear(nears[far])["result"]["tools"].take();
+        assert_eq!(listed.as_array().unwrap().len(), far);
+    }
+    for _ in 0..2 {
+        let call = request(2, "tools/call", &json!({"name": "a"}));
+        rig.say(nears[0], &call);
+        let why = rig.hear(nears[0])["error"]["message"].take();
+        assert!(why.as_str().unwrap().ends_with("is not what was pinned"));
+        rig.say(nears[1], &call);
+        let called = rig.far_hears(1);
+        assert_eq!(called["method"], "tools/call");
+        rig.answer(1, &called, &json!({"content": []}));
+        assert!(rig.hear(nears[1])["error"].is_null());
+    }
+    rig.assert_quiet();
+}
+
+/// A call goes over the connection that was looked at, or not at all.
+#[test]
+fn a_call_whose_connection_is_lost_after_the_look_at_it_fails() {
+    let pins = BTreeMap::from([("a".to_owned(), tool_pin(&tool("a", "x").to_string()))]);
+    let gate = Arc::<Mutex<(bool, Option<Waker>)>>::default();
+    let mut rig = Rig::changing(OLD, |external| {
+        let gate = gate.clone();
+        let approve = move |_| {
+            let gate = gate.clone();
+            poll_fn(move |cx| {
+                let mut gate = gate.lock().unwrap();
+                gate.1 = Some(cx.waker().clone());
+                gate.0.then_some(Ok(())).map_or(Poll::Pending, Poll::Ready)
+            })
+        };
+        external
+            .with(Pins::new("far", pins.clone(), |_| {}))
+            .with(Approval::new(|_| true, approve))
+    });
+    let near = rig.open(OLD, &json!({}));
+    rig.say(near, &request(1, "tools/call", &json!({"name": "a"})));
+    let list = rig.far_hears(0);
+    rig.answer(0, &list, &json!({"tools": [tool("a", "x")]}));
+    // The call waits in front of the server.
+    rig.assert_is_waiting(near);
+    rig.break_off(0);
+    rig.pass(Duration::from_secs(1));
+    rig.step();
+    assert_eq!(
+        rig.fars.lock().unwrap().len(),
+        2,
+        "the connection is open again"
+    );
+    let waker = {
+        let mut gate = gate.lock().unwrap();
+        gate.0 = true;
+        gate.1.take().unwrap()
+    };
+    waker.wake();
+    let mut error = rig.hear(near);
+    while error["id"].is_null() {
+        // That lists may be others.
+        error = rig.hear(near);
+    }
+    assert_eq!(
+        error["error"]["data"]["reason"], "upstream_unavailable",
+        "{error}"
+    );
+    let fars = rig.fars.lock().unwrap();
+    assert!(
+        fars[1]
+            .lines
+            .iter()
+            .all(|line| !line.contains("tools/call"))
+    );
 }
 
 #[test]

@@ -239,6 +239,38 @@ fn a_lost_server_is_restored_for_all_that_share_it() {
     }
 }
 
+/// R-CHN-14: not when the wait for the next attempt is over, but when the server is there again, whoever finds that out.
+#[test]
+fn a_lost_server_is_restored_as_soon_as_a_call_has_found_it_again() {
+    for far in [OLD, NEW] {
+        let mut rig = shared(far);
+        let near = open(&mut rig, &json!({}), None);
+        say(
+            &mut rig,
+            near,
+            "resources/subscribe",
+            &json!({"uri": "x:a"}),
+        );
+        let heard = loop {
+            let heard = rig.far_hears(0);
+            if heard.to_string().contains("x:a") {
+                break heard;
+            }
+        };
+        match far {
+            OLD => rig.answer(0, &heard, &json!({})),
+            _ => acknowledge(&mut rig, 0, &heard),
+        }
+        assert_eq!(rig.hear(near)["result"], json!({}));
+        rig.break_off(0);
+        say(&mut rig, near, "tools/call", &json!({"name": "x"}));
+        let heard: Vec<_> = (0..2).map(|_| rig.far_hears(1).to_string()).collect();
+        assert!(heard.iter().any(|line| line.contains("tools/call")));
+        assert!(heard.iter().any(|line| line.contains("x:a")), "{heard:?}");
+        assert_eq!(count(&rig), 2);
+    }
+}
+
 fn acknowledge(rig: &mut Rig, far: usize, listen: &Value) {
     let own = json!({meta::SUBSCRIPTION_ID: listen["id"]});
     let params = json!({"notifications": listen["params"]["notifications"], "_meta": own});

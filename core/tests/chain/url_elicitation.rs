@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use mcpbolt::chain::{Front, Isolation};
+use mcpbolt::connection::{Framing, Principal};
 use mcpbolt::mcp::Revision;
+use mcpbolt::policy::{Credentials, Policy};
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, request, stateless};
@@ -70,8 +73,7 @@ fn a_server_that_wants_pages_visited_gets_the_request_again() {
             rig.assert_is_waiting(near);
             assert!(rig.fars.lock().unwrap()[1].lines.is_empty());
             if says_finished {
-                let finished = json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": id}});
-                rig.far_says(1, &finished.to_string());
+                rig.far_says(1, &finished(id));
                 if id == "two" {
                     break;
                 }
@@ -85,6 +87,97 @@ fn a_server_that_wants_pages_visited_gets_the_request_again() {
         assert_ne!(again["id"], first["id"]);
         rig.answer(1, &again, &json!({"content": []}));
         assert_eq!(rig.hear(near)["result"]["resultType"], "complete");
+        rig.assert_quiet();
+    }
+}
+
+fn finished(id: &str) -> String {
+    let params = json!({"elicitationId": id});
+    let method = "notifications/elicitation/complete";
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+}
+
+/// Two calls of one client that need the same page go on when its user has finished with it, though one of them is given up
+/// or comes later.
+#[test]
+fn calls_that_wait_for_one_page_go_on_together() {
+    for is_given_up in [false, true] {
+        let mut rig = Rig::new(OLD, 1);
+        let near = rig.connect(Framing::Line);
+        let pages = [page("one")];
+        let mut calls = Vec::new();
+        let say = |rig: &mut Rig, id: u64, more: &Value| {
+            let mut line: Value = serde_json::from_str(&call(more, &can_visit())).unwrap();
+            line["id"] = id.into();
+            rig.say(near, &line.to_string());
+        };
+        for id in [1, 2] {
+            say(&mut rig, id, &json!({}));
+            let heard = rig.far_hears(0);
+            refuse(&mut rig, 0, &heard, &pages);
+            let round = rig.hear(near);
+            say(&mut rig, id + 2, &answered(&round, &pages, "accept"));
+            rig.assert_is_waiting(near);
+            calls.push(heard);
+        }
+        if is_given_up {
+            let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 4}});
+            rig.say(near, &cancel.to_string());
+        }
+        rig.far_says(0, &finished("one"));
+        let left = if is_given_up { 1 } else { 2 };
+        for _ in 0..left {
+            let again = rig.far_hears(0);
+            assert_eq!(again["method"], "tools/call");
+            rig.answer(0, &again, &json!({"content": []}));
+            assert_eq!(rig.hear(near)["result"]["resultType"], "complete");
+        }
+        rig.assert_quiet();
+    }
+}
+
+/// R-CHN-07: of those that share a connection, the session hears the end whose user was sent to the page: by a request of the
+/// server, or by an error.
+#[test]
+fn the_end_of_a_visit_reaches_the_session_whose_user_it_was() {
+    let verifier = |credentials: &Credentials<'_>| match credentials {
+        Credentials::Bearer(name) => Ok::<_, String>(Principal::new(*name)),
+        _ => Ok(Principal::new("anybody")),
+    };
+    let mut rig = Rig::over(OLD, 1, |external| {
+        let front = Front::new(external.isolation(Isolation::Principal));
+        front.policy(Policy::new().verifier(verifier))
+    });
+    let nears = [0, 1, 2].map(|_| rig.open(OLD, &can_visit()));
+    assert_eq!(rig.fars.lock().unwrap().len(), 1);
+    for (near, by_error) in [(0, true), (1, false), (2, true)] {
+        let id = near.to_string();
+        let near = nears[near];
+        rig.say(near, &request(1, "tools/call", &json!({"name": "x"})));
+        let heard = rig.far_hears(0);
+        if by_error {
+            refuse(&mut rig, 0, &heard, &[page(&id)]);
+            assert_eq!(rig.hear(near)["error"]["code"], -32042);
+            continue;
+        }
+        rig.far_says(0, &request("q", "elicitation/create", &page(&id)));
+        let asked = rig.hear(near);
+        assert_eq!(asked["params"]["elicitationId"], id);
+        let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}});
+        rig.say(near, &answer.to_string());
+        assert_eq!(rig.far_hears(0)["id"], "q");
+        rig.answer(0, &heard, &json!({"content": []}));
+        rig.hear(near);
+    }
+    for near in [1, 0, 2] {
+        rig.far_says(0, &finished(&near.to_string()));
+        let heard = rig.hear(nears[near]);
+        assert_eq!(heard["params"], json!({"elicitationId": near.to_string()}));
+        rig.assert_quiet();
+    }
+    // It has been told, and this is nobody's.
+    for id in ["1", "7"] {
+        rig.far_says(0, &finished(id));
         rig.assert_quiet();
     }
 }

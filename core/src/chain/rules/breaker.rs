@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::super::middleware::{ChainAnswer, ChainRequest, Middleware, NextHop};
+use super::super::middleware::{ChainAnswer, ChainRequest, Middleware, NextHop, Opening};
 use super::expects_answer;
 use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::sync::lock;
@@ -14,8 +14,8 @@ pub(crate) const MAX_FAILURES: usize = 1000;
 
 /// Middleware that refuses requests to a server for a time after it has failed often: it was lost, did not answer in time, or
 /// answered what is not valid. Then one request at a time is let through, until one has an answer; and another one after the same time
-/// again, if that one is still under way. An answer that is an error is an answer, and a user who does not answer a question says
-/// nothing of the server. Clones are one breaker.
+/// again, if that one is still under way. A connection that a client needs before its first request counts as a request. An answer that
+/// is an error is an answer, and a user who does not answer a question says nothing of the server. Clones are one breaker.
 ///
 /// By default it opens at 5 failures within 10 s, for 10 s.
 #[derive(Clone, Debug)]
@@ -69,6 +69,20 @@ impl Breaker {
     /// Whether requests are refused at present, but for one that tries the server.
     pub fn is_open(&self) -> bool {
         lock(&self.state).until.is_some()
+    }
+
+    /// Lets a request pass.
+    ///
+    /// # Errors
+    /// That of a request which may not pass.
+    fn enter(&self) -> Result<Ticket<'_>, RequestError> {
+        self.admit(Instant::now()).map_err(|wait| {
+            let why = format!(
+                "it has failed too often, and is not asked for another {} s",
+                wait.as_secs() + 1
+            );
+            CarrierError::new(CarrierFault::Unreachable, why).into()
+        })
     }
 
     /// Whether a request may pass.
@@ -155,19 +169,24 @@ impl Middleware for Breaker {
             return next.run(request);
         }
         Box::pin(async move {
-            let ticket = self.admit(Instant::now()).map_err(|wait| {
-                let why = format!(
-                    "it has failed too often, and is not asked for another {} s",
-                    wait.as_secs() + 1
-                );
-                CarrierError::new(CarrierFault::Unreachable, why)
-            })?;
+            let ticket = self.enter()?;
             let answer = next.clone().run(request).await;
             let waits = matches!(answer, Err(RequestError::TimedOut)) && next.signs().1;
             if let Some(has_failed) = is_failure(&answer).filter(|_| !waits) {
                 ticket.ends(has_failed, Instant::now());
             }
             answer
+        })
+    }
+
+    fn connection_opens<'a>(&'a self, opening: Opening<'a>) -> Opening<'a> {
+        Box::pin(async move {
+            let ticket = self.enter()?;
+            let opened = opening.await;
+            if let Some(has_failed) = is_failure(&opened) {
+                ticket.ends(has_failed, Instant::now());
+            }
+            opened
         })
     }
 }

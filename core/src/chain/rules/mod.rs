@@ -5,6 +5,7 @@ use crate::mcp::Method;
 
 mod approval;
 mod breaker;
+mod listed;
 mod masking;
 mod pins;
 mod reports;

@@ -10,16 +10,13 @@ use super::super::middleware::{
     ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
     RelayDirection, refusal,
 };
-use super::super::params::{json_text, push};
-use crate::error::RequestError;
+use super::super::params::push;
+use super::listed::{Known, Listed, Page};
 use crate::json::{reader, string};
 use crate::mcp::Method;
 use crate::mcp::code::INVALID_PARAMS;
 use crate::panics::contain;
 use crate::sync::lock;
-
-/// The most pages of a list that are asked for to find a tool.
-const MAX_PAGES: usize = 100;
 
 /// The most reports that are remembered, so that each is made once.
 const MAX_TOLD: usize = 1024;
@@ -120,9 +117,14 @@ pub struct PinDrift<'a> {
 }
 
 /// Middleware for one server ([`External::with`](super::super::External::with)) that passes on only tools that are as they were
-/// pinned ([`tool_pin`]). Others are left out of lists, and calls of them are refused. A tool that was not listed before it is called,
-/// or whose list may have changed since, is looked up first: also when a connection to the server was lost or is a new one. Add it behind
-/// a [`Retry`](super::Retry), so that what is sent again is looked at again.
+/// pinned ([`tool_pin`]). Others are left out of lists, and calls of them are refused. A call goes over a connection on which the server
+/// lists the tool as it was pinned: if the server has not listed the tool there before the call, or its list may have changed since, the tool
+/// is looked up first. What a server lists on one connection says nothing of another, which may lead to another version while the server
+/// is being replaced. If the connection is lost between the list and the call, the call fails. Add it behind a [`Retry`](super::Retry), so
+/// that what is sent again is looked at again.
+///
+/// To a server on HTTP without sessions, requests of one connection may reach several instances of it: what one of them lists is taken for
+/// what all do.
 ///
 /// A server may describe a tool differently in different revisions: pin it in the revision in which it is used.
 #[derive(Clone)]
@@ -130,15 +132,10 @@ pub struct Pins {
     server: Arc<str>,
     pins: Arc<BTreeMap<String, String>>,
     drift: Arc<dyn Fn(&PinDrift<'_>) + Send + Sync>,
-    seen: Arc<Mutex<Seen>>,
-}
-
-#[derive(Default)]
-struct Seen {
     /// Whether pinned tools are as they were, as far as they have been listed.
-    tools: BTreeMap<String, bool>,
+    listed: Arc<Listed>,
     /// What has been reported: tools with their pins.
-    told: BTreeSet<(String, String)>,
+    told: Arc<Mutex<BTreeSet<(String, String)>>>,
 }
 
 impl Pins {
@@ -153,30 +150,27 @@ impl Pins {
             server: server.into(),
             pins: Arc::new(pins),
             drift: Arc::new(drift),
-            seen: Arc::default(),
+            listed: Arc::default(),
+            told: Arc::default(),
         }
     }
 
-    /// Whether a tool is as it was pinned. Notes it, and reports it if not.
+    /// Whether a tool is as it was pinned. Reports it if not.
     fn admits(&self, tool: &str) -> bool {
         let Some(name) = reader::find(tool, "name").and_then(reader::as_str) else {
             return false;
         };
         let found = tool_pin(tool);
         let pinned = self.pins.get(&*name);
-        let is_same = pinned == Some(&found);
-        let mut seen = lock(&self.seen);
-        if pinned.is_some() {
-            seen.tools.insert(name.clone().into_owned(), is_same);
-        }
-        if is_same {
+        if pinned == Some(&found) {
             return true;
         }
-        if seen.told.len() >= MAX_TOLD {
-            seen.told.clear();
+        let mut told = lock(&self.told);
+        if told.len() >= MAX_TOLD {
+            told.clear();
         }
-        let is_new = seen.told.insert((name.clone().into_owned(), found.clone()));
-        drop(seen);
+        let is_new = told.insert((name.clone().into_owned(), found.clone()));
+        drop(told);
         if is_new {
             let drift = PinDrift {
                 server: &self.server,
@@ -211,36 +205,11 @@ impl Pins {
         }
     }
 
-    /// Whether a pinned tool is as it was. Lists the tools if need be; `None` if the server does not list it.
-    async fn look_up(
-        &self,
-        tool: &str,
-        request: &ChainRequest,
-        next: &NextHop<'_>,
-    ) -> Result<Option<bool>, RequestError> {
-        let known = |pins: &Self| lock(&pins.seen).tools.get(tool).copied();
-        // A connection that is yet to be opened may lead to another version of the server.
-        if let Some(known) = known(self).filter(|_| !next.opens_connection()) {
-            return Ok(Some(known));
-        }
-        let mut cursor = String::new();
-        for _ in 0..MAX_PAGES {
-            let list = request.further(Method::ListTools, &cursor)?;
-            let page = next.clone().run(list).await?;
-            let tools = reader::find(page.result(), "tools").unwrap_or("[]");
-            reader::elements(tools).for_each(|tool| {
-                self.admits(tool);
-            });
-            if let Some(known) = known(self) {
-                return Ok(Some(known));
-            }
-            let more = reader::find(page.result(), "nextCursor").and_then(reader::as_str);
-            let Some(more) = more else {
-                return Ok(None);
-            };
-            cursor = format!("\"cursor\":{}", json_text(&more));
-        }
-        Ok(None)
+    /// Which pinned tools of a page are as they were.
+    fn judge(&self, request: &ChainRequest, page: &str) -> Page {
+        let mut page = Page::judged(request, page, |tool| self.admits(tool));
+        page.tools.retain(|name, _| self.pins.contains_key(&**name));
+        page
     }
 }
 
@@ -254,18 +223,27 @@ impl Middleware for Pins {
             return next.run(request);
         }
         match request.known_method() {
-            Some(Method::ListTools) => {
-                Box::pin(async move { Ok(self.page(next.run(request).await?)) })
-            }
+            Some(Method::ListTools) => Box::pin(async move {
+                let next = next.bound().await?;
+                let (connection, asked) = (next.connection(), self.listed.ask());
+                let page = next.run(request.clone()).await?;
+                let judged = self.judge(&request, page.result());
+                self.listed.learn(connection, asked, judged);
+                Ok(self.page(page))
+            }),
             Some(Method::CallTool) => Box::pin(async move {
                 let tool = request.target().unwrap_or_default().into_owned();
                 let why = match self.pins.contains_key(&tool) {
                     false => "has no pin",
-                    true => match self.look_up(&tool, &request, &next).await? {
-                        Some(true) => return next.run(request).await,
-                        Some(false) => "is not what was pinned",
-                        None => "is pinned, but not listed any more",
-                    },
+                    true => {
+                        let next = next.bound().await?;
+                        let judge = |list: &_, page: &str| self.judge(list, page);
+                        match self.listed.look_up(&tool, &request, &next, judge).await? {
+                            Known::Listed(true) => return next.run(request).await,
+                            Known::Listed(false) => "is not what was pinned",
+                            Known::Missing | Known::Nothing => "is pinned, but not listed any more",
+                        }
+                    }
                 };
                 let server = &self.server;
                 let why = format!("the tool {tool:?} of the server {server:?} {why}");
@@ -277,13 +255,13 @@ impl Middleware for Pins {
 
     fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
         if notification.method == Method::ToolsChanged.name() {
-            lock(&self.seen).tools.clear();
+            self.listed.changed();
         }
         Some(notification)
     }
 
-    fn connection_changed(&self) {
-        lock(&self.seen).tools.clear();
+    fn connection_ended(&self, connection: u64) {
+        self.listed.ended(connection);
     }
 }
 
@@ -298,7 +276,9 @@ impl fmt::Debug for Pins {
 
 #[cfg(test)]
 mod tests {
+    use super::super::listed::MAX_PAGES;
     use super::*;
+    use crate::error::RequestError;
     use crate::mcp::Revision;
     use std::task::{Context, Poll, Waker};
 
@@ -307,9 +287,8 @@ mod tests {
         let pins = Pins::new("far", BTreeMap::new(), |_| {});
         for n in 0..3 * MAX_TOLD {
             pins.admits(&format!(r#"{{"name":"t{n}"}}"#));
-            assert!(lock(&pins.seen).told.len() <= MAX_TOLD);
+            assert!(lock(&pins.told).len() <= MAX_TOLD);
         }
-        assert!(lock(&pins.seen).tools.is_empty());
     }
 
     #[test]

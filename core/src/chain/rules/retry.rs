@@ -1,26 +1,27 @@
 //! Requests that are sent again when the server is lost.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::super::middleware::{
-    ChainAnswer, ChainNotification, ChainRequest, Middleware, NextHop, RelayDirection,
+    ChainAnswer, ChainNotification, ChainRequest, ChainResponse, Middleware, NextHop,
+    RelayDirection,
 };
+use super::listed::{Known, Listed, Page};
 use crate::error::{CarrierFault, RequestError};
 use crate::json::reader;
 use crate::mcp::Method;
-use crate::sync::lock;
 
 /// The most times that one request is sent again.
 pub(crate) const MAX_REPEATS: u32 = 10;
-
-/// The most tools whose annotations are kept.
-const MAX_TOOLS: usize = 4096;
 
 /// Middleware that sends a request again, over a new connection, when the connection was lost before the server began to answer: it has
 /// reported no progress, logged nothing for the request and asked nothing.
 /// It does so with lists, reads, `prompts/get`, completions and `ping`, which change nothing; and with calls of tools only if their
 /// annotations are [trusted](Self::trusting_annotations). Everything else is sent once.
+///
+/// Annotations are those that the server lists on the connection over which a call goes: if the list has not passed there, it is asked for
+/// before the first call. A call is sent again if its tool may be called again by the lists of both connections, as the server may be another
+/// version then. Among the middleware of a front, which knows no connections, the list is asked for before each call of a tool.
 ///
 /// Add it behind a [`Breaker`](super::Breaker), which then counts what all attempts together have ended with.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ const MAX_TOOLS: usize = 4096;
 pub struct Retry {
     times: u32,
     trusts: bool,
-    /// The tools that may be called again, as their server said last.
-    tools: Arc<Mutex<BTreeSet<Box<str>>>>,
+    /// Whether tools may be called again, as far as they have been listed.
+    listed: Arc<Listed>,
 }
 
 impl Retry {
@@ -38,7 +39,7 @@ impl Retry {
         Self {
             times: times.min(MAX_REPEATS),
             trusts: false,
-            tools: Arc::default(),
+            listed: Arc::default(),
         }
     }
 
@@ -48,9 +49,112 @@ impl Retry {
         self
     }
 
-    /// Whether it does no harm to send the request twice.
-    fn may_repeat(&self, request: &ChainRequest) -> bool {
+    /// The hop over which a call of the tool goes, and whether it does no harm to send the call twice.
+    ///
+    /// # Errors
+    /// If there is no connection.
+    async fn looked_up<'a>(
+        &self,
+        tool: &str,
+        request: &ChainRequest,
+        next: NextHop<'a>,
+    ) -> Result<(NextHop<'a>, bool), RequestError> {
+        let next = next.bound().await?;
+        let known = match self.listed.find(next.connection(), tool) {
+            Known::Nothing => self.listed.look_up(tool, request, &next, judge).await,
+            known => Ok(known),
+        };
+        match known {
+            Err(error) if is_lost(&error) => Err(error),
+            known => Ok((next, known == Ok(Known::Listed(true)))),
+        }
+    }
+
+    /// Sends a request until there is an answer, it may not be sent again, or it has been sent often enough. A call of a `tool` may be
+    /// sent again as the annotations say.
+    async fn repeat(
+        &self,
+        tool: Option<&str>,
+        request: ChainRequest,
+        next: NextHop<'_>,
+    ) -> Result<ChainResponse, RequestError> {
+        let (mut left, mut lost, before) = (self.times, None, next.signs().0);
+        loop {
+            let (hop, may_repeat) = match tool {
+                None => (next.clone(), true),
+                Some(tool) => match self.looked_up(tool, &request, next.clone()).await {
+                    Ok(looked_up) => looked_up,
+                    // Nothing was sent this time.
+                    Err(error) if left > 0 && is_lost(&error) => {
+                        left -= 1;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                },
+            };
+            if let Some(lost) = lost.filter(|_| !may_repeat) {
+                return Err(lost);
+            }
+            match hop.run(request.clone()).await {
+                Err(error)
+                    if may_repeat && left > 0 && is_lost(&error) && next.signs().0 == before =>
+                {
+                    (left, lost) = (left - 1, Some(error));
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// A page of tools, whose annotations are noted.
+    async fn list(
+        &self,
+        request: ChainRequest,
+        next: NextHop<'_>,
+    ) -> Result<ChainResponse, RequestError> {
+        let mut left = self.times;
+        loop {
+            let asked = self.listed.ask();
+            let page = match next.clone().bound().await {
+                Ok(hop) => {
+                    let connection = hop.connection();
+                    let page = hop.run(request.clone()).await;
+                    page.map(|page| (connection, page))
+                }
+                Err(error) => Err(error),
+            };
+            match page {
+                Err(error) if left > 0 && is_lost(&error) => left -= 1,
+                Err(error) => return Err(error),
+                Ok((connection, page)) => {
+                    let judged = judge(&request, page.result());
+                    self.listed.learn(connection, asked, judged);
+                    return Ok(page);
+                }
+            }
+        }
+    }
+}
+
+/// Which tools of a page may be called again.
+fn judge(request: &ChainRequest, page: &str) -> Page {
+    Page::judged(request, page, |tool| {
+        let has = |hint| reader::find_path(tool, &["annotations", hint]) == Some("true");
+        has("readOnlyHint") || has("idempotentHint")
+    })
+}
+
+impl Middleware for Retry {
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
+    fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
+        if request.direction() == RelayDirection::ToClient {
+            return next.run(request);
+        }
         match request.known_method() {
+            Some(Method::ListTools) if self.trusts => Box::pin(self.list(request, next)),
             Some(
                 Method::ListTools
                 | Method::ListPrompts
@@ -60,71 +164,24 @@ impl Retry {
                 | Method::GetPrompt
                 | Method::Complete
                 | Method::Ping,
-            ) => true,
-            Some(Method::CallTool) => {
-                let tool = request.target();
-                self.trusts && tool.is_some_and(|tool| lock(&self.tools).contains(&*tool))
-            }
-            _ => false,
+            ) => Box::pin(self.repeat(None, request, next)),
+            Some(Method::CallTool) if self.trusts => Box::pin(async move {
+                let tool = request.target().unwrap_or_default().into_owned();
+                self.repeat(Some(&tool), request, next).await
+            }),
+            _ => next.run(request),
         }
-    }
-
-    /// Notes what a page of the server's tools says of each.
-    fn learn(&self, page: &str) {
-        let mut known = lock(&self.tools);
-        for tool in reader::elements(reader::find(page, "tools").unwrap_or("[]")) {
-            let Some(name) = reader::find(tool, "name").and_then(reader::as_str) else {
-                continue;
-            };
-            let hint = |hint| reader::find_path(tool, &["annotations", hint]) == Some("true");
-            if !hint("readOnlyHint") && !hint("idempotentHint") {
-                known.remove(&*name);
-            } else if known.len() < MAX_TOOLS {
-                known.insert(name.into());
-            }
-        }
-    }
-}
-
-impl Middleware for Retry {
-    fn keeps_lists(&self) -> bool {
-        true
-    }
-
-    fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
-        let is_list = request.known_method() == Some(Method::ListTools);
-        if request.direction() == RelayDirection::ToClient || !self.may_repeat(&request) {
-            return next.run(request);
-        }
-        Box::pin(async move {
-            let mut left = self.times;
-            let before = next.signs().0;
-            loop {
-                match next.clone().run(request.clone()).await {
-                    Err(error) if left > 0 && is_lost(&error) && next.signs().0 == before => {
-                        left -= 1
-                    }
-                    Ok(answer) => {
-                        if is_list && self.trusts {
-                            self.learn(answer.result());
-                        }
-                        return Ok(answer);
-                    }
-                    error => return error,
-                }
-            }
-        })
     }
 
     fn notification(&self, notification: ChainNotification) -> Option<ChainNotification> {
         if notification.method == Method::ToolsChanged.name() {
-            lock(&self.tools).clear();
+            self.listed.changed();
         }
         Some(notification)
     }
 
-    fn connection_changed(&self) {
-        lock(&self.tools).clear();
+    fn connection_ended(&self, connection: u64) {
+        self.listed.ended(connection);
     }
 }
 
@@ -137,25 +194,5 @@ fn is_lost(error: &RequestError) -> bool {
             CarrierFault::Unreachable | CarrierFault::Broken | CarrierFault::SessionLost
         ),
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn annotations_are_kept_up_to_a_number_and_as_they_were_last() {
-        let retry = Retry::new(1).trusting_annotations();
-        let page = |hint: bool| {
-            let tools = (0..MAX_TOOLS + 10)
-                .map(|n| format!(r#"{{"name":"t{n}","annotations":{{"readOnlyHint":{hint}}}}}"#));
-            let tools: Vec<_> = tools.collect();
-            format!(r#"{{"tools":[{}]}}"#, tools.join(","))
-        };
-        retry.learn(&page(true));
-        assert_eq!(lock(&retry.tools).len(), MAX_TOOLS);
-        retry.learn(&page(false));
-        assert_eq!(lock(&retry.tools).len(), 0);
     }
 }

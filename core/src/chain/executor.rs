@@ -1,0 +1,339 @@
+//! The connection of a client to a front: which connections to the servers its requests take.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::carry::{Near, carry};
+use super::far::Far;
+use super::follow::{self, Joined};
+use super::introduce::meet;
+use super::lane::{self, Lane};
+use super::lanes::LaneKey;
+use super::middleware::{ChainNotification, RelayDirection, notify};
+use super::params::{own, without};
+use super::passage::Way;
+use super::route::principal_of;
+use super::shared::{Member, Shared};
+use super::translate;
+use super::unless::unless;
+use super::upstream::{host, pass_progress, reopen};
+use crate::connection::{Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation};
+use crate::correlate::CancelToken;
+use crate::handler::driven::drive;
+use crate::handler::{Executor, Job};
+use crate::json::number;
+use crate::mcp::{Era, Method, Revision, Side};
+use crate::message::{Field, MessageRef};
+
+/// The most sets of capabilities that one client of the stateless era may use at a time.
+const MAX_SETS: usize = 16;
+
+/// The connections to the servers for one client alone, one for each server.
+type Own = Arc<[Arc<Lane>]>;
+
+/// Takes the requests of one connection.
+pub(super) struct FrontExecutor {
+    shared: Arc<Shared>,
+    handle: Handle,
+    /// A connection whose clock runs as long as calls of this one.
+    timers: Handle,
+    /// Whether the connection carries one request, as over HTTP in the stateless era.
+    is_exchange: bool,
+    /// The connections to the servers, of a client of the handshake era.
+    session: Option<Own>,
+    /// The session of such a client with each server.
+    joined: Vec<Joined>,
+    /// The connections to the servers, of a client of the stateless era, by the capabilities that it declares.
+    lanes: HashMap<Box<str>, Own>,
+    /// Cancelled when streams that would stay open for ever are to end.
+    ends: CancelToken,
+    /// Cancelled when nobody waits for answers any more.
+    closed: CancelToken,
+}
+
+impl FrontExecutor {
+    /// For the client of a connection. The clock of `timers` runs as long as its calls.
+    pub fn new(shared: Arc<Shared>, handle: Handle, timers: Handle) -> Self {
+        Self {
+            shared,
+            handle,
+            timers,
+            is_exchange: false,
+            session: None,
+            joined: Vec::new(),
+            lanes: HashMap::new(),
+            ends: CancelToken::new(),
+            closed: CancelToken::new(),
+        }
+    }
+
+    /// The connections to the servers that a request may take. A request without one is answered.
+    fn way(&mut self, call: &Call) -> Option<Way> {
+        if call.reply.revision().era() == Era::Handshake {
+            return self.session.clone().map(Way::Own);
+        }
+        let view = call.message.as_ref();
+        let capabilities = view.client_capabilities().unwrap_or("{}");
+        if self.is_exchange {
+            return Some(Way::Shared(LaneKey {
+                principal: principal_of(call, &self.handle).map(|it| it.as_str().into()),
+                capabilities: capabilities.into(),
+            }));
+        }
+        let known = match self.shared.era() {
+            Some(Era::Stateless) => self.lanes.values().next(),
+            _ => self.lanes.get(capabilities),
+        };
+        if let Some(lanes) = known {
+            return Some(Way::Own(lanes.clone()));
+        }
+        let own = self.own(call, capabilities, view.raw(Field::ClientInfo))?;
+        if self.lanes.len() >= MAX_SETS {
+            self.lanes.clear();
+        }
+        self.lanes.insert(capabilities.into(), own.clone());
+        Some(Way::Own(own))
+    }
+
+    /// Connections to the servers for the client of this connection, alone unless a server is declared to be shared. A server of the
+    /// stateless era is told the capabilities with each request, so it has one for all sets of them. `None` if there are too many;
+    /// then the call is answered.
+    fn own(&self, call: &Call, capabilities: &str, implementation: Option<&str>) -> Option<Own> {
+        let revision = match call.method {
+            // The call itself is served in the newest revision that both could have agreed on.
+            Some(Method::Initialize) => self.handle.revision(),
+            _ => None,
+        };
+        let revision = revision.unwrap_or(call.reply.revision());
+        let lanes = self.shared.members.iter().map(|member| {
+            let mut known = self.lanes.values();
+            let known = known.next().and_then(|own| own.get(member.index()));
+            if let Some(lane) = known.filter(|_| member.parts.era() == Some(Era::Stateless)) {
+                return Ok(lane.clone());
+            }
+            let principal = principal_of(call, &self.handle);
+            let neutral =
+                translate::client_capabilities(capabilities, revision.era(), Era::Stateless);
+            let isolation = member.parts.external.isolation;
+            let principal = principal.map(|it| it.as_str().into());
+            match LaneKey::of_session(isolation, principal, &neutral) {
+                Some(key) => member.lanes.shared(&member.parts, key),
+                None => Ok(self.lane(
+                    member,
+                    revision,
+                    capabilities.into(),
+                    implementation.map(Box::from),
+                )),
+            }
+        });
+        match lanes.collect() {
+            Ok(own) => Some(own),
+            Err(error) => {
+                let parts = &self.shared.parts;
+                parts.answer(&self.handle, &call.reply, Err(error));
+                None
+            }
+        }
+    }
+
+    /// A connection to a server for the client of this connection alone.
+    fn lane(
+        &self,
+        member: &Member,
+        revision: Revision,
+        capabilities: Box<str>,
+        implementation: Option<Box<str>>,
+    ) -> Arc<Lane> {
+        let near = lane::Near {
+            handle: Some(self.handle.clone()),
+            revision,
+            capabilities,
+            implementation,
+        };
+        Lane::new(member.parts.clone(), near, host)
+    }
+
+    fn initialize(&mut self, call: Call) {
+        let peer = self.handle.peer().cloned().unwrap_or_default();
+        let implementation = Some(&*peer.implementation).filter(|it| !it.is_empty());
+        let revision = self.handle.revision().unwrap_or(call.reply.revision());
+        let Some(own) = self.own(&call, &peer.capabilities, implementation) else {
+            return;
+        };
+        let joined = own.iter().map(|lane| Joined::new(lane, &self.handle));
+        self.joined = joined.collect();
+        self.session = Some(own.clone());
+        let (shared, front) = (self.shared.clone(), self.handle.clone());
+        let timers = self.timers.clone();
+        self.open(async move {
+            match meet(&shared, &own, &timers).await {
+                Ok(met) => {
+                    let result = met.initialized(revision, &shared);
+                    shared.parts.answer(&front, &call.reply, Ok(result));
+                }
+                Err((parts, error)) => parts.answer(&front, &call.reply, Err(error)),
+            }
+        });
+    }
+
+    fn discover(&mut self, call: Call) {
+        let Some(way) = self.way(&call) else { return };
+        let (shared, front) = (self.shared.clone(), self.handle.clone());
+        let timers = self.timers.clone();
+        self.open(async move {
+            let met = match way {
+                Way::Own(own) => meet(&shared, &own, &timers).await,
+                Way::Shared(key) => {
+                    let members = shared.members.iter();
+                    let own: Result<Vec<_>, _> = members
+                        .map(|member| {
+                            let key = key.clone().within(member.parts.external.isolation);
+                            member.lanes.shared(&member.parts, key)
+                        })
+                        .collect();
+                    match own {
+                        Ok(own) => meet(&shared, &own, &timers).await,
+                        Err(error) => Err((shared.parts.clone(), error)),
+                    }
+                }
+            };
+            match met {
+                Ok(met) => {
+                    let result = met.discovered(call.reply.revision(), &shared);
+                    shared.parts.answer(&front, &call.reply, Ok(result));
+                }
+                Err((parts, error)) => parts.answer(&front, &call.reply, Err(error)),
+            }
+        });
+    }
+
+    /// Answers the client's first request, as long as it waits.
+    fn open(&self, opening: impl Future<Output = ()> + Send + 'static) {
+        let closed = self.closed.clone();
+        drive(Box::pin(async move {
+            unless(opening, closed.cancelled()).await;
+        }));
+    }
+}
+
+impl Executor for FrontExecutor {
+    fn opens(&self, method: Method) -> bool {
+        matches!(method, Method::Initialize | Method::Discover)
+    }
+
+    fn first<'a>(
+        &mut self,
+        _request: &IncomingRequest<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        self.is_exchange = answer.is_exchange();
+        Ok(Disposition::Deferred(Operation::Own(0)))
+    }
+
+    fn hear(&mut self, message: MessageRef<'_>) -> bool {
+        let Some(method) = message.method() else {
+            return false;
+        };
+        let known = Method::parse(&method);
+        match known {
+            Some(Method::Progress) => {
+                let key = message.raw(Field::Progress).and_then(number::as_u64);
+                let mut own = self.joined.iter();
+                let asked = key.and_then(|key| own.find_map(|it| it.session().question(key)));
+                if let Some((far, reply)) = asked {
+                    pass_progress(&far, &reply, &message);
+                }
+                false
+            }
+            Some(Method::Cancelled | Method::Initialized | Method::InitializedBare) => false,
+            _ => {
+                let sets = self.session.iter().chain(self.lanes.values());
+                // One client is not to speak for all that share a connection.
+                let sets = sets.flat_map(|own| own.iter());
+                let mut lanes: Vec<_> = sets.filter(|lane| !lane.is_shared()).collect();
+                lanes.sort_by_key(|lane| Arc::as_ptr(lane));
+                lanes.dedup_by(|one, other| Arc::ptr_eq(one, other));
+                let is_known_there =
+                    |far: &Far| known.is_none_or(|known| known.defined(far.revision, Side::Client));
+                let servers = lanes.into_iter().filter_map(|lane| {
+                    let far = lane.ready().filter(is_known_there)?;
+                    let stays = own(lane.era() != far.revision.era());
+                    Some((far, stays))
+                });
+                let servers: Vec<_> = servers.collect();
+                if servers.is_empty() {
+                    return true;
+                }
+                let params = message.params().map(|params| without(params, own(false)));
+                let direction = RelayDirection::ToServer;
+                let shown = ChainNotification::new(direction, &method, params.as_deref());
+                let parts = self.shared.parts.clone();
+                // Middleware sees it once, however many servers are told.
+                drive(Box::pin(async move {
+                    let Some(shown) = notify(&parts.middleware, shown).await else {
+                        return;
+                    };
+                    for (far, stays) in servers {
+                        let params = shown.params.as_deref().map(|it| without(it, stays));
+                        // Fails only if that server is lost.
+                        let _ = far.handle().notify(&shown.method, params.as_deref());
+                    }
+                }));
+                true
+            }
+        }
+    }
+
+    fn run(&mut self, batch: Batch) {
+        for call in batch.into_calls() {
+            match call.method {
+                Some(Method::Initialize) => self.initialize(call),
+                Some(Method::Discover) => self.discover(call),
+                _ => {
+                    let Some(way) = self.way(&call) else { continue };
+                    let (shared, front) = (self.shared.clone(), self.handle.clone());
+                    let near = Near {
+                        handle: front,
+                        ends: self.ends.clone(),
+                        timers: self.timers.clone(),
+                    };
+                    drive(Box::pin(carry(shared, way, call, near)));
+                }
+            }
+        }
+    }
+
+    fn spawn(&mut self, job: Job) {
+        self.shared.parts.spawner.spawn(job);
+    }
+
+    fn initialized(&mut self) {
+        for lane in self.session.iter().flat_map(|own| own.iter()) {
+            match lane.ready() {
+                Some(far) if far.revision.era() == Era::Stateless => {
+                    // Fails only if the connection is lost, and then it is opened again.
+                    let _ = follow::follow(lane, &far);
+                }
+                // The client hears of what the server has when it is found.
+                None if lane.parts.is_of_many => reopen(lane),
+                _ => {}
+            }
+        }
+    }
+
+    fn draining(&mut self) {
+        self.ends.cancel(None);
+    }
+
+    fn closed(&mut self) {
+        self.ends.cancel(None);
+        self.closed.cancel(None);
+        self.joined.clear();
+        self.session = None;
+        self.lanes.clear();
+    }
+
+    fn renew(&mut self) -> bool {
+        self.session.is_none() && self.lanes.is_empty() && !self.ends.is_cancelled()
+    }
+}

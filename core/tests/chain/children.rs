@@ -1,0 +1,105 @@
+//! Clients that share a process.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpbolt::chain::{External, Front, Isolation};
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::connection::{OpeningMode, RequestOptions};
+use mcpbolt::error::RequestError;
+use mcpbolt::io::{ChildCommand, Workers, WorkersConfig};
+use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::server::Hosting;
+use serde_json::{Value, json};
+
+/// A server whose tools say the number of its process.
+const SERVER: &str = r#"
+while read -r line; do
+    id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case "$line" in
+        *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+        *) result='{"content":[],"process":'$$'}' ;;
+    esac
+    [ -n "$id" ] && echo '{"jsonrpc":"2.0","id":'"$id"',"result":'"$result"'}'
+done
+"#;
+
+fn shared(idle_time: Duration) -> (Arc<dyn Hosting>, External) {
+    let external = External::command("sh", || ChildCommand::new("sh").args(["-c", SERVER]))
+        .isolation(Isolation::Shared)
+        .idle_time(idle_time)
+        .revisions(Revisions::only(Revision::NEWEST_HANDSHAKE));
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    (Front::new(external.clone()).hosting(workers), external)
+}
+
+fn connect(hosting: &Arc<dyn Hosting>) -> Client {
+    let client = Client::builder("near", "1").opening(OpeningMode::Handshake);
+    block_on(client.connect_hosted(&**hosting)).unwrap()
+}
+
+fn process(client: &Client) -> Result<u64, RequestError> {
+    let options = RequestOptions::default();
+    let call = client
+        .handle()
+        .request("tools/call", Some(r#"{"name":"x"}"#), options)?;
+    let answer = block_on(call)?;
+    let result: Value = serde_json::from_str(answer.as_ref().result().unwrap()).unwrap();
+    Ok(result["process"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{result}")))
+}
+
+#[track_caller]
+fn comes(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn is_running(process: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or(" Z").starts_with(" Z"))
+}
+
+/// R-CHN-14: all have one process, and another one when it has ended.
+#[test]
+fn all_clients_share_a_process_and_its_successor() {
+    let (hosting, external) = shared(Duration::from_secs(3600));
+    let clients = [connect(&hosting), connect(&hosting)];
+    let first = process(&clients[0]).unwrap();
+    assert_eq!(process(&clients[1]).unwrap(), first);
+    let killed = std::process::Command::new("kill")
+        .args(["-9", &first.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let mut second = first;
+    // A call that the end of the process meets has an error.
+    comes("a second process", || {
+        second = process(&clients[0]).unwrap_or(first);
+        second != first
+    });
+    assert_eq!(process(&clients[1]).unwrap(), second);
+    let state = external.health().state();
+    assert_eq!((state.opened, state.lost), (2, 1), "{state:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_nobody_needs_ends_and_begins_again_with_the_next_call() {
+    let (hosting, external) = shared(Duration::from_millis(50));
+    let client = connect(&hosting);
+    let first = process(&client).unwrap();
+    // It belongs to a session for as long as that lasts.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(process(&client).unwrap(), first);
+    drop(client);
+    comes("the end of the process", || !is_running(first));
+    let second = process(&connect(&hosting)).unwrap();
+    assert_ne!(second, first);
+    let state = external.health().state();
+    assert_eq!((state.opened, state.lost), (2, 0), "{state:?}");
+    assert_eq!(json!(state.is_up), json!(true));
+}

@@ -1,0 +1,96 @@
+//! Connections that clients share are closed when nobody has needed them for some time.
+
+use std::time::Duration;
+
+use mcpbolt::chain::{Front, Isolation};
+use mcpbolt::mcp::Revision;
+use serde_json::json;
+
+use crate::rig::{Rig, request, stateless};
+
+const OLD: Revision = Revision::NEWEST_HANDSHAKE;
+const NEW: Revision = Revision::NEWEST;
+const IDLE: Duration = Duration::from_secs(60);
+
+fn rig(revision: Revision) -> Rig {
+    Rig::over(revision, 1, |external| {
+        let hour = Duration::from_secs(3600);
+        let external = external.isolation(Isolation::Shared).timeouts(hour, hour);
+        Front::new(external.idle_time(IDLE))
+    })
+}
+
+/// A client without a session calls a tool, which the server answers on that connection after that time.
+#[track_caller]
+fn call(rig: &mut Rig, far: usize, time: Duration) {
+    let params = json!({"name": "x"});
+    let near = rig.post(&stateless(1, "tools/call", params, &json!({})));
+    let heard = rig.far_hears(far);
+    for _ in 0..time.as_secs() {
+        rig.pass(Duration::from_secs(1));
+    }
+    rig.answer(far, &heard, &json!({"content": []}));
+    assert!(rig.hear(near)["error"].is_null());
+}
+
+fn pass(rig: &mut Rig, time: Duration) {
+    for _ in 0..time.as_secs() {
+        rig.pass(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_connection_is_closed_after_a_time_without_use_and_opened_again() {
+    for revision in [OLD, NEW] {
+        let mut rig = rig(revision);
+        call(&mut rig, 0, Duration::ZERO);
+        // Each use counts.
+        for _ in 0..5 {
+            pass(&mut rig, IDLE - Duration::from_secs(1));
+            call(&mut rig, 0, Duration::ZERO);
+        }
+        pass(&mut rig, IDLE * 2);
+        call(&mut rig, 1, Duration::ZERO);
+        rig.assert_quiet();
+    }
+}
+
+/// The time counts from the end of what needs the connection: a call, a session, or a stream of changes.
+#[test]
+fn a_connection_that_something_needs_stays_open() {
+    let mut rig = rig(OLD);
+    call(&mut rig, 0, IDLE * 3);
+    pass(&mut rig, IDLE - Duration::from_secs(1));
+    let session = rig.open(OLD, &json!({}));
+    pass(&mut rig, IDLE * 5);
+    rig.say(session, &request(2, "tools/call", &json!({"name": "x"})));
+    let heard = rig.far_hears(0);
+    rig.answer(0, &heard, &json!({"content": []}));
+    assert_eq!(rig.hear(session)["id"], 2);
+    rig.leave(session);
+    pass(&mut rig, IDLE - Duration::from_secs(1));
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let stream = rig.post(&stateless(1, "subscriptions/listen", params, &json!({})));
+    rig.hear(stream);
+    pass(&mut rig, IDLE * 5);
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    rig.far_says(0, &changed.to_string());
+    rig.hear(stream);
+    rig.leave(stream);
+    pass(&mut rig, IDLE * 2);
+    call(&mut rig, 1, Duration::ZERO);
+    rig.assert_quiet();
+}
+
+#[test]
+fn a_connection_stays_open_for_ever_if_that_is_wanted() {
+    let mut rig = Rig::over(OLD, 1, |external| {
+        Front::new(external.isolation(Isolation::Shared).idle_time(None))
+    });
+    call(&mut rig, 0, Duration::ZERO);
+    for _ in 0..10 {
+        rig.pass(Duration::from_secs(3600));
+    }
+    call(&mut rig, 0, Duration::ZERO);
+    rig.assert_quiet();
+}
