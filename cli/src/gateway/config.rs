@@ -51,6 +51,8 @@ pub struct Upstream {
     pub isolation: Option<Isolation>,
     /// The most connections.
     pub max_connections: Option<usize>,
+    /// How long a shared connection is open without use; zero for ever.
+    pub idle_time: Option<Duration>,
     pub rules: Rules,
 }
 
@@ -227,6 +229,7 @@ fn of_server(
             .ok()
     });
     let max_connections = keys.number("max_connections", findings);
+    let idle_time = keys.number_from(0, "idle_time", findings);
     let rules = Rules::of(&mut keys, findings);
     // Says what the other keys say, too.
     keys.text("type", findings);
@@ -243,6 +246,7 @@ fn of_server(
         isolation,
         max_connections: max_connections
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
+        idle_time: idle_time.map(Duration::from_secs),
         rules,
     })
 }

@@ -25,7 +25,7 @@ use crate::network::Network;
 use crate::session::{FAREWELL, connecting};
 use crate::shown;
 
-use self::config::{Config, Target, Upstream};
+use self::config::{Config, Place, Target, Upstream};
 use self::reference::Resolved;
 use self::reload::{Current, Files};
 use self::rules::Rules;
@@ -64,22 +64,19 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     }
     let shown = config.shown();
     let status = Arc::new(Status::default());
-    let (file_of_pins, status_at) = (config.pins.clone(), config.status_at());
-    let listen = config.listen.as_ref().map(|listen| listen.address.clone());
-    let files = file_of_pins.iter().cloned().fold(files, Files::and);
-    let policy = config.policy_members.clone();
-    let status_anonymous = config.status_anonymous;
+    let started = Started::with(&config);
+    let files = config.pins.iter().cloned().fold(files, Files::and);
     let front = config.front(&args.network, &status)?;
     if args.check {
         shown::print(&shown::lines(&shown))?;
         return Ok(0);
     }
-    let address = match args.address.clone().or(listen.clone()) {
+    let address = match args.address.clone().or(started.listen.clone()) {
         Some(address) => address,
         None => ADDRESS.parse()?,
     };
-    if let Some(at) = &status_at {
-        let at = status_page::serve(status.clone(), at, status_anonymous)?;
+    if let (Some(at), is_anonymous) = &started.status {
+        let at = status_page::serve(status.clone(), at, *is_anonymous)?;
         info!(%at, "status");
     }
     let mut current = None;
@@ -88,16 +85,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     if let Some(current) = &current {
         reload::watch(files, Arc::downgrade(current), move || {
             let config = load(&args)?;
-            let now = config.listen.as_ref().map(|listen| &listen.address);
-            let is_same = now == listen.as_ref()
-                && config.policy_members == policy
-                && (config.status_at(), config.status_anonymous)
-                    == (status_at.clone(), status_anonymous)
-                && config.pins == file_of_pins;
-            ensure!(
-                is_same,
-                "listen, policy, status and the name of the file of pins are read at the start: restart the gateway"
-            );
+            started.compare(&Started::with(&config))?;
             config.front(&args.network, &status)
         });
     }
@@ -105,6 +93,56 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     drop((serving, current, front));
     wait_for_clients(FAREWELL);
     done
+}
+
+/// The settings that are read at the start alone.
+struct Started {
+    listen: Option<Address>,
+    /// Where it is shown, and whether other machines may read it.
+    status: (Option<Address>, bool),
+    /// Secret.
+    policy: Option<String>,
+    pins: Option<PathBuf>,
+}
+
+impl Started {
+    fn with(config: &Config) -> Self {
+        let address = |place: &Option<Place>| place.as_ref().map(|place| place.address.clone());
+        Self {
+            listen: address(&config.listen),
+            status: (address(&config.status), config.status_anonymous),
+            policy: config.policy_members.clone(),
+            pins: config.pins.clone(),
+        }
+    }
+
+    /// Tells which of these settings have changed since, and so are not in effect.
+    ///
+    /// # Errors
+    /// If servers are not to be used by the new settings without them.
+    fn compare(&self, now: &Self) -> Result<()> {
+        for (key, is_same) in [
+            ("policy", self.policy == now.policy),
+            ("pins", self.pins == now.pins),
+        ] {
+            ensure!(
+                is_same,
+                "{key} has changed, which is read at the start: restart the gateway"
+            );
+        }
+        for (key, is_same) in [
+            ("listen", self.listen == now.listen),
+            ("status", self.status == now.status),
+        ] {
+            if !is_same {
+                warn!(
+                    key,
+                    "has changed, which is not in effect: it is read at the start; restart the gateway"
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 fn load(args: &Gateway) -> Result<Config> {
@@ -148,10 +186,6 @@ impl Config {
         text
     }
 
-    fn status_at(&self) -> Option<Address> {
-        self.status.as_ref().map(|status| status.address.clone())
-    }
-
     /// Writes the file of pins.
     fn pin(self, network: &Network) -> Result<u8> {
         let file = self
@@ -187,9 +221,9 @@ impl Config {
                 rules::pinned(&name, own)
             });
             let seen = status.of(&name);
-            let (health, breaker) = (external.health(), rules.breaker());
+            let (external, breaker) = (external.counting(seen.health()), rules.breaker());
             let external = rules.around(external, self.audits, pins, &seen);
-            all.push((seen, health, breaker));
+            all.push((seen, breaker));
             front = Some(match front {
                 None => Front::new(external),
                 Some(front) => front.join(external)?,
@@ -240,6 +274,9 @@ impl Upstream {
         }
         if let Some(connections) = self.max_connections {
             external = external.max_connections(connections);
+        }
+        if let Some(time) = self.idle_time {
+            external = external.idle_time(Some(time).filter(|time| !time.is_zero()));
         }
         if let Some(timeout) = self.timeout {
             external = external.timeouts(timeout, timeout.saturating_mul(10));

@@ -206,13 +206,24 @@ impl Keys {
 
     /// A whole number from 1 on.
     pub fn number(&mut self, key: &'static str, findings: &mut Findings<'_>) -> Option<u64> {
+        self.number_from(1, key, findings)
+    }
+
+    /// A whole number from `least` on.
+    pub fn number_from(
+        &mut self,
+        least: u64,
+        key: &'static str,
+        findings: &mut Findings<'_>,
+    ) -> Option<u64> {
         let Entry { path, node } = self.take(key)?;
         let number = match node.value {
-            Value::Integer(number) => u64::try_from(number).ok().filter(|number| *number > 0),
+            Value::Integer(number) => u64::try_from(number).ok().filter(|it| *it >= least),
             _ => None,
         };
         if number.is_none() {
-            findings.wrong(node.at, &path, "must be a whole number from 1 on");
+            let why = format_args!("must be a whole number from {least} on");
+            findings.wrong(node.at, &path, why);
         }
         number
     }

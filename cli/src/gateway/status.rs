@@ -11,20 +11,21 @@ use mcpbolt::policy::{AuditOutcome, Redaction};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The servers of the newest settings, in the order of the file. What is counted of requests goes on over changes of the file;
-/// connections are those of the newest settings.
+use crate::shown;
+
+/// The servers of the newest settings, in the order of the file. What is counted goes on over changes of the file.
 #[derive(Default)]
 pub struct Status(Mutex<Vec<Arc<Seen>>>);
 
 /// What was seen of one server.
 pub struct Seen {
     name: String,
+    health: UpstreamHealth,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    health: UpstreamHealth,
     breaker: Option<Breaker>,
     /// Requests by their outcomes.
     outcomes: BTreeMap<&'static str, u64>,
@@ -51,17 +52,16 @@ impl Status {
         known.unwrap_or_else(|| {
             Arc::new(Seen {
                 name: name.to_owned(),
+                health: UpstreamHealth::default(),
                 state: Mutex::default(),
             })
         })
     }
 
-    /// Has these servers shown from now on, each with what knows its state.
-    pub fn show(&self, servers: Vec<(Arc<Seen>, UpstreamHealth, Option<Breaker>)>) {
-        let servers = servers.into_iter().map(|(seen, health, breaker)| {
-            let mut state = lock(&seen.state);
-            (state.health, state.breaker) = (health, breaker);
-            drop(state);
+    /// Has these servers shown from now on.
+    pub fn show(&self, servers: Vec<(Arc<Seen>, Option<Breaker>)>) {
+        let servers = servers.into_iter().map(|(seen, breaker)| {
+            lock(&seen.state).breaker = breaker;
             seen
         });
         *lock(&self.0) = servers.collect();
@@ -77,6 +77,11 @@ impl Status {
 }
 
 impl Seen {
+    /// What counts the connections.
+    pub fn health(&self) -> UpstreamHealth {
+        self.health.clone()
+    }
+
     /// Counts a request.
     pub fn count(&self, call: &UpstreamCall<'_>) {
         let is_cancelled = call.outcome == AuditOutcome::Cancelled;
@@ -100,7 +105,7 @@ impl Seen {
 
     fn row(&self) -> Row {
         let state = lock(&self.state);
-        let health = state.health.state();
+        let health = self.health.state();
         let is_resting = state.breaker.as_ref().is_some_and(Breaker::is_open);
         let errors = [state.last_error.clone(), health.last_error];
         let last = errors.into_iter().flatten().max_by_key(|(_, when)| *when);
@@ -125,7 +130,7 @@ impl Seen {
             outcomes: state.outcomes.clone(),
             latency: state.latency.as_ref().map(Latency::of),
             last_error: last.map(|(message, when)| LastError {
-                message: format!("the server {:?}: {message}", self.name),
+                message: shown::line(&format!("the server {:?}: {message}", self.name)),
                 seconds_ago: when.elapsed().unwrap_or_default().as_secs(),
                 at: when
                     .duration_since(UNIX_EPOCH)

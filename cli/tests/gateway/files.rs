@@ -39,6 +39,7 @@ timeout = 20
 prefix = ""
 isolation = "shared"
 max_connections = 4
+idle_time = 0
 
 [policy]
 keys = { "${TOKEN}" = { client = "alice", scopes = ["git"] } }
@@ -123,7 +124,7 @@ fn each_mistake_is_told_with_its_line_and_key() {
             "[servers.a]\ncomand = \"x\"",
             vec![
                 "1: servers.a: has neither a command nor a url",
-                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, isolation, max_connections, approve, mask, mask_arguments, breaker, retry, trust_annotations, type, url, command, args, env, cwd, headers",
+                "2: servers.a.comand: is no setting; there are disabled, prefix, revisions, timeout, isolation, max_connections, idle_time, approve, mask, mask_arguments, breaker, retry, trust_annotations, type, url, command, args, env, cwd, headers",
             ],
         ),
         (
@@ -169,10 +170,11 @@ fn each_mistake_is_told_with_its_line_and_key() {
             vec!["1: servers.7: \"7\": a number is no prefix"],
         ),
         (
-            "[servers.a]\ncommand = \"x\"\nisolation = \"none\"\nmax_connections = 0",
+            "[servers.a]\ncommand = \"x\"\nisolation = \"none\"\nmax_connections = 0\nidle_time = -1",
             vec![
                 "3: servers.a.isolation: \"none\" is no isolation; write session, principal or shared",
                 "4: servers.a.max_connections: must be a whole number from 1 on",
+                "5: servers.a.idle_time: must be a whole number from 0 on",
             ],
         ),
         (

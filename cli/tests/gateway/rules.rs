@@ -209,3 +209,47 @@ fn a_status_for_other_machines_is_not_shown_to_pages_whose_name_leads_there() {
         );
     }
 }
+
+/// What a server says while a connection opens is shown without secrets, as text, and in part.
+#[test]
+fn the_status_has_the_words_of_a_server_that_refuses_without_what_they_could_do() {
+    let folder = Folder::new("words");
+    let said = format!(
+        r"no: Bearer tok-4f1b9c07d2aa <script>alert(1)</script> \u001b[31m \u202e \n {}",
+        "x".repeat(100_000)
+    );
+    let answer =
+        format!(r#"{{"jsonrpc":"2.0","id":%s,"error":{{"code":-32603,"message":"{said}"}}}}"#);
+    folder.write("answer", &(answer + "\n"));
+    // Refuses whatever it is asked.
+    let script = "while read -r line; do id=$(printf %s \"$line\" | sed -n 's/.*\"id\":\\([0-9]*\\).*/\\1/p'); \
+                  [ -n \"$id\" ] && sed \"s/%s/$id/\" answer; done";
+    let text = format!(
+        "status = \"http://127.0.0.1:0\"\n[servers.bad]\ncommand = [\"sh\", \"-c\", {script:?}]\n"
+    );
+    let mut gateway = gateway(&folder.write("gateway.toml", &text));
+    let place = Log::of(&mut gateway).status();
+    called(&gateway, "bad_x", "{}");
+    let row = status(&place)["upstreams"][0].take();
+    assert_eq!(row["state"], "down", "{row}");
+    let json = row["lastError"]["message"].as_str().unwrap();
+    let page = http(&place, &format!("GET / HTTP/1.1\r\nHost: {place}"), "");
+    let cell = page
+        .split("<td>")
+        .last()
+        .unwrap()
+        .split("</table>")
+        .next()
+        .unwrap();
+    for shown in [json, cell] {
+        assert!(
+            shown.contains("no: Bearer ") && shown.contains("alert(1)"),
+            "{shown}"
+        );
+        assert!(!shown.contains("4f1b9c07"), "{shown}");
+        assert!(shown.len() < 2048, "{}", shown.len());
+        let drives = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(!shown.trim_end().contains(drives), "{shown:?}");
+    }
+    assert!(!cell.contains('<'), "{cell}");
+}

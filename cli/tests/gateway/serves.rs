@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::serving::Serving;
-use crate::{Folder, Log, adder, comes, gateway, inspected};
+use crate::{Folder, Log, adder, comes, gateway, inspected, status};
 
 #[test]
 fn several_servers_are_one() {
@@ -108,5 +108,69 @@ fn a_changed_file_is_read_again_and_no_call_is_lost() {
     assert!(
         said.contains("one_test_simple_text") && said.contains("two_add"),
         "{said}"
+    );
+}
+
+/// What is read at the start is told to be not in effect; what decides who may use what keeps other changes away, too.
+#[test]
+fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
+    let folder = Folder::new("started");
+    let of = |more: &str| {
+        let server = format!("[servers.one]\ncommand = {:?}\n", adder());
+        format!("status = \"http://127.0.0.1:0\"\n{more}\n{server}")
+    };
+    let file = folder.write("gateway.toml", &of(""));
+    let mut gateway = gateway(&file);
+    let log = Log::of(&mut gateway);
+    let place = log.status();
+    let connected = || {
+        let call = ["call", "one_add", r#"{"a": 1, "b": 2}"#];
+        assert!(gateway.run(&call).status.success());
+        status(&place)["upstreams"][0]["connections"]
+            .as_u64()
+            .unwrap()
+    };
+    let mut before = connected();
+    assert!(before > 0);
+    for (more, told) in [
+        (
+            "listen = \"http://127.0.0.1:1\"",
+            "has changed, which is not in effect: it is read at the start; restart the gateway key=\"listen\"",
+        ),
+        (
+            "status_anonymous = true",
+            "restart the gateway key=\"status\"",
+        ),
+        (
+            "[policy]\nfilterLists = true",
+            "not reloaded, the gateway serves as before: policy has changed, which is read at the start: restart the gateway",
+        ),
+        (
+            "pins = \"pins.json\"",
+            "not reloaded, the gateway serves as before: pins has changed, which is read at the start: restart the gateway",
+        ),
+    ] {
+        folder.write("pins.json", "{}");
+        folder.write("gateway.toml", &of(more));
+        assert!(
+            comes(|| log.text().contains(told)),
+            "{told}: {}",
+            log.text()
+        );
+        let is_reloaded = !told.starts_with("not reloaded");
+        let count = || log.text().matches(": reloaded").count();
+        assert!(comes(|| count() >= 1));
+        let now = connected();
+        assert!(
+            now >= before + u64::from(is_reloaded),
+            "{before}, then {now}"
+        );
+        before = now;
+    }
+    assert_eq!(
+        log.text().matches(": reloaded").count(),
+        2,
+        "{}",
+        log.text()
     );
 }
