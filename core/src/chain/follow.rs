@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use super::attempts::{LONGEST_WAIT, wait_after};
 use super::far::Far;
 use super::lane::Lane;
-use super::listen::{LISTS, MAX_SUBSCRIPTIONS, declares, granted, is_wanted, tell, tell_server};
+use super::listen::{
+    LISTS, MAX_SUBSCRIPTIONS, declares, granted, insist, is_wanted, subscribe_to, tell,
+};
 use super::listeners::Listening;
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::params::{json_text, log_level, with_meta};
@@ -390,11 +392,10 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
                 && reader::find(far.capabilities(), "logging").is_some()
             {
                 let params = format!("{{\"level\":{}}}", json_text(level.name()));
-                tell_server(far.handle(), Method::SetLevel, &params);
+                let is_wanted = move |lane: &Lane| lane.sessions.level() == Some(level);
+                insist(lane, far, (Method::SetLevel, params), is_wanted);
             }
-            for uri in &uris {
-                tell(far.handle(), Method::Subscribe, uri);
-            }
+            uris.iter().for_each(|uri| subscribe_to(lane, far, uri));
         }
         Era::Stateless => {
             // Fails only if the connection is lost again.

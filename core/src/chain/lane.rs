@@ -134,8 +134,10 @@ impl Lane {
 
     /// Completes when the connection is open, at once if it is.
     pub fn opens(&self) -> Cancelled {
-        let token = lock(&self.opens).get_or_insert_default().clone();
+        let mut token = lock(&self.opens).get_or_insert_default().clone();
         if self.is_open() {
+            // What waits for the next time keeps its own.
+            token = CancelToken::new();
             token.cancel(None);
         }
         token.cancelled()

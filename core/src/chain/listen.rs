@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::attempts::wait_after;
 use super::far::Far;
 use super::lane::Lane;
 use super::listeners::Listener;
@@ -18,7 +19,7 @@ use crate::connection::{Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::json::{JsonStr, reader};
-use crate::mcp::code::INVALID_PARAMS;
+use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED};
 use crate::mcp::{Method, meta};
 use crate::sync::lock;
 
@@ -106,7 +107,7 @@ pub(super) async fn serve(
             *count == 1
         };
         if is_first {
-            tell(far.handle(), Method::Subscribe, uri);
+            subscribe_to(lane, far, uri);
         }
     }
     if lane.parts.is_of_many {
@@ -190,14 +191,54 @@ pub(super) fn is_wanted(lane: &Lane, uri: &str) -> bool {
 
 /// Sends a request about a resource whose answer changes nothing.
 pub(super) fn tell(far: &Handle, method: Method, uri: &str) {
-    tell_server(far, method, &format!("{{\"uri\":{}}}", json_text(uri)));
-}
-
-pub(super) fn tell_server(far: &Handle, method: Method, params: &str) {
     let options = RequestOptions::default();
-    if let Ok(asked) = far.request(method.name(), Some(params), options) {
+    if let Ok(asked) = far.request(method.name(), Some(&about(uri)), options) {
         drive(Box::pin(async move { drop(asked.await) }));
     }
+}
+
+/// Subscribes to a resource for as long as any client of the lane wants that.
+pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str) {
+    let (params, uri) = (about(uri), Box::<str>::from(uri));
+    let is_wanted = move |lane: &Lane| is_wanted(lane, &uri);
+    insist(lane, far, (Method::Subscribe, params), is_wanted);
+}
+
+fn about(uri: &str) -> String {
+    format!("{{\"uri\":{}}}", json_text(uri))
+}
+
+/// Sends a request until the server has answered: twice as long after each failure, while the answer is wanted and the connection is open.
+pub(super) fn insist(
+    lane: &Arc<Lane>,
+    far: &Far,
+    (method, params): (Method, String),
+    is_wanted: impl Fn(&Lane) -> bool + Send + 'static,
+) {
+    let (lane, far) = (Arc::downgrade(lane), far.handle().clone());
+    drive(Box::pin(async move {
+        for waits in 0.. {
+            let asked = far.request(method.name(), Some(&params), RequestOptions::default());
+            let answer = match asked {
+                Ok(asked) => asked.await,
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(_) => return,
+                Err(RequestError::Peer(error)) if !may_pass(error.code) => return,
+                Err(_) => far.sleep(wait_after(waits)).await,
+            }
+            let is_wanted = lane.upgrade().is_some_and(|lane| is_wanted(&lane));
+            if !is_wanted || far.is_closed() {
+                return;
+            }
+        }
+    }));
+}
+
+/// Whether a server that answers with this code may answer otherwise later.
+fn may_pass(code: i64) -> bool {
+    matches!(code, INTERNAL_ERROR | OVERLOADED)
 }
 
 /// A server of the handshake era has told those who share its connection of a change, or that a user has finished with a page:

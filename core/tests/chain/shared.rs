@@ -271,6 +271,54 @@ fn a_lost_server_is_restored_as_soon_as_a_call_has_found_it_again() {
     }
 }
 
+/// R-CHN-14: a server that cannot take a subscription back at once is asked again.
+#[test]
+fn a_subscription_is_restored_though_the_server_fails_at_first() {
+    let mut rig = shared(OLD);
+    let near = open(&mut rig, &json!({}), None);
+    for uri in ["x:a", "x:b", "x:c"] {
+        serve(&mut rig, near, "resources/subscribe", &json!({"uri": uri}));
+    }
+    rig.break_off(0);
+    rig.pass(Duration::from_secs(1));
+    rig.step();
+    let [a, b, c] = [0, 1, 2].map(|_| rig.far_hears(1));
+    let refuse = |rig: &mut Rig, heard: &Value, code: i64| {
+        let error = json!({"code": code, "message": "not now"});
+        let line = json!({"jsonrpc": "2.0", "id": heard["id"], "error": error});
+        rig.far_says(1, &line.to_string());
+    };
+    rig.answer(1, &a, &json!({}));
+    refuse(&mut rig, &b, -32603);
+    // It is gone.
+    refuse(&mut rig, &c, -32002);
+    rig.pass(Duration::from_millis(249));
+    assert!(rig.fars.lock().unwrap()[1].lines.is_empty());
+    rig.pass(Duration::from_millis(1));
+    let again = rig.far_hears(1);
+    assert_eq!(again["params"], b["params"]);
+    // No answer comes.
+    rig.pass(Duration::from_secs(3600));
+    assert_eq!(rig.far_hears(1)["method"], "notifications/cancelled");
+    rig.pass(Duration::from_secs(1));
+    let again = rig.far_hears(1);
+    assert_eq!(again["params"], b["params"]);
+    refuse(&mut rig, &again, -32603);
+    rig.nears[near].lines.clear();
+    say(
+        &mut rig,
+        near,
+        "resources/unsubscribe",
+        &json!({"uri": "x:b"}),
+    );
+    let ended = rig.far_hears(1);
+    assert_eq!(ended["method"], "resources/unsubscribe");
+    rig.answer(1, &ended, &json!({}));
+    rig.hear(near);
+    rig.pass(Duration::from_secs(3600));
+    rig.assert_quiet();
+}
+
 fn acknowledge(rig: &mut Rig, far: usize, listen: &Value) {
     let own = json!({meta::SUBSCRIPTION_ID: listen["id"]});
     let params = json!({"notifications": listen["params"]["notifications"], "_meta": own});
