@@ -178,3 +178,28 @@ impl Drop for Asked {
         drop(gone);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::connection::{Config, Connection};
+    use crate::mcp::Side;
+
+    #[test]
+    fn the_pages_of_a_session_are_remembered_up_to_a_number() {
+        let config = Arc::new(Config::new(Side::Server, "x", "1"));
+        let near = Connection::new(config, Instant::now());
+        let session = Sessions::default().join(&near.handle());
+        let page = |number: usize| format!(r#"{{"elicitationId":"{number}"}}"#);
+        for number in (0..MAX_ELICITED + 2).chain([MAX_ELICITED]) {
+            session.elicited(&page(number));
+            assert!(lock(&session.elicited).len() <= MAX_ELICITED);
+        }
+        assert!(!session.finishes(&page(1)));
+        assert!(session.finishes(&page(2)));
+        assert!(!session.finishes(&page(2)), "it is told once");
+        assert!(!session.finishes("{}"));
+    }
+}

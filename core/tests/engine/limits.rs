@@ -58,7 +58,7 @@ const ROWS: &[(&str, &str)] = &[
         "a_result_that_is_too_long_to_be_masked_is_not_passed_on",
     ),
     (
-        "chain::rules::pins::MAX_PAGES",
+        "chain::rules::listed::MAX_PAGES",
         "a_list_without_end_is_given_up",
     ),
     (
@@ -66,8 +66,12 @@ const ROWS: &[(&str, &str)] = &[
         "what_was_reported_is_remembered_up_to_a_number",
     ),
     (
-        "chain::rules::retry::MAX_TOOLS",
-        "annotations_are_kept_up_to_a_number_and_as_they_were_last",
+        "chain::rules::listed::MAX_TOOLS",
+        "connections_to_one_version_share_what_is_kept_up_to_a_number",
+    ),
+    (
+        "chain::sessions::MAX_ELICITED",
+        "the_pages_of_a_session_are_remembered_up_to_a_number",
     ),
     (
         "chain::rules::retry::MAX_REPEATS",
@@ -446,7 +450,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "connections_to_a_server_are_bounded_in_number",
     ),
     (
-        "chain::front::MAX_SETS",
+        "chain::executor::MAX_SETS",
         "a_client_with_many_sets_of_capabilities_has_few_connections_at_a_time",
     ),
     (
