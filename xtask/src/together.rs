@@ -14,10 +14,11 @@ use crate::log::Log;
 use crate::repo::{self, Build, Stamp, cargo, command};
 
 /// The packages that the programs of the three languages need.
-const PACKAGES: &str = "-p mcpbolt-codec -p mcpbolt -p mcpbolt-python -p mcpbolt-node";
+const PACKAGES: &str =
+    "-p mcpbolt-codec -p mcpbolt -p mcpbolt-cli -p mcpbolt-python -p mcpbolt-node";
 
 /// Further packages that have tests, or programs that tests start.
-const TESTED: &str = "-p mcpbolt-macros -p mcpbolt-oauth -p mcpbolt-cli -p mcpbolt-fuzz -p interop-counterparts -p interop-libraries -p interop-ours";
+const TESTED: &str = "-p mcpbolt-macros -p mcpbolt-oauth -p mcpbolt-fuzz -p interop-counterparts -p interop-libraries -p interop-ours";
 
 /// A cargo command on all packages with tests and all features of the engine. Every stage that needs
 /// test builds uses this selection: another one selects other features of the dependencies, and cargo
@@ -221,7 +222,7 @@ fn compile(examples: &[&str], how: Build, log: &mut Log) -> Result<()> {
             checked()?
         }
         Build::Demo | Build::Release => {
-            let mut build = cargo(&format!("build {PACKAGES} --lib"));
+            let mut build = cargo(&format!("build {PACKAGES} --lib --bin mcpbolt"));
             build.args(how.flags());
             build.args(examples.iter().flat_map(|name| ["--example", name]));
             build

@@ -18,9 +18,11 @@ use self::subject::{By, Probe, Subject, Subjects};
 use self::table::{Cost, Row};
 use crate::language::Language;
 use crate::load::{
-    Carrier, Http, Pipe, Revision, Server, Session, Start, Window, Workload, as_client, run as load,
+    Calls, Carrier, Generator, Http, Load, Pipe, Revision, Server, Session, Start, To, as_client,
 };
+use crate::log::Log;
 use crate::machine;
+use crate::repo::Build;
 use crate::stage::spinner;
 
 /// The length of the echoed text, in bytes.
@@ -51,7 +53,9 @@ pub fn run(language: Language, measure: &Measure<'_>) -> Result<()> {
         Language::Node => node::subjects(measure.debug),
         Language::Rust => bail!("the engine has parts that are measured: name one of them"),
     };
+    let generator = generator(Build::asked(measure.debug));
     building.finish_and_clear();
+    let generator = generator?;
     let Subjects { servers, probes } = subjects?;
     let chosen = |name: &str| name.contains(measure.only);
     let mut servers: Vec<_> = servers.into_iter().filter(|s| chosen(s.name)).collect();
@@ -69,7 +73,7 @@ pub fn run(language: Language, measure: &Measure<'_>) -> Result<()> {
                 subject.name,
                 subject.by.name()
             ));
-            let outcome = as_client(|| play(subject, measure));
+            let outcome = as_client(|| play(subject, measure, &generator));
             turn.finish_and_clear();
             rows[at].note(outcome);
         }
@@ -109,50 +113,84 @@ struct Turn {
     bytes: u64,
 }
 
-fn play(subject: &Subject, measure: &Measure<'_>) -> Result<Turn> {
-    match subject.by {
-        By::Stdio => {
-            let mut session = Session::<Pipe>::open(&subject.start, Revision::Handshake)?;
-            let turn = measured(&mut session, measure)?;
-            session.close();
-            Ok(turn)
+fn generator(how: Build) -> Result<Generator> {
+    let mut log = Log::create("bench-load", false)?;
+    let built = Generator::build(how, &mut |command| log.run(command));
+    if built.is_err() {
+        log.show_tail();
+    }
+    built
+}
+
+fn play(subject: &Subject, measure: &Measure<'_>, generator: &Generator) -> Result<Turn> {
+    let start = &subject.start;
+    let revision = match subject.by {
+        By::Stdio | By::Session => Revision::Handshake,
+        By::Http => Revision::Envelope,
+    };
+    if subject.by == By::Stdio {
+        // Each load has a process of its own; this one tells how the server begins.
+        let session = Session::<Pipe>::open(start, revision)?;
+        let begun = Begun::of(&session);
+        session.close();
+        return measured(begun, &To::Command(start), revision, measure, generator);
+    }
+    let port = free_port()?;
+    let session = Session::<Http>::open_http(start, port, revision)?;
+    let process = session.server.id();
+    let to = To::Running { port, process };
+    measured(Begun::of(&session), &to, revision, measure, generator)
+}
+
+/// A server that has just begun.
+struct Begun {
+    first_list: Duration,
+    bytes: u64,
+}
+
+impl Begun {
+    fn of<C: Carrier>(session: &Session<C>) -> Self {
+        Self {
+            first_list: session.first_list,
+            bytes: session.server.peak_bytes(),
         }
-        By::Http => over_http(subject, Revision::Envelope, measure),
-        By::Session => over_http(subject, Revision::Handshake, measure),
     }
 }
 
-fn over_http(subject: &Subject, revision: Revision, measure: &Measure<'_>) -> Result<Turn> {
-    let port = free_port()?;
-    let mut session = Session::<Http>::open_http(&subject.start, port, revision)?;
-    measured(&mut session, measure)
-}
-
-fn measured<C: Carrier>(session: &mut Session<C>, measure: &Measure<'_>) -> Result<Turn> {
-    let bytes = session.server.peak_bytes();
-    let workload = Workload::echo(session.revision, TEXT_BYTES);
-    let mut window = |in_flight, warm_up| {
-        let window = Window {
+fn measured(
+    begun: Begun,
+    to: &To<'_>,
+    revision: Revision,
+    measure: &Measure<'_>,
+    generator: &Generator,
+) -> Result<Turn> {
+    let load = |in_flight, warm_up| {
+        let load = Load {
+            revision,
+            calls: Calls::Echo(TEXT_BYTES),
             in_flight,
             length: measure.length,
             warm_up,
-            at_least: 20,
         };
-        let figures = load(session, &workload, window, &mut |_| {});
+        let figures = generator.run(to, &load)?;
         match &figures.faults.first {
-            Some(first) => bail!("{} wrong answers: {first}", figures.faults.total()),
+            Some(first) => bail!("{} wrong answers: {first}", figures.faults.count),
             None => Ok(figures),
         }
     };
-    let many = window(MANY, measure.warm_up)?;
-    let alone = window(1, measure.length / 4)?;
+    let many = load(MANY, measure.warm_up)?;
+    // A process of its own has to warm up again.
+    let alone = match to {
+        To::Command(_) => load(1, measure.warm_up)?,
+        To::Running { .. } => load(1, measure.length / 4)?,
+    };
     Ok(Turn {
         cpu: many.cpu_per_call,
-        language: many.cpu_of_language,
+        language: Some(many.cpu_of_language).filter(|cpu| !cpu.is_zero()),
         calls_per_second: many.calls_per_second,
         p50_alone: alone.p50,
-        first_list: session.first_list,
-        bytes,
+        first_list: begun.first_list,
+        bytes: begun.bytes,
     })
 }
 

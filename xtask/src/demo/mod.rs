@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::load::{Revision, Start, as_client};
+use crate::load::{Generator, Revision, Start, as_client};
 use crate::log::Log;
 use crate::machine;
 use crate::repo::Build;
@@ -77,10 +77,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Script::full()
     };
 
-    let ours = match known.iter().any(Contender::is_ours) {
-        true => Some(build(how)?),
-        false => None,
-    };
+    // The load generator is among our programs, so these are built for other servers, too.
+    let ours = Some(build(how)?);
+    let generator = Generator::of(how);
     let built: Vec<_> = known
         .iter()
         .map(|contender| (contender, prepare(contender, ours.as_ref())))
@@ -95,7 +94,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut reports = Vec::new();
     for (contender, start) in built {
         let report = match start {
-            Ok(start) => as_client(|| script.play(contender.name, &start, args.revision, &bar)),
+            Ok(start) => {
+                as_client(|| script.play(&generator, contender.name, &start, args.revision, &bar))
+            }
             Err(error) => script::Report::missing(contender.name, format!("{error:#}")),
         };
         if bar.is_hidden() {

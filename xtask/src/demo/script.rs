@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 
 use crate::load::{
-    self, Faults, Figures, Revision, Session, Start, Window, Workload, cancelled_sleep,
+    Calls, Faults, Figures, Generator, Load, Revision, Session, Start, To, cancelled_sleep,
 };
 
 /// The tools of a diagnostic server.
@@ -16,8 +16,7 @@ const TOOLS: [&str; 5] = ["echo", "resize", "sleep", "progress", "stats"];
 pub struct Step {
     pub name: &'static str,
     pub in_flight: usize,
-    /// The length of the echoed text, in bytes; 0 for calls with progress.
-    bytes: usize,
+    calls: Calls,
 }
 
 /// How many notifications each call with progress requests.
@@ -27,27 +26,27 @@ const STEPS: [Step; 5] = [
     Step {
         name: "echo 100 B",
         in_flight: 1,
-        bytes: 100,
+        calls: Calls::Echo(100),
     },
     Step {
         name: "echo 100 B",
         in_flight: 32,
-        bytes: 100,
+        calls: Calls::Echo(100),
     },
     Step {
         name: "echo 10 KB",
         in_flight: 16,
-        bytes: 10_000,
+        calls: Calls::Echo(10_000),
     },
     Step {
         name: "echo 1 MB",
         in_flight: 4,
-        bytes: 1_000_000,
+        calls: Calls::Echo(1_000_000),
     },
     Step {
         name: "progress × 20",
         in_flight: 8,
-        bytes: 0,
+        calls: Calls::Progress(PROGRESS),
     },
 ];
 
@@ -102,13 +101,14 @@ impl Script {
     /// Runs the whole script with one server.
     pub fn play(
         &self,
+        generator: &Generator,
         name: &'static str,
         start: &Start,
         revision: Revision,
         bar: &ProgressBar,
     ) -> Report {
         let state = match self.open(start, revision) {
-            Ok(session) => self.drive(name, session, bar),
+            Ok(session) => self.drive((generator, name, start), session, bar),
             Err(error) => State::Missing(format!("{error:#}")),
         };
         Report { name, state }
@@ -135,38 +135,38 @@ impl Script {
         Ok(session)
     }
 
-    fn drive(&self, name: &str, mut session: Session, bar: &ProgressBar) -> State {
+    /// Loads a new process of the server for each step, and has the session cancel and end.
+    fn drive(
+        &self,
+        (generator, name, start): (&Generator, &str, &Start),
+        mut session: Session,
+        bar: &ProgressBar,
+    ) -> State {
         let first_list = session.first_list;
         let mut faults = Faults::default();
         let mut rows: Vec<(&'static Step, Figures)> = Vec::new();
-        for (index, step) in self.steps.iter().enumerate() {
-            let what = format!("{name}: {}, {} in flight", step.name, step.in_flight);
-            bar.set_message(what.clone());
-            let workload = match step.bytes {
-                0 => Workload::Progress {
-                    revision: session.revision,
-                    count: PROGRESS,
-                },
-                bytes => Workload::echo(session.revision, bytes),
-            };
-            let window = Window {
+        for step in self.steps {
+            bar.set_message(format!(
+                "{name}: {}, {} in flight",
+                step.name, step.in_flight
+            ));
+            let load = Load {
+                revision: session.revision,
+                calls: step.calls,
                 in_flight: step.in_flight,
                 length: self.length,
-                warm_up: if index == 0 {
-                    self.warm_up
-                } else {
-                    self.length / 4
-                },
-                at_least: 20,
+                warm_up: self.warm_up,
             };
-            let figures = load::run(&mut session, &workload, window, &mut |answered| {
-                bar.set_message(format!("{what}: {answered} answered"));
-            });
+            let figures = generator.run(&To::Command(start), &load);
             bar.inc(1);
-            let broken = figures.faults.total() > 0 || figures.faults.first.is_some();
-            faults.add(figures.faults.clone());
-            rows.push((step, figures));
-            if broken {
+            match figures {
+                Ok(figures) => {
+                    faults.add(figures.faults.clone());
+                    rows.push((step, figures));
+                }
+                Err(error) => faults.tell(format!("{}: {error:#}", step.name)),
+            }
+            if faults.first.is_some() {
                 break;
             }
         }
@@ -199,7 +199,7 @@ impl Report {
     pub fn is_clean(&self) -> bool {
         match &self.state {
             State::Missing(_) => false,
-            State::Played { faults, .. } => faults.total() == 0 && faults.first.is_none(),
+            State::Played { faults, .. } => faults.count == 0 && faults.first.is_none(),
         }
     }
 

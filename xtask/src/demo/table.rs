@@ -80,7 +80,7 @@ fn note(report: &Report) -> String {
         after(cancelled_after),
         after(exited_after)
     );
-    match (&faults.first, faults.total()) {
+    match (&faults.first, faults.count) {
         (None, _) => note.push_str(", every answer right"),
         (Some(first), total) => {
             let _ = write!(note, ", FAULTS: {total} wrong answers; first: {first}");
@@ -123,7 +123,7 @@ pub fn json_lines(reports: &[Report]) -> String {
                         "first_list_ms": in_micros(*first_list) / 1e3,
                         "cancelled_after_ms": cancelled_after.map(|time| in_micros(time) / 1e3),
                         "exited_after_ms": exited_after.map(|time| in_micros(time) / 1e3),
-                        "faults": faults.total(),
+                        "faults": faults.count,
                         "first_fault": faults.first,
                     });
                     let _ = writeln!(lines, "{line}");

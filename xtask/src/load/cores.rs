@@ -11,6 +11,11 @@ pub fn as_server<T>(f: impl FnOnce() -> T) -> T {
     on(0, f)
 }
 
+/// The server's core, if there is another one for its client.
+pub fn of_server() -> Option<usize> {
+    all().first().copied().filter(|_| all().len() > 1)
+}
+
 /// Runs `f` with this thread on the client's core.
 pub fn as_client<T>(f: impl FnOnce() -> T) -> T {
     on(1, f)

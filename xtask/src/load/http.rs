@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn headers_say_what_a_message_is_about() {
-        let call = wire::call(1, Revision::Envelope, "echo", "{}", false);
+        let call = wire::call(1, Revision::Envelope, "echo", "{}");
         assert_eq!(between(call.as_bytes(), b"\"method\":\""), "tools/call");
         let name = b"\"params\":{\"name\":\"";
         assert_eq!(between(call.as_bytes(), name), "echo");

@@ -1,4 +1,4 @@
-//! A test outside the closed loop: a cancelled call.
+//! A cancelled call.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::wire;
 pub fn cancelled_sleep(session: &mut Session) -> Result<Duration> {
     let before = stats(session)?;
     let id = session.next_id();
-    let call = wire::call(id, session.revision, "sleep", r#"{"ms":60000}"#, false);
+    let call = wire::call(id, session.revision, "sleep", r#"{"ms":60000}"#);
     session.tell(&call);
     wait_for(session, "the sleep does not start", |now| {
         now.started == before.started + 1

@@ -69,38 +69,17 @@ impl Server {
         process::tree(self.child.id()).into_iter().map(cpu).sum()
     }
 
-    /// CPU time of the threads that may run the server's language: all but the engine's own.
-    /// `None` if the system does not report it.
-    pub fn cpu_of_language(&self) -> Option<Duration> {
-        let folder = format!("/proc/{}/task", self.child.id());
-        let mut all = Duration::ZERO;
-        for thread in fs::read_dir(folder).ok()?.flatten() {
-            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-            let name = read("comm");
-            if name.starts_with("mcpbolt") && !name.starts_with("mcpbolt-python") {
-                continue;
-            }
-            let times = read("schedstat");
-            let nanos = times.split(' ').next().and_then(|first| first.parse().ok());
-            all += Duration::from_nanos(nanos.unwrap_or_default());
-        }
-        (!all.is_zero()).then_some(all)
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
-    /// Its peak memory since [`Self::forget_peak`], in bytes.
+    /// The most memory that it has held, in bytes.
     pub fn peak_bytes(&self) -> u64 {
         process::tree(self.child.id())
             .into_iter()
             .map(peak_bytes)
             .sum()
-    }
-
-    /// Resets the peak to the current size.
-    pub fn forget_peak(&self) {
-        for pid in process::tree(self.child.id()) {
-            // Some containers refuse this: the peak then covers the whole life of the process.
-            let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-        }
     }
 
     /// Waits for the server to exit by itself. Returns how long that took, or `None` after `limit`.

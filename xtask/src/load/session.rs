@@ -158,7 +158,7 @@ impl<C: Carrier> Session<C> {
     /// Calls a tool and returns the text of its answer.
     pub fn call(&mut self, tool: &str, arguments: &str) -> Result<String> {
         let revision = self.revision;
-        let result = self.ask(|id| wire::call(id, revision, tool, arguments, false))?;
+        let result = self.ask(|id| wire::call(id, revision, tool, arguments))?;
         let raw = serde_json::value::to_raw_value(&result)?;
         Ok(wire::text(&raw)?.into_owned())
     }

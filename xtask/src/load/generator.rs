@@ -1,0 +1,258 @@
+//! `mcpbolt load`, the load generator of this repository, on servers that are compared.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::cores;
+use super::server::Start;
+use super::wire::{Revision, shorten};
+use crate::repo::{self, Build, cargo};
+
+/// Fewer calls give no figures.
+const LEAST_CALLS: u64 = 20;
+
+/// The built command.
+pub struct Generator {
+    program: PathBuf,
+}
+
+/// The server of a load.
+pub enum To<'a> {
+    /// One that the load starts, with pipes.
+    Command(&'a Start),
+    /// One that listens on a port of this machine.
+    Running { port: u16, process: u32 },
+}
+
+/// A closed loop: a constant number of calls in flight, for a set time.
+#[derive(Clone, Copy)]
+pub struct Load {
+    pub revision: Revision,
+    pub calls: Calls,
+    pub in_flight: usize,
+    /// The measured time, once the warm-up is over.
+    pub length: Duration,
+    pub warm_up: Duration,
+}
+
+/// The calls of a load.
+#[derive(Clone, Copy)]
+pub enum Calls {
+    /// `echo` of a text of so many bytes, unique to the call.
+    Echo(usize),
+    /// `progress(n)`: n notifications, then the answer.
+    Progress(u32),
+}
+
+/// The results of a load.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Correctly answered calls in the measured time.
+    pub calls: u64,
+    pub calls_per_second: f64,
+    pub p50: Duration,
+    pub p99: Duration,
+    /// The server's CPU time for one call, with its descendants.
+    pub cpu_per_call: Duration,
+    /// The part of it in threads that may run the server's language.
+    pub cpu_of_language: Duration,
+    /// The most memory the server held.
+    pub peak_bytes: u64,
+    pub faults: Faults,
+}
+
+/// Wrong answers, with the first failure as a sample.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    pub count: u64,
+    pub first: Option<String>,
+}
+
+impl Faults {
+    /// Keeps the description of a fault if it is the first.
+    pub fn tell(&mut self, story: impl Into<String>) {
+        self.first.get_or_insert_with(|| story.into());
+    }
+
+    /// Adds the faults of another load.
+    pub fn add(&mut self, other: Self) {
+        self.count += other.count;
+        if let Some(story) = other.first {
+            self.tell(story);
+        }
+    }
+}
+
+/// The part of the report that is of use here.
+#[derive(Deserialize)]
+struct Report {
+    calls: u64,
+    errors: u64,
+    calls_per_second: f64,
+    latency_ms: Latency,
+    server_cpu_us_per_call: f64,
+    server_threads_cpu_us_per_call: BTreeMap<String, f64>,
+    server_memory_bytes: Memory,
+    #[serde(default)]
+    failures: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+struct Latency {
+    p50: f64,
+    p99: f64,
+}
+
+#[derive(Deserialize)]
+struct Memory {
+    peak: u64,
+}
+
+impl Generator {
+    /// The command of a build that has it.
+    pub fn of(how: Build) -> Self {
+        Self {
+            program: repo::target().join(how.folder()).join("mcpbolt"),
+        }
+    }
+
+    /// Builds the command.
+    pub fn build(how: Build, run: &mut dyn FnMut(Command) -> Result<()>) -> Result<Self> {
+        let mut build = cargo("build -p mcpbolt-cli --bin mcpbolt");
+        build.args(how.flags());
+        run(build)?;
+        Ok(Self::of(how))
+    }
+
+    /// Loads a server; ten times as long if too few calls are answered.
+    ///
+    /// # Errors
+    /// If the server cannot be started or reached. Wrong answers are among the figures.
+    pub fn run(&self, to: &To<'_>, load: &Load) -> Result<Figures> {
+        let figures = self.once(to, load)?;
+        if figures.calls >= LEAST_CALLS || figures.faults.first.is_some() {
+            return Ok(figures);
+        }
+        let longer = Load {
+            length: load.length * 10,
+            ..*load
+        };
+        let mut figures = self.once(to, &longer)?;
+        if figures.calls < LEAST_CALLS {
+            let calls = figures.calls;
+            figures
+                .faults
+                .tell(format!("only {calls} calls were answered"));
+        }
+        Ok(figures)
+    }
+
+    fn once(&self, to: &To<'_>, load: &Load) -> Result<Figures> {
+        fs::create_dir_all(repo::cache())?;
+        let report = repo::cache().join(format!("load-{}.json", std::process::id()));
+        let mut command = Command::new(&self.program);
+        command.args(["load", "--revision", load.revision.name(), "--in-flight"]);
+        command.arg(load.in_flight.to_string());
+        let millis = |time: Duration| format!("{}ms", time.as_millis());
+        command.args(["--duration", &millis(load.length)]);
+        command.args(["--warm-up", &millis(load.warm_up)]);
+        match load.calls {
+            Calls::Echo(bytes) => {
+                command.args(["--workload", "echo", "--bytes", &bytes.to_string()])
+            }
+            Calls::Progress(count) => command.args([
+                "--workload",
+                "progress",
+                "--notifications",
+                &count.to_string(),
+            ]),
+        };
+        command.arg("--json").arg(&report);
+        let _ = fs::remove_file(&report);
+        match to {
+            To::Command(start) => start_by(&mut command, start)?,
+            To::Running { port, process } => {
+                command.arg(format!("http://127.0.0.1:{port}/mcp"));
+                command.args(["--pid", &process.to_string()]);
+            }
+        }
+        let output = command.stdout(Stdio::null()).output();
+        let output = output.with_context(|| format!("starting {}", self.program.display()))?;
+        let Ok(json) = fs::read(&report) else {
+            bail!("{}", shorten(&String::from_utf8_lossy(&output.stderr)));
+        };
+        let _ = fs::remove_file(&report);
+        Ok(serde_json::from_slice::<Report>(&json)?.into())
+    }
+}
+
+/// Has the load start the server, on the server's core.
+fn start_by(command: &mut Command, start: &Start) -> Result<()> {
+    for (name, value) in &start.env {
+        command.arg("--env").arg(format!("{name}={value}"));
+    }
+    command.arg("--");
+    if let Some(core) = cores::of_server() {
+        command.args(["taskset", "-c", &core.to_string()]);
+    }
+    command.args(&start.words);
+    if let Some(file) = &start.stderr {
+        command.stderr(fs::File::create(file)?);
+    }
+    Ok(())
+}
+
+impl From<Report> for Figures {
+    fn from(report: Report) -> Self {
+        let micros = |micros: f64| Duration::from_secs_f64(micros / 1e6);
+        let is_of_engine =
+            |name: &str| name.starts_with("mcpbolt") && !name.starts_with("mcpbolt-python");
+        let threads = report.server_threads_cpu_us_per_call.iter();
+        let of_language = threads.filter(|(name, _)| !is_of_engine(name));
+        Self {
+            calls: report.calls,
+            calls_per_second: report.calls_per_second,
+            p50: micros(report.latency_ms.p50 * 1e3),
+            p99: micros(report.latency_ms.p99 * 1e3),
+            cpu_per_call: micros(report.server_cpu_us_per_call),
+            cpu_of_language: of_language.map(|(_, cpu)| micros(*cpu)).sum(),
+            peak_bytes: report.server_memory_bytes.peak,
+            faults: Faults {
+                count: report.errors,
+                first: report.failures.into_keys().next(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_of_a_load_becomes_figures() {
+        let json = r#"{
+            "server": "a", "calls": 1000, "errors": 2, "calls_per_second": 500.0, "duration_s": 2.0,
+            "latency_ms": {"p50": 0.25, "p90": 1.0, "p95": 1.0, "p99": 2.0, "max": 3.0, "mean": 0.3},
+            "server_cpu_us_per_call": 40.0, "server_alone_cpu_us_per_call": 40.0,
+            "server_threads_cpu_us_per_call": {"node": 10.0, "mcpbolt-loop": 25.0, "mcpbolt-python": 5.0},
+            "server_memory_bytes": {"begin": 1, "end": 2, "peak": 3},
+            "failures": {"late": 2}
+        }"#;
+        let figures = Figures::from(serde_json::from_str::<Report>(json).unwrap());
+        assert_eq!((figures.calls, figures.peak_bytes), (1000, 3));
+        assert_eq!(figures.p50, Duration::from_micros(250));
+        assert_eq!(figures.cpu_per_call, Duration::from_micros(40));
+        assert_eq!(figures.cpu_of_language, Duration::from_micros(15));
+        assert_eq!(
+            (figures.faults.count, figures.faults.first.as_deref()),
+            (2, Some("late"))
+        );
+    }
+}
