@@ -16,3 +16,4 @@ pub mod http;
 #[cfg(feature = "peers")]
 pub mod peers;
 pub mod report;
+pub mod rounds;

@@ -17,8 +17,8 @@ use crate::repo::{self, Build, cargo, command};
 /// With --lang alone, servers with the same tool take turns: bare loops, those of the official SDK and
 /// similar packages, this package's, and SDK servers on this package. The table gives the CPU time of one
 /// call, and how many times better that is than the compared server. After the build, which takes
-/// minutes, this takes about 2 s for each server and round: with 5 rounds some 4 minutes for Python, and
-/// 8 for Node, whose servers are warmed up for longer.
+/// minutes, this takes about 5 s for each server and round: with 5 rounds some 9 minutes for Python, and
+/// 18 for Node, whose servers are warmed up for longer.
 ///
 /// With both, one part of that package is measured, on its release build. All check the answers first.
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub struct Args {
     /// How many turns each server has (--lang)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// One short round: for a quick look, not for published figures (--lang, lists, token)
+    /// One short round: for a quick look, not for published figures (--lang, lists, load, token)
     #[arg(long)]
     quick: bool,
     /// Build our package quickly, with overflow checks and assertions (--lang)
@@ -62,6 +62,8 @@ enum Part {
     Echo,
     /// The merged list of a front, from what it keeps
     Lists,
+    /// The load generator itself, beside a loop on rmcp's client (two minutes)
+    Load,
     /// Calls over HTTP with access tokens and proofs, beside calls without (a minute)
     Token,
     /// Messages of 1 to 64 MB, beside the Rust server (--lang node; 2 minutes)
@@ -131,6 +133,7 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Correlate => ("correlate", "tables"),
         Part::Echo => ("echo", ""),
         Part::Lists => ("lists", ""),
+        Part::Load => ("load", "load"),
         Part::Token => ("token", "tokens"),
         Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
     };
@@ -138,13 +141,19 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
     if !source.exists() {
         bail!("there is no {}", source.display());
     }
+    if matches!(part, Part::Load) {
+        let build = "build --release -p mcpbolt-cli --bin mcpbolt --example workloads";
+        if !cargo(build).status()?.success() {
+            bail!("the command does not build");
+        }
+    }
     let mut bench = cargo(&format!(
         "run --release -p mcpbolt-benches --features={features} --bin {name} --"
     ));
-    if matches!(part, Part::Echo | Part::Lists | Part::Token) && args.json.is_some() {
+    if matches!(part, Part::Echo | Part::Lists | Part::Load | Part::Token) && args.json.is_some() {
         bail!("{name} prints its figures; there is no JSON of them");
     }
-    if matches!(part, Part::Lists | Part::Token) && args.quick {
+    if matches!(part, Part::Lists | Part::Load | Part::Token) && args.quick {
         bench.arg("--quick");
     }
     if let Some(file) = &args.json {

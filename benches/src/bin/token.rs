@@ -27,6 +27,7 @@ use mcpbolt::policy::{Credentials, Policy, ProofUse, ResourceServer};
 use mcpbolt::server::{Server, Tool, schemars, serde};
 use mcpbolt_benches::harness::{Contender, measure};
 use mcpbolt_benches::http::HttpCaller;
+use mcpbolt_benches::rounds::{interval, median};
 use mcpbolt_oauth::server::{PresentedToken, TokenCache, TokenDigester};
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
@@ -416,24 +417,4 @@ fn verify() {
     let (public, signed, signature) = &*SIGNED;
     let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, public);
     key.verify(black_box(signed.as_bytes()), signature).unwrap();
-}
-
-fn median(mut of: Vec<f64>) -> f64 {
-    of.sort_by(f64::total_cmp);
-    of[of.len() / 2]
-}
-
-/// The median, with its interval of 95 % by the order of the values.
-fn interval(mut of: Vec<f64>) -> String {
-    of.sort_by(f64::total_cmp);
-    let count = of.len() as f64;
-    let half = 0.98 * count.sqrt();
-    let low = (count / 2.0 - half).floor().max(0.0) as usize;
-    let high = ((count / 2.0 + half).ceil() as usize).min(of.len() - 1);
-    format!(
-        "{:.3} ({:.3} to {:.3})",
-        of[of.len() / 2],
-        of[low],
-        of[high]
-    )
 }
