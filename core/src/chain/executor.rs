@@ -39,6 +39,8 @@ pub(super) struct FrontExecutor {
     timers: Handle,
     /// Whether the connection carries one request, as over HTTP in the stateless era.
     is_exchange: bool,
+    /// Whether the client reads messages that belong to no request.
+    listens: bool,
     /// The connections to the servers, of a client of the handshake era.
     session: Option<Own>,
     /// The session of such a client with each server.
@@ -59,6 +61,7 @@ impl FrontExecutor {
             handle,
             timers,
             is_exchange: false,
+            listens: true,
             session: None,
             joined: Vec::new(),
             lanes: HashMap::new(),
@@ -148,6 +151,7 @@ impl FrontExecutor {
             handle: Some(self.handle.clone()),
             revision,
             capabilities,
+            listens: self.listens,
             implementation,
         };
         Lane::new(member.parts.clone(), near, host)
@@ -228,6 +232,12 @@ impl Executor for FrontExecutor {
     ) -> Result<Disposition, Answer<'a>> {
         self.is_exchange = answer.is_exchange();
         Ok(Disposition::Deferred(Operation::Own(0)))
+    }
+
+    fn listened(&mut self, listens: bool) {
+        self.listens = listens;
+        let own = self.session.iter().flat_map(|own| own.iter());
+        own.filter(|_| listens).for_each(|lane| lane.listen());
     }
 
     fn hear(&mut self, message: MessageRef<'_>) -> bool {

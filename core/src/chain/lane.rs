@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -37,6 +37,8 @@ pub(super) struct Near {
     pub handle: Option<Handle>,
     pub revision: Revision,
     pub capabilities: Box<str>,
+    /// Whether it reads messages that belong to no request.
+    pub listens: bool,
     /// Its `Implementation`; `None` to speak in this program's own name.
     pub implementation: Option<Box<str>>,
 }
@@ -50,6 +52,8 @@ pub(super) struct Lane {
     pub parts: Arc<Parts>,
     pub near: Near,
     host: MakeHost,
+    /// Whether somebody reads messages of the server that belong to no request: the client, or middleware.
+    listens: AtomicBool,
     state: Mutex<State>,
     /// How often the connection was lost soon after it was open: then it waits before it is opened again.
     restarts: Attempts,
@@ -98,7 +102,9 @@ enum State {
 impl Lane {
     pub fn new(parts: Arc<Parts>, near: Near, host: MakeHost) -> Arc<Self> {
         static LANES: AtomicU64 = AtomicU64::new(0);
+        let is_watched = !parts.middleware.is_empty() || !parts.external.middleware.is_empty();
         Arc::new(Self {
+            listens: AtomicBool::new(near.listens || is_watched),
             number: LANES.fetch_add(1, Ordering::Relaxed),
             parts,
             near,
@@ -125,6 +131,19 @@ impl Lane {
     /// Whether it is no client's own.
     pub fn is_shared(&self) -> bool {
         self.near.handle.is_none()
+    }
+
+    /// The client reads messages that belong to no request from now on.
+    pub fn listen(&self) {
+        self.listens.store(true, Ordering::Release);
+        if let Some(far) = self.ready() {
+            far.handle().set_listens(true);
+        }
+    }
+
+    /// Whether somebody reads messages of the server that belong to no request.
+    pub fn listens(&self) -> bool {
+        self.listens.load(Ordering::Acquire)
     }
 
     /// Whether the connection is open.
@@ -418,6 +437,10 @@ impl Attempt {
         let opened = unless(self.open(era, config, host), gone.cancelled()).await;
         self.next = opened.map(|opened| match opened {
             Ok(far) => {
+                // The client may have begun to read while the connection was being opened.
+                if self.lane.upgrade().is_some_and(|lane| lane.listens()) {
+                    far.handle().set_listens(true);
+                }
                 self.parts.learn(far.revision.era());
                 State::Open(far)
             }
@@ -431,7 +454,9 @@ impl Attempt {
             let mut config = config.clone();
             config.opening = opening;
             let relay = Box::new(move |far: Handle| host(lane, far));
-            let builder = ClientBuilder::relay(config, relay, Arc::new(self.lane.clone()));
+            let spawner = self.parts.spawner.clone();
+            let callers = Arc::new(self.lane.clone());
+            let builder = ClientBuilder::relay(config, relay, spawner, callers);
             self.parts.external.link.connect(builder)
         };
         let chosen = self.parts.external.opening;

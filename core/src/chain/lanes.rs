@@ -160,6 +160,7 @@ fn take(idle: &mut Idle, key: &LaneKey) -> Option<Arc<Lane>> {
 
 fn near(key: &LaneKey) -> Near {
     Near {
+        listens: true,
         handle: None,
         revision: Revision::NEWEST,
         capabilities: key.capabilities.clone(),

@@ -115,6 +115,9 @@ impl Host for UpstreamHost {
 
 /// Makes the host of a connection to the server.
 pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
+    if lane.upgrade().is_some_and(|lane| !lane.listens()) {
+        far.set_listens(false);
+    }
     Box::new(UpstreamHost::new(lane, far))
 }
 

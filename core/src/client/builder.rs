@@ -27,6 +27,7 @@ pub struct ClientBuilder {
     checks: bool,
     hooks: Hooks,
     relay: Option<MakeRelay>,
+    spawner: Option<Arc<dyn Spawner>>,
     #[cfg(feature = "server")]
     callers: Option<Arc<dyn Callers>>,
 }
@@ -39,21 +40,29 @@ impl ClientBuilder {
             checks: false,
             hooks: Hooks::default(),
             relay: None,
+            spawner: None,
             #[cfg(feature = "server")]
             callers: None,
         }
     }
 
     /// Creates the builder of a client with this configuration, whose requests and notifications from the server go to
-    /// what `relay` makes, instead of to handlers. A server in this process learns from `callers` who sends the requests.
+    /// what `relay` makes, instead of to handlers. What the connection needs runs on `spawner`. A server in this process
+    /// learns from `callers` who sends the requests.
     #[cfg(feature = "server")]
-    pub(crate) fn relay(config: Config, relay: MakeRelay, callers: Arc<dyn Callers>) -> Self {
+    pub(crate) fn relay(
+        config: Config,
+        relay: MakeRelay,
+        spawner: Arc<dyn Spawner>,
+        callers: Arc<dyn Callers>,
+    ) -> Self {
         Self {
             config,
             handlers: Handlers::default(),
             checks: false,
             hooks: Hooks::default(),
             relay: Some(relay),
+            spawner: Some(spawner),
             callers: Some(callers),
         }
     }
@@ -62,6 +71,12 @@ impl ClientBuilder {
     #[cfg(feature = "server")]
     pub(crate) fn callers(&self) -> Option<Arc<dyn Callers>> {
         self.callers.clone()
+    }
+
+    /// The spawner that was chosen for the connection.
+    #[cfg(feature = "net")]
+    pub(crate) fn spawner(&self) -> Option<Arc<dyn Spawner>> {
+        self.spawner.clone()
     }
 
     /// Sets the limits of the connection.
@@ -240,6 +255,7 @@ impl ClientBuilder {
             checks: self.checks,
             hooks: self.hooks,
             relay: self.relay,
+            spawner: self.spawner,
             #[cfg(feature = "http-client")]
             has_headers: false,
         };
@@ -270,6 +286,7 @@ pub struct Prepared {
     checks: bool,
     hooks: Hooks,
     relay: Option<MakeRelay>,
+    spawner: Option<Arc<dyn Spawner>>,
     #[cfg(feature = "http-client")]
     has_headers: bool,
 }
@@ -283,6 +300,11 @@ impl Prepared {
             has_headers,
             ..self
         }
+    }
+
+    /// The spawner that was chosen for the connection.
+    pub(crate) fn spawner(&self) -> Option<Arc<dyn Spawner>> {
+        self.spawner.clone()
     }
 
     /// Returns the client on the connection of `handle`, and the host that serves server requests;

@@ -315,6 +315,17 @@ impl Handle {
         self.submit(Submission::Verified { call, verdict });
     }
 
+    /// Sets whether this side reads messages that belong to no request, which over HTTP takes a stream (R-HTP-11). At first it does.
+    pub(crate) fn set_listens(&self, listens: bool) {
+        self.shared.set_listens(listens);
+    }
+
+    /// Whether this side reads messages that belong to no request.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn listens(&self) -> bool {
+        self.shared.listens()
+    }
+
     /// Closes the connection once the driver has processed what was submitted before. Queued output may
     /// still be written.
     pub fn close(&self) {

@@ -1,6 +1,6 @@
 //! The state shared by the driver of a connection and its handles.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     /// Why the connection is shutting down; set while no new request is accepted.
     draining: OnceLock<ConnectionError>,
     openers: Mutex<Vec<Waker>>,
+    /// Whether this side reads messages that belong to no request.
+    listens: AtomicBool,
     pub strays: AtomicU64,
     log_level: AtomicU8,
     /// The peer as the transport has verified it.
@@ -72,6 +74,7 @@ impl Shared {
             closed: OnceLock::new(),
             draining: OnceLock::new(),
             openers: Mutex::new(Vec::new()),
+            listens: AtomicBool::new(true),
             strays: AtomicU64::new(0),
             log_level: AtomicU8::new(FIRST_LOG_LEVEL as u8),
             principal: OnceLock::new(),
@@ -92,6 +95,18 @@ impl Shared {
 
     pub fn revision(&self) -> Option<Revision> {
         Revision::from_index(self.revision.load(Ordering::Acquire))
+    }
+
+    pub fn listens(&self) -> bool {
+        self.listens.load(Ordering::Acquire)
+    }
+
+    pub fn set_listens(&self, listens: bool) {
+        if self.listens.swap(listens, Ordering::AcqRel) != listens
+            && let Some(wake) = self.wake.get()
+        {
+            wake.wake();
+        }
     }
 
     /// The `_meta` members of every request of this side in the revision in force.

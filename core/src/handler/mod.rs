@@ -54,6 +54,12 @@ pub trait Executor {
         let _ = (stream, head);
     }
 
+    /// Announces whether the client reads the messages that belong to no request. Over HTTP, a session begins without a stream
+    /// for them (R-HTP-11); elsewhere each client reads them, and this is not called.
+    fn listened(&mut self, listens: bool) {
+        let _ = listens;
+    }
+
     /// Announces the peer behind the connection, as far as the transport knows. Called before the
     /// first request, and again when the connection serves another peer.
     fn sent_from(&mut self, source: &RequestSource) {
@@ -163,5 +169,11 @@ pub trait Spawner: Send + Sync {
     /// costs less.
     fn together(&self, run: &mut dyn FnMut()) {
         run();
+    }
+
+    /// The loop that drives the connections to clients, if jobs may run on it that never block: those that drive connections to
+    /// other servers. Between two connections of one loop, messages cross no thread.
+    fn event_loop(&self) -> Option<&dyn Spawner> {
+        None
     }
 }

@@ -181,23 +181,29 @@ impl ChildCommand {
             _ => None,
         };
         process.register(driver.registry(), EXIT);
-        Ok(Child {
+        let attended = AttendedChild {
             driver,
-            poller,
             process,
             drain,
             shutdown: Shutdown::new(self.waits),
             next_look: Instant::now() + LOOK_EVERY,
             broken_at: None,
-        })
+        };
+        Ok(Child { attended, poller })
     }
 }
 
 /// A running server process and the wire to it. Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Child {
-    driver: Driver,
-    poller: Poller,
+    pub(super) attended: AttendedChild,
+    pub(super) poller: Poller,
+}
+
+/// A child and its wire, without the place where its loop sleeps.
+#[derive(Debug)]
+pub(super) struct AttendedChild {
+    pub driver: Driver,
     process: Process,
     drain: Option<StderrReader>,
     shutdown: Shutdown,
@@ -218,17 +224,17 @@ pub struct Exit {
 impl Child {
     /// Wakes the loop.
     pub fn wake(&self) -> &Arc<LoopWake> {
-        self.driver.wake()
+        self.attended.driver.wake()
     }
 
     /// A handle that stops the loop and shuts the child down.
     pub fn stop(&self) -> Stop {
-        self.driver.stop()
+        self.attended.driver.stop()
     }
 
     /// The child's process id.
     pub fn id(&self) -> u32 {
-        self.process.id()
+        self.attended.process.id()
     }
 
     /// Drives `machine` until the child has ended. Shuts the child down when the machine is closed, the
@@ -236,31 +242,49 @@ impl Child {
     ///
     /// # Errors
     /// When polling fails, or the exit status is lost because other code reaped the child.
-    pub fn run(mut self, machine: &mut impl Machine) -> io::Result<Exit> {
+    pub fn run(self, machine: &mut impl Machine) -> io::Result<Exit> {
+        let Self {
+            attended: mut child,
+            mut poller,
+        } = self;
         loop {
             let now = Instant::now();
-            let mut more = self.driver.turn(machine, now);
-            if machine.is_closed() {
-                more |= self.driver.discard();
+            match child.turn(machine, now) {
+                None => return child.finish(machine, now),
+                Some((until, more)) => poller.wait(&mut child.driver, until, more)?,
             }
-            if let Some(drain) = &mut self.drain {
-                more |= drain.turn(self.driver.take_ready(STDERR));
-            }
-            if self.has_exited(now) {
-                return self.finish(machine, now);
-            }
-            self.advance_shutdown(machine, now);
-            let look = (!self.process.is_told()).then_some(self.next_look);
-            let broken = self.broken_at.filter(|_| !machine.is_closed());
-            let due = [
-                machine.poll_timeout(),
-                self.shutdown.poll_timeout(),
-                look,
-                broken,
-            ];
-            let until = due.into_iter().flatten().min();
-            self.poller.wait(&mut self.driver, until, more)?;
         }
+    }
+}
+
+impl AttendedChild {
+    /// Runs one turn. Returns until when the loop sleeps, and whether there is more to do at once; `None` when the child has
+    /// ended.
+    pub fn turn(
+        &mut self,
+        machine: &mut impl Machine,
+        now: Instant,
+    ) -> Option<(Option<Instant>, bool)> {
+        let mut more = self.driver.turn(machine, now);
+        if machine.is_closed() {
+            more |= self.driver.discard();
+        }
+        if let Some(drain) = &mut self.drain {
+            more |= drain.turn(self.driver.take_ready(STDERR));
+        }
+        if self.has_exited(now) {
+            return None;
+        }
+        self.advance_shutdown(machine, now);
+        let look = (!self.process.is_told()).then_some(self.next_look);
+        let broken = self.broken_at.filter(|_| !machine.is_closed());
+        let due = [
+            machine.poll_timeout(),
+            self.shutdown.poll_timeout(),
+            look,
+            broken,
+        ];
+        Some((due.into_iter().flatten().min(), more))
     }
 
     fn has_exited(&mut self, now: Instant) -> bool {
@@ -307,7 +331,7 @@ impl Child {
     }
 
     /// The child has ended: reads what it left in its pipes, and completes pending calls.
-    fn finish(mut self, machine: &mut impl Machine, now: Instant) -> io::Result<Exit> {
+    pub fn finish(mut self, machine: &mut impl Machine, now: Instant) -> io::Result<Exit> {
         // Other processes of its group would keep the pipes open.
         self.process.kill();
         self.driver.read_last(machine, now);

@@ -356,6 +356,14 @@ impl Driver {
     }
 }
 
+/// The descriptor is readable while something is ready.
+#[cfg(unix)]
+impl std::os::fd::AsRawFd for Poller {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.poll.as_raw_fd()
+    }
+}
+
 impl Poller {
     /// Sleeps until something is ready, the loop is woken, or `until` is reached. With `more` work to
     /// do it does not sleep, but still notes what has become ready.

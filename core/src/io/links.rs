@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::child::ChildCommand;
 use super::faults::invalid;
 use super::pair::join;
-use super::spawn::workers;
+use super::spawn::{spawner_of, workers};
 use super::trace::traced;
 use crate::chain::{External, Front};
 use crate::client::{Client, ClientBuilder};
@@ -32,16 +32,17 @@ impl External {
         .max_connections(MAX_CHILDREN)
     }
 
-    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`.
+    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`. Clients on HTTP share connections.
     #[cfg(feature = "net")]
     pub fn at(
         name: impl Into<Arc<str>>,
         address: super::Address,
         options: super::ConnectOptions,
     ) -> Self {
+        let siblings = super::open::Siblings::default();
         Self::new(name, move |client: ClientBuilder| {
-            let (address, options) = (address.clone(), options.clone());
-            Box::pin(async move { client.open(&address, options).await }) as _
+            let (address, options, siblings) = (address.clone(), options.clone(), siblings.clone());
+            Box::pin(async move { client.open_beside(&address, options, &siblings).await }) as _
         })
     }
 
@@ -100,7 +101,8 @@ impl ClientBuilder {
         }
         let host = hosting.host(far.handle(), None);
         let near = Connection::new(traced(Arc::new(config))?, now);
-        let (client, own) = prepared.connect(near.handle(), workers());
+        let spawner = spawner_of(&prepared);
+        let (client, own) = prepared.connect(near.handle(), spawner);
         join((far, host), (near, own))?;
         Ok(client)
     }

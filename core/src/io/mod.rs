@@ -43,6 +43,8 @@ mod address;
 mod auth;
 mod blocking;
 mod child;
+#[cfg(all(unix, feature = "net", feature = "client"))]
+mod child_task;
 #[cfg(all(feature = "client", feature = "tokio"))]
 mod client_stream;
 mod driver;

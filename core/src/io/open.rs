@@ -73,6 +73,13 @@ impl Default for ConnectOptions {
     }
 }
 
+/// What clients with the same address and options share. Clones share the same.
+#[derive(Clone, Default)]
+pub(super) struct Siblings {
+    #[cfg(feature = "http-client")]
+    http: super::http::client::HttpConnections,
+}
+
 impl ClientBuilder {
     /// Connects to a server at any address, and waits until the connection is open. The connection is
     /// closed when the last clone of the client is dropped. No async runtime is needed: sockets have
@@ -97,6 +104,21 @@ impl ClientBuilder {
     /// server can use, or that needs a feature that is not built in, gives
     /// [`Unsupported`](io::ErrorKind::Unsupported).
     pub async fn open(self, address: &Address, options: ConnectOptions) -> io::Result<Client> {
+        self.open_beside(address, options, &Siblings::default())
+            .await
+    }
+
+    /// The same beside other clients with the same address and options.
+    pub(super) async fn open_beside(
+        self,
+        address: &Address,
+        options: ConnectOptions,
+        #[cfg_attr(
+            not(feature = "http-client"),
+            expect(unused_variables, reason = "only clients on HTTP share connections")
+        )]
+        siblings: &Siblings,
+    ) -> io::Result<Client> {
         #[cfg(feature = "oauth")]
         if options.http.authorization.is_some() && !matches!(address, Address::Http(_)) {
             let why = "a login is for a server on HTTP: give other servers a token as credentials";
@@ -139,7 +161,9 @@ impl ClientBuilder {
                     certificate: options.certificate,
                     ..options.http
                 };
-                self.http(&address.to_string(), options).await
+                let connections = siblings.http.clone();
+                self.http_on(&address.to_string(), options, connections)
+                    .await
             }
             #[cfg(not(feature = "http-client"))]
             Address::Http(_) => Err(unsupported(

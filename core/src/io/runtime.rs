@@ -9,6 +9,8 @@ use std::thread::available_parallelism;
 use tokio::runtime::{Builder, Runtime};
 
 use super::ended::Driven;
+#[cfg(feature = "http-client")]
+use crate::handler::Spawner;
 
 /// Maximum number of threads of the runtime.
 const MAX_THREADS: usize = 4;
@@ -65,6 +67,21 @@ pub(super) fn drive_client(
 ) -> io::Result<()> {
     runtime()?.spawn(awaited(connection));
     Ok(())
+}
+
+/// Drives a client's connection to its end, on the loop of `spawner` if it has one.
+///
+/// # Errors
+/// As [`drive_client`].
+#[cfg(feature = "http-client")]
+pub(super) fn drive_beside(
+    spawner: &dyn Spawner,
+    connection: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    match spawner.event_loop() {
+        Some(event_loop) => Ok(event_loop.spawn(Box::pin(awaited(connection)))),
+        None => drive_client(connection),
+    }
 }
 
 /// Work that [`wait_for_clients`] waits for, from now on.

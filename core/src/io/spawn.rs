@@ -7,7 +7,15 @@ use super::child::ChildCommand;
 use super::faults::invalid;
 use super::running::Running;
 use super::workers::{Workers, WorkersConfig};
-use crate::client::{Client, ClientBuilder};
+#[cfg(all(unix, feature = "net"))]
+use std::time::Instant;
+
+#[cfg(all(unix, feature = "net"))]
+use super::{hosted::Hosted, runtime::awaited, trace::traced, wait::Notifier};
+use crate::client::{Client, ClientBuilder, Prepared};
+#[cfg(all(unix, feature = "net"))]
+use crate::connection::{Connection, Framing};
+use crate::handler::Spawner;
 
 impl Client {
     /// Starts a server as a child process and waits until the connection is open. The client reports
@@ -42,8 +50,33 @@ impl ClientBuilder {
     /// When the program cannot be started, or the connection cannot be opened; the latter contains a
     /// [`RequestError`](crate::error::RequestError).
     pub async fn spawn(self, command: ChildCommand) -> io::Result<Client> {
+        #[cfg(all(unix, feature = "net"))]
+        if let Some(spawner) = self.spawner()
+            && let Some(event_loop) = spawner.event_loop()
+        {
+            return self.spawn_on(event_loop, command)?.until_open().await;
+        }
         let (client, running) = self.start(command)?;
         client.held_by(Arc::new(running)).until_open().await
+    }
+
+    /// Starts a server as a child process, whose connection is driven on that loop.
+    #[cfg(all(unix, feature = "net"))]
+    fn spawn_on(self, event_loop: &dyn Spawner, command: ChildCommand) -> io::Result<Client> {
+        let (config, prepared) = self.prepare().map_err(invalid)?;
+        let connection = Connection::new(traced(Arc::new(config))?, Instant::now());
+        let notifier = Notifier::new();
+        connection.set_wake(notifier.clone());
+        let spawner = spawner_of(&prepared);
+        let (client, host) = prepared.connect(connection.handle(), spawner);
+        let mut machine = Hosted::new(connection, Framing::Line, host);
+        let child = command.spawn()?;
+        let stop = StopOnDrop(child.stop());
+        event_loop.spawn(Box::pin(awaited(async move {
+            // Nobody can act on how the child ended.
+            let _ = child.run_as_task(&mut machine, notifier).await;
+        })));
+        Ok(client.held_by(Arc::new(stop)))
     }
 
     /// Starts a server as a child process, and a client on the connection to it.
@@ -51,7 +84,8 @@ impl ClientBuilder {
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let mut made = None;
         let running = command.spawn()?.connect(Arc::new(config), |handle| {
-            let (client, host) = prepared.connect(handle.clone(), workers());
+            let spawner = spawner_of(&prepared);
+            let (client, host) = prepared.connect(handle.clone(), spawner);
             made = Some(client);
             host
         })?;
@@ -71,9 +105,10 @@ impl ClientBuilder {
         let callers = self.callers();
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let config = super::trace::traced(Arc::new(config))?;
+        let spawner = spawner_of(&prepared);
         let now = std::time::Instant::now();
         let near = Connection::new(config, now);
-        let (client, host) = prepared.connect(near.handle(), workers());
+        let (client, host) = prepared.connect(near.handle(), spawner);
         let mut far = Connection::new(super::trace::traced(server.config().clone())?, now);
         if let Some(callers) = callers {
             // Before the host is made, which looks for them then.
@@ -105,6 +140,18 @@ impl Client {
     }
 }
 
+/// Stops the loop of a child when dropped.
+#[cfg(all(unix, feature = "net"))]
+#[derive(Debug)]
+struct StopOnDrop(super::driver::Stop);
+
+#[cfg(all(unix, feature = "net"))]
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 /// Closes a connection when dropped.
 #[cfg(any(feature = "server", feature = "tokio"))]
 #[derive(Debug)]
@@ -119,4 +166,9 @@ impl Drop for CloseOnDrop {
 
 pub(super) fn workers() -> Arc<Workers> {
     Arc::new(Workers::new(WorkersConfig::default()))
+}
+
+/// Where the handlers of a client run.
+pub(super) fn spawner_of(client: &Prepared) -> Arc<dyn Spawner> {
+    client.spawner().unwrap_or_else(|| workers())
 }

@@ -43,7 +43,7 @@ fn alone() {
 }
 
 /// A server of the handshake era with sessions, which is slow to end one.
-fn serve(verbs: Arc<Mutex<Vec<String>>>) -> String {
+pub fn serve(verbs: Arc<Mutex<Vec<String>>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
     std::thread::spawn(move || {

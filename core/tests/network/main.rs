@@ -5,6 +5,7 @@
 mod actions_server;
 mod ending;
 mod examples;
+mod fronts;
 
 mod http;
 mod http_client;

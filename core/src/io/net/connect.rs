@@ -20,7 +20,7 @@ use crate::io::faults::unsupported;
 use crate::io::hosted::Hosted;
 use crate::io::open::ConnectOptions;
 use crate::io::runtime::{drive_client, runtime};
-use crate::io::spawn::workers;
+use crate::io::spawn::spawner_of;
 use crate::io::task::drive;
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
@@ -131,7 +131,8 @@ impl ClientBuilder {
         let connection = Connection::new(config, now);
         let notifier = Notifier::new();
         connection.set_wake(notifier.clone());
-        let (client, host) = prepared.connect(connection.handle(), workers());
+        let spawner = spawner_of(&prepared);
+        let (client, host) = prepared.connect(connection.handle(), spawner);
         match framing {
             Framing::WebSocket { masked } => {
                 let beat = options.heartbeat;

@@ -14,10 +14,12 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
-use crate::connection::Wake;
-use crate::handler::Spawner;
+use crate::connection::{RequestSource, Wake};
+use crate::handler::{Job, Jobs, Spawner};
 use crate::io::wait::Notifier;
 use crate::io::workers::{Mailbox, Workers, WorkersConfig};
 use crate::sync::lock;
@@ -25,12 +27,81 @@ use crate::sync::lock;
 /// How often the runtime's timers are checked at the latest.
 const BEAT: Duration = Duration::from_secs(10);
 
+/// How long connections to other servers may take to end after the server.
+const FAREWELL: Duration = Duration::from_secs(10);
+
 /// The runtime that drives a server's sockets, and the workers that run its handlers.
 pub struct Threads {
     runtime: Runtime,
     workers: Arc<Workers>,
     /// Whether the workers drive the runtime.
     are_led: bool,
+    /// The number of connections to other servers that the runtime drives.
+    onward: watch::Sender<usize>,
+}
+
+/// Runs handlers on the workers, and connections to other servers on the runtime.
+struct Beside {
+    workers: Arc<Workers>,
+    onward: OnRuntime,
+}
+
+impl Spawner for Beside {
+    fn spawn(&self, job: Job) {
+        self.workers.spawn(job);
+    }
+
+    fn spawn_blocking(&self, job: Job) {
+        self.workers.spawn_blocking(job);
+    }
+
+    fn spawn_batch(&self, jobs: Jobs) {
+        self.workers.spawn_batch(jobs);
+    }
+
+    fn spawn_batch_of(&self, source: &RequestSource, jobs: Jobs) {
+        self.workers.spawn_batch_of(source, jobs);
+    }
+
+    fn together(&self, run: &mut dyn FnMut()) {
+        self.workers.together(run);
+    }
+
+    fn event_loop(&self) -> Option<&dyn Spawner> {
+        Some(&self.onward)
+    }
+}
+
+/// Runs connections to other servers as tasks of the runtime, and counts them.
+struct OnRuntime {
+    runtime: Handle,
+    count: watch::Sender<usize>,
+}
+
+impl Spawner for OnRuntime {
+    fn spawn(&self, job: Job) {
+        let counted = Onward::begin(self.count.clone());
+        self.runtime.spawn(async move {
+            job.await;
+            drop(counted);
+        });
+    }
+}
+
+/// Counts a connection to another server while it is driven.
+struct Onward(watch::Sender<usize>);
+
+impl Onward {
+    fn begin(count: watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Onward {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
 }
 
 impl Threads {
@@ -56,12 +127,19 @@ impl Threads {
             runtime,
             workers,
             are_led: count.is_none(),
+            onward: watch::Sender::new(0),
         })
     }
 
     /// The spawner for handlers.
     pub fn spawner(&self) -> Arc<dyn Spawner> {
-        self.workers.clone()
+        Arc::new(Beside {
+            workers: self.workers.clone(),
+            onward: OnRuntime {
+                runtime: self.runtime.handle().clone(),
+                count: self.onward.clone(),
+            },
+        })
     }
 
     /// Runs a future before the threads are driven.
@@ -75,9 +153,24 @@ impl Threads {
     /// When no thread can be started.
     pub fn run(self, main: impl Future<Output = ()> + Send + 'static) -> io::Result<Receiver<()>> {
         let Self {
-            runtime, workers, ..
+            runtime,
+            workers,
+            are_led,
+            onward,
         } = self;
-        if !self.are_led {
+        // What it has passed on is lost, but the sessions with other servers are ended (R-SES-06).
+        let main = async move {
+            main.await;
+            let none_left = async {
+                onward
+                    .subscribe()
+                    .wait_for(|count| *count == 0)
+                    .await
+                    .map(drop)
+            };
+            let _ = timeout(FAREWELL, none_left).await;
+        };
+        if !are_led {
             return begin("mcpbolt-serve", move || {
                 runtime.block_on(main);
                 drop(workers);

@@ -126,6 +126,12 @@ impl<E: Executor + ?Sized> ServerHost<E> {
         self.executor.carried(stream, head);
     }
 
+    /// Sets whether the client reads messages that belong to no request.
+    #[cfg(feature = "http")]
+    pub(crate) fn listened(&mut self, listens: bool) {
+        self.executor.listened(listens);
+    }
+
     /// Sets the sender of the messages received from now on, if it differs from the connection's.
     #[cfg(feature = "http")]
     pub(crate) fn sent_by(&mut self, principal: Option<Principal>) {

@@ -43,6 +43,8 @@ pub struct ClientDriver {
     listings: u64,
     /// A session is being begun: everything else waits.
     is_beginning: bool,
+    /// A session has begun, and its stream of messages that belong to no request was not opened yet.
+    may_stand: bool,
     setup: SessionSetup,
 }
 
@@ -117,6 +119,7 @@ impl ClientDriver {
             awaiting_tools: Vec::new(),
             listings: 0,
             is_beginning: false,
+            may_stand: false,
             setup: SessionSetup::default(),
         }
     }
@@ -151,6 +154,7 @@ impl ClientDriver {
             }
             self.take_output();
             self.start();
+            self.stand();
             if let Poll::Ready(done) = self.tasks.poll_next(cx) {
                 self.done(done);
                 continue;
@@ -298,12 +302,12 @@ impl ClientDriver {
             Done::Begun(follow_up) => {
                 self.notifying -= 1;
                 self.is_beginning = false;
-                self.stand();
+                self.may_stand = true;
                 self.follow_up(follow_up);
             }
             Done::Renewed(Ok(())) => {
                 self.is_beginning = false;
-                self.stand();
+                self.may_stand = true;
             }
             Done::Renewed(Err(RenewalError::Failed(error))) => {
                 self.is_beginning = false;
@@ -383,9 +387,11 @@ impl ClientDriver {
         }
     }
 
-    /// Opens the stream of messages that belong to no request.
+    /// Opens the stream of messages that belong to no request, when somebody reads them.
     fn stand(&mut self) {
-        if self.carrier.transport.options.standing_stream {
+        let is_wanted = self.carrier.transport.options.standing_stream
+            && self.carrier.engine.handle().listens();
+        if is_wanted && std::mem::take(&mut self.may_stand) {
             let stream = stand(self.carrier.clone());
             self.tasks.spawn(async { Done::Stood(stream.await) });
         }

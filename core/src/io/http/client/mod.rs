@@ -56,6 +56,7 @@ mod transport;
 pub use self::authorization::{Authorization, Hooked, LoggedOut, LoginHooks, WithBrowser};
 pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};
+pub(in crate::io) use self::transport::HttpConnections;
 
 /// An HTTP client with the proxy, the roots and the certificate of `options`. It follows no redirects.
 ///

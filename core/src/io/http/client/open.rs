@@ -9,12 +9,12 @@ use super::driver::ClientDriver;
 use super::engine::Engine;
 use super::known_openings::KnownOpening;
 use super::options::HttpClientOptions;
-use super::transport::HttpTransport;
+use super::transport::{HttpConnections, HttpTransport};
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Connection, Framing, OpeningMode};
 use crate::io::faults::invalid;
-use crate::io::runtime::drive_client;
-use crate::io::spawn::workers;
+use crate::io::runtime::drive_beside;
+use crate::io::spawn::spawner_of;
 use crate::io::trace::traced;
 use crate::io::wait::Notifier;
 
@@ -52,12 +52,22 @@ impl ClientBuilder {
     /// When the URL or an option is not valid, or the connection cannot be opened; the latter contains
     /// a [`RequestError`](crate::error::RequestError).
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
+        self.http_on(url, options, HttpConnections::default()).await
+    }
+
+    /// The same on connections that other clients may share.
+    pub(in crate::io) async fn http_on(
+        self,
+        url: &str,
+        options: HttpClientOptions,
+        connections: HttpConnections,
+    ) -> io::Result<Client> {
         #[cfg(feature = "oauth")]
         let (patience, extension) = match &options.authorization {
             Some(authorization) => (authorization.patience(), authorization.extension()),
             None => (std::time::Duration::ZERO, None),
         };
-        let transport = HttpTransport::new(url, options)?;
+        let transport = HttpTransport::new(url, options, connections)?;
         // R-AUE-04
         #[cfg(feature = "oauth")]
         let this = match extension {
@@ -79,12 +89,14 @@ impl ClientBuilder {
         connection.open_stream(Framing::Line);
         let notifier = Notifier::new();
         connection.set_wake(notifier.clone());
+        let spawner = spawner_of(&prepared);
         let (client, host) = prepared
             .with_header_arguments()
-            .connect(connection.handle(), workers());
+            .connect(connection.handle(), spawner.clone());
         let engine = Engine::new(connection, host);
         let carrier = Arc::new(Carrier::new(transport, engine, client.clone()));
-        drive_client(ClientDriver::new(carrier, notifier, actions).run())?;
+        let driver = ClientDriver::new(carrier, notifier, actions);
+        drive_beside(&*spawner, driver.run())?;
         let opened = client.closing_with_it().until_open().await;
         if let Some(known) = known {
             known.learn(opened.as_ref().ok());

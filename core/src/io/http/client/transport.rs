@@ -1,6 +1,7 @@
 //! HTTP requests to one server: its URL, the credentials, redirects and failures.
 
 use std::io;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -30,11 +31,34 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// Adds credentials to a request to the server's own origin.
 type Authorize<'a> = &'a mut (dyn FnMut(&mut Request) -> Result<(), CarrierError> + Send);
 
-/// Sends requests to one server.
-pub struct HttpTransport {
+/// The connections to one server, and what TLS has learnt of it. Clones share them among clients with the same options.
+#[derive(Clone, Default)]
+pub struct HttpConnections(Arc<OnceLock<Arc<Connections>>>);
+
+struct Connections {
     http: Client,
     /// A client without the certificate, for other origins; `None` if no certificate is set.
     bare: Option<Client>,
+}
+
+impl HttpConnections {
+    fn with(&self, options: &HttpClientOptions) -> io::Result<Arc<Connections>> {
+        if let Some(made) = self.0.get() {
+            return Ok(made.clone());
+        }
+        let certificate = options.certificate.as_ref();
+        let made = Arc::new(Connections {
+            http: client(options, certificate)?,
+            bare: certificate.map(|_| client(options, None)).transpose()?,
+        });
+        // If another client was faster, its connections are used.
+        Ok(self.0.get_or_init(|| made).clone())
+    }
+}
+
+/// Sends requests to one server.
+pub struct HttpTransport {
+    connections: Arc<Connections>,
     url: Url,
     /// Headers sent only to the server's own origin: credentials, and those that the program adds.
     own: HeaderMap,
@@ -51,7 +75,11 @@ pub struct HttpTransport {
 impl HttpTransport {
     /// # Errors
     /// When the URL is not an HTTP URL, or an option is not valid.
-    pub fn new(url: &str, options: HttpClientOptions) -> io::Result<Self> {
+    pub fn new(
+        url: &str,
+        options: HttpClientOptions,
+        connections: HttpConnections,
+    ) -> io::Result<Self> {
         // The parser's error might contain the URL, and with it a password.
         let mut url = Url::parse(url).map_err(|_| invalid("this is no URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -75,8 +103,7 @@ impl HttpTransport {
             value.set_sensitive(true);
             own.append(name, value);
         }
-        let certificate = options.certificate.as_ref();
-        let bare = certificate.map(|_| client(&options, None)).transpose()?;
+        let connections = connections.with(&options)?;
         #[cfg(feature = "oauth")]
         let access = match &options.authorization {
             Some(authorization) => {
@@ -87,8 +114,7 @@ impl HttpTransport {
             None => None,
         };
         Ok(Self {
-            http: client(&options, certificate)?,
-            bare,
+            connections,
             url,
             own,
             #[cfg(feature = "oauth")]
@@ -233,9 +259,9 @@ impl HttpTransport {
                 request.headers_mut().remove(SESSION);
             }
             *request.body_mut() = body.clone().map(Into::into);
-            let http = match &self.bare {
+            let http = match &self.connections.bare {
                 Some(bare) if !is_own => bare,
-                _ => &self.http,
+                _ => &self.connections.http,
             };
             let response = http.execute(request).await.map_err(failure)?;
             let status = response.status().as_u16();

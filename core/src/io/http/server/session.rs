@@ -88,6 +88,7 @@ impl HttpSession {
         let mut host = hosting.host(connection.handle(), None);
         connection.set_source(&source);
         host.sent_from(source);
+        host.listened(false);
         let (held, owed_bytes) = (Held::of(&config.budget), config.limits.output_cap_bytes);
         Self {
             id,
@@ -416,7 +417,11 @@ impl State {
 
     fn read(&mut self, stream: u64, behind: Option<u64>) -> Option<LogReader> {
         self.used = Instant::now();
-        self.logs.read(stream, behind)
+        let reader = self.logs.read(stream, behind);
+        if stream == SESSION_LOG && reader.is_some() {
+            self.host.listened(true);
+        }
+        reader
     }
 
     fn turn(&mut self, now: Instant) {
