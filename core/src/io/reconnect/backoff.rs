@@ -37,7 +37,7 @@ impl Backoff {
 
     /// That wait, reduced at random by up to half, so that clients that lost one server together do not
     /// return together (R-WSK-04).
-    pub(super) fn spread(&self, failures: u32) -> Duration {
+    pub(in crate::io) fn spread(&self, failures: u32) -> Duration {
         let wait = self.wait(failures);
         let chance = RandomState::new().hash_one(failures) as u32;
         wait - (wait / 2).mul_f64(f64::from(chance) / f64::from(u32::MAX))

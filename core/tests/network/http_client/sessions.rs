@@ -228,6 +228,7 @@ fn calls_wait_for_the_end_of_the_opening() {
     assert_eq!(told.recv().unwrap(), 1);
 }
 
+const JSON: &str = "Content-Type: application/json\r\n";
 const NAMED: &str = "Content-Type: application/json\r\nMcp-Session-Id: a\r\n";
 
 /// A server that knows no GET at all does not end the session with its 404.
@@ -283,6 +284,51 @@ fn a_session_that_ended_is_noticed_by_its_stream() {
         told.iter()
             .any(|it| it.header("mcp-session-id") == Some("session-1"))
     });
+}
+
+/// R-SES-05: a client that only listens makes no call that would find out.
+#[test]
+fn a_stream_comes_back_whenever_its_session_was_lost() {
+    // Before the stream stood; after it, while the server cannot begin another session yet.
+    for stood in [false, true] {
+        let openings = AtomicUsize::new(0);
+        let server = Scripted::serve(move |request, wire| {
+            let named = request.header("mcp-session-id");
+            let is_first = named == Some("session-1");
+            match (&*request.verb, request.method()) {
+                ("POST", "initialize") => match openings.fetch_add(1, Ordering::SeqCst) + 1 {
+                    2 | 3 if stood => wire.answer(503, "", "starting"),
+                    number => {
+                        let body = request.result(opening("2025-11-25")).to_string();
+                        let id = format!("MCP-Session-ID: session-{number}\r\n");
+                        wire.answer(200, &format!("{JSON}{id}"), body);
+                    }
+                },
+                ("POST", "notifications/initialized") => wire.answer(202, "", ""),
+                // It ends at once.
+                ("GET", _) if is_first && stood && request.header("last-event-id").is_none() => {
+                    wire.events();
+                    wire.raw("id: 1\ndata: \n\n");
+                    wire.close();
+                }
+                _ if is_first => wire.answer(404, "", "no such session"),
+                ("GET", _) => wire.events(),
+                _ => wire.json(&request.result(json!({}))),
+            }
+        });
+        let options = HttpClientOptions {
+            resume: Backoff {
+                first: Duration::from_millis(10),
+                ..HttpClientOptions::default().resume
+            },
+            ..HttpClientOptions::default()
+        };
+        let _client = server.with(builder(Revision::V2025_11_25), options);
+        until("another session has a stream", || {
+            let mut seen = server.seen().into_iter();
+            seen.any(|it| it.verb == "GET" && it.header("mcp-session-id") != Some("session-1"))
+        });
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use reqwest::Url;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::super::message_bytes::messages;
 use super::actions;
@@ -43,6 +43,8 @@ pub struct ClientDriver {
     listings: u64,
     /// A session is being begun: everything else waits.
     is_beginning: bool,
+    /// A session that has ended could not be replaced, and that is tried again.
+    is_recovering: bool,
     /// A session has begun, and its stream of messages that belong to no request was not opened yet.
     may_stand: bool,
     setup: SessionSetup,
@@ -65,6 +67,7 @@ enum Done {
     Begun(FollowUp),
     Stood(FollowUp),
     Renewed(Result<(), RenewalError>),
+    Recovered,
     ToolsListed,
     LegacyTried(
         OutgoingMessage,
@@ -119,6 +122,7 @@ impl ClientDriver {
             awaiting_tools: Vec::new(),
             listings: 0,
             is_beginning: false,
+            is_recovering: false,
             may_stand: false,
             setup: SessionSetup::default(),
         }
@@ -314,7 +318,9 @@ impl ClientDriver {
                 while let Some(message) = self.waiting.pop() {
                     self.lose(&message, error.clone());
                 }
+                self.recover();
             }
+            Done::Recovered => self.is_recovering = false,
             Done::Renewed(Err(RenewalError::Changed)) => {
                 let why = "the session ended, and the server speaks another revision now";
                 let reason = ConnectionError::Handshake(why.into());
@@ -387,11 +393,33 @@ impl ClientDriver {
         }
     }
 
+    /// Looks after a session that could not be begun anew, for the stream of messages that belong to no request: a client that
+    /// only listens would never find out that the server is back.
+    fn recover(&mut self) {
+        if !self.reads_stream() || std::mem::replace(&mut self.is_recovering, true) {
+            return;
+        }
+        let carrier = self.carrier.clone();
+        self.tasks.spawn(async move {
+            let resume = carrier.transport.options.resume;
+            for failures in 1..=resume.attempts {
+                sleep(resume.spread(failures)).await;
+                if carrier.client.ping().await.is_ok() {
+                    break;
+                }
+            }
+            Done::Recovered
+        });
+    }
+
+    /// Whether somebody reads the stream of messages that belong to no request.
+    fn reads_stream(&self) -> bool {
+        self.carrier.transport.options.standing_stream && self.carrier.engine.handle().listens()
+    }
+
     /// Opens the stream of messages that belong to no request, when somebody reads them.
     fn stand(&mut self) {
-        let is_wanted = self.carrier.transport.options.standing_stream
-            && self.carrier.engine.handle().listens();
-        if is_wanted && std::mem::take(&mut self.may_stand) {
+        if self.reads_stream() && std::mem::take(&mut self.may_stand) {
             let stream = stand(self.carrier.clone());
             self.tasks.spawn(async { Done::Stood(stream.await) });
         }

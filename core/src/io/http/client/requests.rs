@@ -129,11 +129,16 @@ pub async fn stand(carrier: Arc<Carrier>) -> FollowUp {
     // No request waits for an event that is too long.
     exchange.events = exchange.events.skipping();
     match exchange.follow(None).await {
-        Err(error) if error.status == Some(404) && exchange.was_open && session.id.is_some() => {
-            FollowUp::RenewSession(session.generation, None)
+        Err(error) if error.status == Some(404) && session.id.is_some() => {
+            if exchange.was_open {
+                return FollowUp::RenewSession(session.generation, None);
+            }
+            // At the first attempt: either the session has ended already, which a ping finds out, or the server does
+            // not route GET at all.
+            let _ = carrier.client.ping().await;
+            FollowUp::Done
         }
-        // 405: the server has no such stream. 404 at the first attempt: it does not route GET at all,
-        // which says nothing about the session.
+        // 405: the server has no such stream.
         _ => FollowUp::Done,
     }
 }
