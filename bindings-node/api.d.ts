@@ -352,6 +352,7 @@ export declare class Retry {
 export declare class Server<State = undefined> extends Entries<State> {
     #private;
     constructor(name: string, version: string, options?: ServerOptions<State>);
+    mount(prefix: string, server: Entries<any> | External): this;
     run(options?: RunOptions): Promise<RunReport>;
     run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;

@@ -17,7 +17,8 @@ import { childSettings, type SpawnOptionsOf } from './options';
 import { DIRECTIONS, type Revision, type Trace } from './protocol';
 import type { EngineMiddleware, Prefix, Rule } from './rules';
 import { HookRunner } from './hooks';
-import { Server } from './server';
+import { Entries } from './entries';
+import type { Server } from './server';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
 import { checkVerifier, verifying } from './verifier';
 
@@ -76,6 +77,7 @@ export class External {
     readonly #native: NativeExternal | undefined;
     readonly #settings: string;
     readonly #rules: readonly EngineMiddleware[];
+    readonly #given: readonly [server: string | URL | readonly string[] | Server<any> | Front, options: ExternalOptions];
 
     constructor(server: string | URL | readonly string[] | Server<any> | Front, options: ExternalOptions = {}) {
         const { name, prefix, isolation, maxConnections, opening, revision, timeout, maxTimeout, auth, rules = [] } = options;
@@ -83,9 +85,10 @@ export class External {
         guarded(() => native.checkExternal(settings));
         if (!rules.every(isEngines)) throw new McpError('ERR_MCP_MISUSE', 'the rules of an External are middleware of the engine; give middleware of the program to the Front');
         this.#rules = [...rules];
+        this.#given = [server, options];
         this.prefix = prefix;
-        if (server instanceof Server || server instanceof Front) {
-            this.#within = server;
+        if (server instanceof Entries || server instanceof Front) {
+            this.#within = server as Server<any> | Front;
             this.name = name ?? (server instanceof Front ? server.name : server.title);
             return;
         }
@@ -98,34 +101,56 @@ export class External {
         this.name = this.#native.title();
     }
 
-    /** @internal Whether clients of this server are led through that front. */
-    leadsTo(front: Front): boolean {
-        return this.#within instanceof Front && (this.#within === front || this.#within.leadsTo(front));
+    /** @internal The same server with a prefix. */
+    under(prefix: string): External {
+        const [server, options] = this.#given;
+        if (this.prefix !== undefined) throw new McpError('ERR_MCP_MISUSE', `mount: the external server "${this.name}" has a prefix of its own, ${this.prefix}; leave it out`);
+        return new External(server, { ...options, name: this.name, prefix });
+    }
+
+    /** @internal Whether clients of this server are led to the target. */
+    leadsTo(target: Front | Server<any>): boolean {
+        const within = this.#within;
+        if (within === undefined || within === target) return within !== undefined;
+        const front = within instanceof Front ? within : within.front;
+        return front !== undefined && (front === target || front.leadsTo(target));
     }
 
     /** @internal The engine's part; `ends` gets what ends servers of this program. */
-    async made(runner: HookRunner, ends: (() => Promise<unknown>)[], failures: Failures): Promise<NativeExternal> {
-        const external = await this.#reached(runner, ends);
+    async made(runner: HookRunner, ends: Ends, failures: Failures): Promise<NativeExternal> {
+        const external = await this.reached(runner, ends);
         if (this.#rules.length === 0) return external;
         return external.ruled(this.#rules.map(rule => rule.made(failures)));
     }
 
-    async #reached(runner: HookRunner, ends: (() => Promise<unknown>)[]): Promise<NativeExternal> {
+    /** @internal The engine's part without rules. */
+    protected async reached(runner: HookRunner, ends: Ends): Promise<NativeExternal> {
         const within = this.#within;
         if (within === undefined) return this.#native!;
-        if (within instanceof Front) {
-            const front = await within.made(runner, ends);
+        if (within instanceof Front || within.front) {
+            const front = await (within instanceof Front ? within : within.front!).made(runner, ends);
             return guarded(() => native.externalFront(this.name, front, this.#settings));
         }
-        let external!: NativeExternal;
-        const { stop, ended } = await within.within((entries, wake) => {
-            const made = guarded(() => native.externalServer(this.name, entries, this.#settings, wake));
-            external = made.external()!;
-            return made.link()!;
-        });
-        ends.push(() => (stop(), ended));
-        return external;
+        return begunWithin(within, this.name, this.#settings, false, ends);
     }
+}
+
+/** @internal What ends the servers of this program at the ends of a chain; resolves to how many calls they left unanswered. */
+export type Ends = (() => Promise<number>)[];
+
+/** @internal A server of this program as the end of a chain, which runs until `ends` are called. */
+export async function begunWithin(server: Server<any>, name: string, settings: string, isOwn: boolean, ends: Ends): Promise<NativeExternal> {
+    let external!: NativeExternal;
+    const { stop, ended } = await server.within((entries, wake) => {
+        const made = guarded(() => native.externalServer(name, entries, settings, isOwn, wake));
+        external = made.external()!;
+        return made.link()!;
+    });
+    ends.push(async () => {
+        stop();
+        return (await ended).unanswered;
+    });
+    return external;
 }
 
 /** Whether middleware is the engine's. */
@@ -202,8 +227,8 @@ export class Front {
     }
 
     /** @internal */
-    leadsTo(front: Front): boolean {
-        return this.#externals.some(external => external.leadsTo(front));
+    leadsTo(target: Front | Server<any>): boolean {
+        return this.#externals.some(external => external.leadsTo(target));
     }
 
     /**
@@ -211,12 +236,12 @@ export class Front {
      * or, on stdio, the client disconnects.
      */
     async run(address: string | URL = 'stdio:', options: ServeOptions = {}): Promise<RunReport> {
-        return (await this.#serveAt(address, options, true)).ended;
+        return (await this.serveAt(address, options, true)).ended;
     }
 
     /** Starts to serve at an address, as `Server.serve` does. */
     serve(address: string | URL, options: ServeOptions = {}): Promise<Serving> {
-        return this.#serveAt(address, options, false);
+        return this.serveAt(address, options, false);
     }
 
     /**
@@ -224,7 +249,7 @@ export class Front {
      * Servers of this program at the end of the chain run as long as it is open.
      */
     endpoint(options: EndpointOptions = {}): Endpoint {
-        return new Endpoint(() => this.#mounted(options), this.#failures);
+        return new Endpoint(() => this.mounted(options), this.#failures);
     }
 
     /** Creates a request handler for `node:http`, express and similar frameworks, on an endpoint of its own. */
@@ -243,7 +268,8 @@ export class Front {
         for (const link of this.#links) link.native.stop();
     }
 
-    async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
+    /** @internal Serves; with `ownsProcess`, the process exists only to serve. */
+    async serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
         const { signals = areUnheard(), signal, trace, ...rest } = options;
         const endpoint = endpointOf(rest);
         const unhear = signals ? holdSignals() : () => {};
@@ -261,7 +287,8 @@ export class Front {
         return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
     }
 
-    async #mounted({ trace, ...options }: EndpointOptions): Promise<{ mounted: Mounted; stop: () => void }> {
+    /** @internal What an endpoint needs. */
+    async mounted({ trace, ...options }: EndpointOptions): Promise<{ mounted: Mounted; stop: () => void }> {
         let mount!: NativeMount;
         const connect = (front: NativeFront, wake: () => void) => {
             mount = native.mountFront(front, endpointOf(options), trace !== undefined, wake);
@@ -290,20 +317,22 @@ export class Front {
         this.#links.add(link);
         const ended = report.then(async text => {
             this.#links.delete(link);
-            await end();
+            const unanswered = await end();
             const { error, ...said } = JSON.parse(text || '{}') as RunReport & { error?: string };
             if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
-            return { ...said, unanswered: 0 };
+            return { ...said, unanswered };
         });
         return { link, ended };
     }
 
     /** @internal The engine's front, with what ends the servers and the middleware of this program. */
-    async assembled(): Promise<{ front: NativeFront; end: () => Promise<void> }> {
-        const [runner, ends] = [new HookRunner(), [] as (() => Promise<unknown>)[]];
+    async assembled(): Promise<{ front: NativeFront; end: () => Promise<number> }> {
+        const [runner, ends]: [HookRunner, Ends] = [new HookRunner(), []];
         const end = async () => {
             runner.close();
-            for (const end of ends.reverse()) await end();
+            let unanswered = 0;
+            for (const end of ends.reverse()) unanswered += await end();
+            return unanswered;
         };
         try {
             return { front: await this.made(runner, ends), end };
@@ -313,10 +342,16 @@ export class Front {
         }
     }
 
-    /** @internal */
-    async made(runner: HookRunner, ends: (() => Promise<unknown>)[]): Promise<NativeFront> {
+    /** @internal The servers that are joined. */
+    protected async ends(runner: HookRunner, ends: Ends): Promise<NativeExternal[]> {
         const externals: NativeExternal[] = [];
         for (const external of this.#externals) externals.push(await external.made(runner, ends, this.#failures));
+        return externals;
+    }
+
+    /** @internal */
+    async made(runner: HookRunner, ends: Ends): Promise<NativeFront> {
+        const externals = await this.ends(runner, ends);
         const { policy, maxHops = 16, patience, hookTimeout = 60_000 } = this.#options;
         const audit = policy?.audit;
         const settings = settingsJson({ name: this.name, version: '0', policy });

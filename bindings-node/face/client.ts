@@ -79,8 +79,9 @@ export class Client extends Actions {
     static connect(address: string | URL, options?: ConnectOptions): Promise<Client>;
     static connect(server: Server<any> | Front, options?: ClientOptions): Promise<Client>;
     static connect(to: string | URL | Server<any> | Front, options: ConnectOptions = {}): Promise<Client> {
-        if (to instanceof Front) return Client.#through(to, options);
-        return typeof to === 'string' || to instanceof URL ? Client.#at(String(to), options) : Client.#near(to, options);
+        if (typeof to === 'string' || to instanceof URL) return Client.#at(String(to), options);
+        const front = to instanceof Front ? to : to.front;
+        return front ? Client.#through(front, options) : Client.#near(to as Server<any>, options);
     }
 
     static async #at(address: string, options: ConnectOptions): Promise<Client> {

@@ -372,9 +372,23 @@ export abstract class Entries<State> {
         this.#served.set(target, layered(this.#offered.get(target)!.entry, this.#hooks, this.#middleware));
     }
 
+    /** @internal Checks that a name may be given to an entry, besides that it is free. */
+    protected checkName(_: Pick<Entry, 'kind' | 'key'>): void {}
+
+    /** @internal The entries, those of mounted servers included. */
+    protected offered(): Entry[] {
+        return [...this.#offered.values()].map(({ entry }) => entry);
+    }
+
+    /** @internal Whether another server offers what this one does. */
+    protected get isMounted(): boolean {
+        return this.#mountedIn.length > 0;
+    }
+
     /** Adds an entry here, and wherever this server is mounted; returns its number. */
     #offer(offered: Offered): number {
         const { entry, register, hasOutput, completers } = offered;
+        this.checkName(entry);
         for (const mount of this.#mountedIn) mount.outer.#checkFree(mount, entry);
         const number = guarded(() => register!(this.entries, entry.key));
         const target = number * KINDS + entry.kind;
@@ -405,6 +419,7 @@ export abstract class Entries<State> {
     #checkFree({ prefix, server }: Mount, { kind, key }: Entry): void {
         const own = prefix.key(kind, key);
         if (kind > Kind.Prompt) return;
+        this.checkName({ kind, key: own });
         for (const { entry } of this.#offered.values())
             if (entry.kind === kind && entry.key === own)
                 throw new McpError(

@@ -1,4 +1,5 @@
 import { carryOut } from './carry';
+import { External } from './chain';
 import { clientOf, Context, type Introduction } from './context';
 import type { RunOptions, RunReport, ServerOptions } from './definitions';
 import { endpointOf, type EndpointOptions, type ServeOptions } from './endpoint';
@@ -9,7 +10,9 @@ import { Endpoint } from './mount';
 import { Mounted, mountReceiver } from './mounted';
 import { native, type NativeLink, type NativeMount, type NativeEntries } from './native';
 import { Entries } from './entries';
-import { Kind } from './entry';
+import { Kind, WORDS, type Entry } from './entry';
+import { Prefix } from './prefix';
+import { ServerFront } from './serverfront';
 import { States } from './states';
 import { DIRECTIONS, type ClientInfo, type Trace } from './protocol';
 import { refuse } from './results';
@@ -48,10 +51,64 @@ export class Server<State = undefined> extends Entries<State> {
     /** Links whose lifespans begin. */
     #starts = 0;
     #own: Endpoint | undefined;
+    #front: ServerFront | undefined;
+    /** The prefixes of external servers. */
+    readonly #prefixes: Prefix[] = [];
 
     constructor(name: string, version: string, options: ServerOptions<State> = {}) {
         super(name, version, options);
         this.#options = options;
+    }
+
+    /**
+     * Offers all that another server offers, now and later. Tools and prompts get names with the prefix, `PREFIX_NAME`; resources and
+     * templates get the prefix as the first segment of their URI, `memo://PREFIX/path`.
+     *
+     * Of a `Server`, a URI without `://` stays as it is, and an empty prefix changes nothing; skills are within a folder of that name.
+     * Its middleware, hooks, completers, lifespan and `onError` count for what it offers; its settings do not, such as its
+     * instructions and its limits, and neither do its methods of extensions. Throws `ERR_MCP_MISUSE` if the prefix is not a name, one
+     * server is within the other, the other one has a policy, which would not count, or external servers, or it has a lifespan and
+     * this server runs already; `ERR_MCP_DUPLICATE` if a name or URI is taken.
+     *
+     * An `External` is mounted before the server is served, and has no prefix of its own. Calls of what it offers go to it as they do from a
+     * `Front`, with its `rules`; middleware and hooks of this server do not see them, its policy counts for them, by the names that
+     * clients see. Lists that clients get are those of all; one that fails or is late is left out, and named in their `_meta`,
+     * as `dev.mcpbolt/partial`. Throws `ERR_MCP_MISUSE` if the prefix could be confused, the server was served before, or it speaks the
+     * action dialect or a profile; `ERR_MCP_DUPLICATE` if a name of the server begins with the prefix.
+     */
+    override mount(prefix: string, server: Entries<any> | External): this {
+        if (server instanceof External) return this.#mountExternal(prefix, server);
+        if (server instanceof Server && server.#front)
+            throw new McpError('ERR_MCP_MISUSE', `mount: server ${server.title} has external servers, which would not be offered here; mount them in ${this.title}`);
+        return super.mount(prefix, server);
+    }
+
+    #mountExternal(prefix: string, external: External): this {
+        const misuse = (why: string) => new McpError('ERR_MCP_MISUSE', `mount: ${why}`);
+        const { actions, profile = 'official' } = this.#options;
+        if (actions) throw misuse(`server ${this.title} speaks the action dialect, which has no external servers`);
+        if (profile !== 'official') throw misuse(`server ${this.title} speaks the profile ${profile}, which has no external servers`);
+        if (this.isServing) throw misuse(`server ${this.title} runs already: mount external servers before`);
+        if (this.isMounted) throw misuse(`server ${this.title} is mounted in another one, where external servers would not be offered; mount them there`);
+        if (external.leadsTo(this)) throw misuse(`the external server "${external.name}" leads to ${this.title} itself; mount the servers behind it`);
+        const under = external.under(prefix);
+        const names = new Prefix(prefix);
+        for (const entry of this.offered()) checkApart(this.title, names, entry);
+        const front = this.#front ?? new ServerFront(this);
+        front.join(under);
+        this.#front = front;
+        this.#prefixes.push(names);
+        return this;
+    }
+
+    /** @internal The front that stands for this server, if external servers are mounted in it. */
+    get front(): ServerFront | undefined {
+        return this.#front;
+    }
+
+    /** @internal */
+    protected override checkName(entry: Pick<Entry, 'kind' | 'key'>): void {
+        for (const prefix of this.#prefixes) checkApart(this.title, prefix, entry);
     }
 
     /**
@@ -88,6 +145,7 @@ export class Server<State = undefined> extends Entries<State> {
     }
 
     async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
+        if (this.#front) return this.#front.serveAt(address, options, ownsProcess);
         const endpoint = endpointOf(options);
         const { opened, ended, link } = await this.#begin(options, (wake, signals, trace) =>
             native.serveAddress(this.entries, String(address), endpoint, signals, ownsProcess, trace, wake)
@@ -102,6 +160,7 @@ export class Server<State = undefined> extends Entries<State> {
     endpoint(options: EndpointOptions = {}): Endpoint {
         const { trace } = options;
         const make = async () => {
+            if (this.#front) return this.#front.mounted(options);
             let mount!: NativeMount;
             const connect = (wake: () => void, _: boolean, isTraced: boolean) => {
                 mount = native.mount(this.entries, endpointOf(options), isTraced, wake);
@@ -129,6 +188,7 @@ export class Server<State = undefined> extends Entries<State> {
     }
 
     async #runStdio(options: RunOptions): Promise<RunReport> {
+        if (this.#front) return (await this.#front.serveAt(STDIO, options, true)).ended;
         return (await this.serveStdio(options.grace, options)).ended;
     }
 
@@ -186,6 +246,7 @@ export class Server<State = undefined> extends Entries<State> {
 
     /** Closes every connection gracefully: calls in flight may still be answered. */
     close(): void {
+        if (this.#front) return this.#front.close();
         for (const link of this.#links) link.native.stop();
     }
 
@@ -280,6 +341,16 @@ export class Server<State = undefined> extends Entries<State> {
         this.#links.add(link);
         return link;
     }
+}
+
+/** Checks that a name of a server is not one of an external server under that prefix. */
+function checkApart(server: string, prefix: Prefix, { kind, key }: Pick<Entry, 'kind' | 'key'>): void {
+    const isUri = kind === Kind.Resource || kind === Kind.Template;
+    if (kind > Kind.Prompt || (isUri && !key.includes('://')) || prefix.local(kind, key) === undefined) return;
+    throw new McpError(
+        'ERR_MCP_DUPLICATE',
+        `server ${server} has the ${WORDS[kind]} ${key}, whose name is one of the external server under the prefix ${prefix.prefix}; rename it, or mount under another prefix`
+    );
 }
 
 /** Ends the lifespans of a link that failed to start, then rejects with the reason. */

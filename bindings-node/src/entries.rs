@@ -77,6 +77,9 @@ pub struct Entries {
     hooked: Vec<String>,
     delegate: Option<(DelegateSettings, Arc<Delegate>)>,
     verifier: Option<Verifier>,
+    policy: Option<Arc<Policy>>,
+    /// Whether a front before the server enforces the policy.
+    is_behind_front: bool,
     passes_lists: Arc<AtomicBool>,
     served: Option<Served>,
 }
@@ -95,7 +98,8 @@ impl Entries {
         verify: Option<Function<'_, String, ()>>,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
-        let mut registry = settings.registry().map_err(misuse)?;
+        let registry = settings.registry().map_err(misuse)?;
+        let mut enforced = None;
         let verifier = verify.as_ref().map(Verifier::new).transpose()?;
         if let Some(mut policy) = settings.policy().map_err(misuse)? {
             if let Some(verifier) = &verifier {
@@ -104,7 +108,7 @@ impl Entries {
             if let Some(audit) = &audit {
                 policy = audited(policy, audit)?;
             }
-            registry.set_policy(Arc::new(policy));
+            enforced = Some(Arc::new(policy));
         }
         let delegate: Option<DelegateSettings> = delegate.as_deref().map(read).transpose()?;
         Ok(Self {
@@ -118,6 +122,8 @@ impl Entries {
                 (delegate, state)
             }),
             verifier,
+            policy: enforced,
+            is_behind_front: false,
             passes_lists: Arc::default(),
             served: None,
         })
@@ -126,11 +132,21 @@ impl Entries {
     /// Replaces the keys that signed tokens are verified with: JSON, by their `kid`.
     #[napi(catch_unwind)]
     pub fn replace_jwt_keys(&self, keys: String) -> Result<()> {
-        self.with(|registry| {
-            let policy = registry.policy();
-            let policy = policy.ok_or_else(|| misuse("this server has no policy"))?;
-            policy.replace_jwt_keys(&keys).map_err(misuse)
-        })
+        let policy = self.policy.as_ref();
+        let policy = policy.ok_or_else(|| misuse("this server has no policy"))?;
+        policy.replace_jwt_keys(&keys).map_err(misuse)
+    }
+
+    /// From now on a front stands for the server, and enforces its policy.
+    #[napi(catch_unwind)]
+    pub fn stand_behind_front(&mut self) -> Result<()> {
+        if self.served.is_some() && !self.is_behind_front {
+            return Err(misuse(
+                "mount external servers before this server is served",
+            ));
+        }
+        self.is_behind_front = true;
+        Ok(())
     }
 
     /// Gives the verdict on credentials: the client, a JSON object, or none if they are refused; `failed` if the verifier
@@ -353,7 +369,12 @@ impl Entries {
             .registry
             .knows_tools(self.hooked.iter().map(String::as_str));
         known.map_err(error::registry)?;
-        let registry = mem::take(&mut self.registry);
+        let mut registry = mem::take(&mut self.registry);
+        if let Some(policy) = &self.policy
+            && !self.is_behind_front
+        {
+            registry.set_policy(policy.clone());
+        }
         let mut config = self.settings.config(&registry).map_err(error::io)?;
         if let Some((settings, _)) = &self.delegate {
             settings.apply(&mut config);
@@ -365,6 +386,7 @@ impl Entries {
             )),
             config: Arc::new(config),
             signer: self.signer.clone(),
+            policy: self.policy.clone(),
             passes_lists: self.passes_lists.clone(),
             delegate: self.delegate.as_ref().map(|(_, delegate)| delegate.clone()),
         };

@@ -46,7 +46,8 @@ impl Hosting for Host {
         let caller = Caller {
             number: self.callers.fetch_add(1, Ordering::Relaxed),
             handle: handle.clone(),
-            stands_alone: timers.is_some(),
+            // Neither has a connection of its own a request that a front passes on for one of many clients.
+            stands_alone: timers.is_some() || handle.is_of_many(),
         };
         let handlers = Handlers::new(&self.served, caller, self.inbox.clone());
         ServerHost::shared(self.served.live.clone(), handle, Box::new(handlers))

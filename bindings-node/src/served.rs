@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mcpbolt::connection::Config;
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{SharedRegistry, StateSigner, Template};
 
 use crate::delegate::Delegate;
@@ -19,6 +20,8 @@ pub struct Served {
     pub live: Arc<SharedRegistry<Templates>>,
     pub config: Arc<Config>,
     pub signer: Option<StateSigner>,
+    /// The policy, also where a front enforces it.
+    pub policy: Option<Arc<Policy>>,
     /// Whether requests for lists are passed to JavaScript.
     pub passes_lists: Arc<AtomicBool>,
     /// Answers requests instead of the registry, if present.

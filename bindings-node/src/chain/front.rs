@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::chain::{self, HandoffInterests};
+use mcpbolt::chain::{self, HandoffInterests, Prefix};
 use mcpbolt::io::Address;
 use mcpbolt::settings::{self, ConnectSettings, ExternalSettings, Milliseconds, ServerSettings};
 use napi::bindgen_prelude::{ClassInstance, Either, Function};
@@ -39,6 +39,13 @@ impl External {
     #[napi(catch_unwind)]
     pub fn title(&self) -> String {
         self.0.name().to_owned()
+    }
+
+    /// The same server with a prefix.
+    #[napi(catch_unwind)]
+    pub fn prefixed(&self, prefix: String) -> Result<External> {
+        let prefix = Prefix::new(prefix).map_err(error::request)?;
+        Ok(External(self.0.clone().prefix(prefix)))
     }
 
     /// The same server with these rules before it, of which the first sees requests first.
@@ -104,19 +111,26 @@ impl Within {
     }
 }
 
-/// A server of this process.
+/// A server of this process. `is_own` says that the front stands for the server: then its clients are those of the front, however many
+/// they are, and speak in their own revisions.
 #[napi(catch_unwind)]
 pub fn external_server(
     name: String,
     entries: &mut Entries,
     settings: String,
+    is_own: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Within> {
     let served = entries.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let side = Side::Server(served.live.clone());
     let hosting = Arc::new(Host::new(served, inbox.clone()));
-    let external = External::with(chain::External::hosted(name, hosting), &settings)?;
+    let external = chain::External::hosted(name, hosting);
+    let external = match is_own {
+        true => external.max_connections(usize::MAX).following_revision(),
+        false => external,
+    };
+    let external = External::with(external, &settings)?;
     let ended = inbox.clone();
     let link = Link::new(inbox, side, move || {
         let report = "{\"reason\":\"stopped\"}".to_owned();
@@ -163,6 +177,35 @@ pub fn check_joined(servers: Vec<Joined>) -> Result<()> {
     settings::check_joined(servers.collect()).map_err(error::request)
 }
 
+/// A front before these servers.
+fn joined(externals: &[ClassInstance<'_, External>]) -> Result<chain::Front> {
+    let mut externals = externals.iter().map(|external| external.0.clone());
+    let first = externals
+        .next()
+        .ok_or_else(|| misuse("a front has at least one server"))?;
+    externals
+        .try_fold(chain::Front::new(first), chain::Front::join)
+        .map_err(error::request)
+}
+
+/// A front that stands for a server, which is the first of `externals`: it speaks in the name of the server and enforces its policy.
+#[napi(catch_unwind)]
+pub fn front_for_server(
+    externals: Vec<ClassInstance<'_, External>>,
+    entries: &mut Entries,
+) -> Result<Front> {
+    let served = entries.serve()?;
+    let mut own = joined(&externals)?.introducing(&served.config);
+    if let Some(policy) = served.policy {
+        own = own.policy(policy);
+    }
+    Ok(Front {
+        own: Arc::new(own),
+        middleware: Vec::new(),
+        verifier: None,
+    })
+}
+
 /// The side of a chain that clients talk to.
 #[napi]
 pub struct Front {
@@ -187,14 +230,7 @@ impl Front {
         limits: FrontLimits,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
-        let mut externals = externals.iter().map(|external| external.0.clone());
-        let first = externals
-            .next()
-            .ok_or_else(|| misuse("a front has at least one server"))?;
-        let own = chain::Front::new(first).max_hops(limits.max_hops.into());
-        let mut own = externals
-            .try_fold(own, chain::Front::join)
-            .map_err(error::request)?;
+        let mut own = joined(&externals)?.max_hops(limits.max_hops.into());
         if let Some(patience) = limits.patience {
             own = own.patience(Duration::from_millis(patience.into()));
         }

@@ -367,6 +367,10 @@ async function use() {
     holds<Equal<ReturnType<typeof ruled.endpoint>, Endpoint>>();
     holds<Equal<ReturnType<typeof ruled.handler>, Handler>>();
     holds<Equal<ReturnType<typeof ruled.fetch>, Promise<Response>>>();
+    holds<Equal<ReturnType<typeof server.mount>, typeof server>>();
+    server.mount('far', new External('https://example.com/mcp')).mount('own', new Server('own', '1'));
+    // @ts-expect-error: a front is mounted as an External
+    server.mount('far', ruled);
     // @ts-expect-error: rules of a server are the engine's
     new External(server, { rules: [loud] });
     // @ts-expect-error: a prefix is an option
