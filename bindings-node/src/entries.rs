@@ -31,7 +31,7 @@ use crate::verifier::Verifier;
 
 /// Passes each audit event to JavaScript, as JSON, through the policy's queue; does not keep the process
 /// alive.
-pub fn audited(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Policy> {
+fn audited(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Policy> {
     let javascript = std::thread::current().id();
     // JavaScript's own thread must not wait: it is the one that makes room.
     let queue = policy.audit_queue().wait_by(move |wait| {
@@ -56,6 +56,24 @@ pub fn audited(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Polic
             closing.close();
         }
     }))
+}
+
+/// The policy of these settings, with the program's verifier and audit.
+pub fn policy(
+    settings: &ServerSettings<Milliseconds>,
+    verifier: Option<&Verifier>,
+    audit: Option<&Function<'_, String, ()>>,
+) -> Result<Option<Policy>> {
+    let Some(mut policy) = settings.policy().map_err(misuse)? else {
+        return Ok(None);
+    };
+    if let Some(verifier) = verifier {
+        policy = verifier.of(policy);
+    }
+    if let Some(audit) = audit {
+        policy = audited(policy, audit)?;
+    }
+    Ok(Some(policy))
 }
 
 /// A file of a skill; its path is relative to the skill.
@@ -99,17 +117,8 @@ impl Entries {
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
         let registry = settings.registry().map_err(misuse)?;
-        let mut enforced = None;
         let verifier = verify.as_ref().map(Verifier::new).transpose()?;
-        if let Some(mut policy) = settings.policy().map_err(misuse)? {
-            if let Some(verifier) = &verifier {
-                policy = verifier.of(policy);
-            }
-            if let Some(audit) = &audit {
-                policy = audited(policy, audit)?;
-            }
-            enforced = Some(Arc::new(policy));
-        }
+        let policy = policy(&settings, verifier.as_ref(), audit.as_ref())?;
         let delegate: Option<DelegateSettings> = delegate.as_deref().map(read).transpose()?;
         Ok(Self {
             signer: settings.state_signer(),
@@ -122,7 +131,7 @@ impl Entries {
                 (delegate, state)
             }),
             verifier,
-            policy: enforced,
+            policy: policy.map(Arc::new),
             is_behind_front: false,
             passes_lists: Arc::default(),
             served: None,

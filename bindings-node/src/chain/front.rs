@@ -12,7 +12,7 @@ use napi_derive::napi;
 use super::handoffs::Handoffs;
 use super::rules::Rule;
 use crate::child::ChildSettings;
-use crate::entries::{Entries, audited};
+use crate::entries::{Entries, policy};
 use crate::error::{self, Result, misuse};
 use crate::hosting::Host;
 use crate::inbox::{Event, Inbox};
@@ -235,13 +235,7 @@ impl Front {
             own = own.patience(Duration::from_millis(patience.into()));
         }
         let verifier = verify.as_ref().map(Verifier::new).transpose()?;
-        if let Some(mut policy) = settings.policy().map_err(misuse)? {
-            if let Some(verifier) = &verifier {
-                policy = verifier.of(policy);
-            }
-            if let Some(audit) = &audit {
-                policy = audited(policy, audit)?;
-            }
+        if let Some(policy) = policy(&settings, verifier.as_ref(), audit.as_ref())? {
             own = own.policy(policy);
         }
         let mut numbers = Vec::new();
