@@ -9,7 +9,8 @@ use mcpbolt::chain::{
     Approval, Breaker, CallReports, External, MaskedTexts, Masking, PinDrift, Pins, Retry,
     UpstreamCall,
 };
-use mcpbolt::policy::{Patterns, Permissions, Redaction};
+use mcpbolt::policy::Redaction;
+use mcpbolt::settings::matching_tools;
 use regex::{Regex, RegexBuilder};
 use tracing::{info, warn};
 
@@ -75,16 +76,9 @@ impl Rules {
         if audits {
             external = external.with(CallReports::new(name.clone(), audit));
         }
-        if !self.approve.is_empty() {
-            let tools = Permissions {
-                tools: Patterns {
-                    allowed: self.approve,
-                    denied: Vec::new(),
-                },
-                tool_patterns: true,
-                ..Permissions::default()
-            };
-            external = external.with(Approval::by_client(move |tool| tools.may_call(tool)));
+        // Fails if there are none.
+        if let Ok(tools) = matching_tools(self.approve) {
+            external = external.with(Approval::by_client(tools));
         }
         for (texts, patterns) in [
             (MaskedTexts::Results, self.mask),

@@ -110,7 +110,7 @@ fn requests_are_masked_approved_counted_and_told() {
     let folder = Folder::new("rules");
     let text = format!(
         "audit = true\nstatus = \"http://127.0.0.1:0\"\n\
-         [servers.one]\n{}mask = ['s[i]mple \\w+']\napprove = [\"test_error*\"]\nretry = 1\nbreaker = {{ failures = 3 }}\n\
+         [servers.one]\n{}mask = ['s[i]mple \\w+']\napprove = [\"test_error*\", \"no*\"]\nretry = 1\nbreaker = {{ failures = 3 }}\n\
          [servers.two]\ncommand = \"/no/such/program\"\n",
         sample()
     );
@@ -121,11 +121,13 @@ fn requests_are_masked_approved_counted_and_told() {
     assert_eq!(shown["upstreams"][0]["state"], "idle", "{shown}");
     let said = called(&gateway, "one_test_simple_text", "{}");
     assert!(said.contains("***") && !said.contains("simple"), "{said}");
-    let said = called(&gateway, "one_test_error_handling", "{}");
-    assert!(
-        said.contains(r#"needs the user's approval, and the client has no elicitation"#),
-        "{said}"
-    );
+    for tool in ["one_test_error_handling", "one_no/such"] {
+        let said = called(&gateway, tool, "{}");
+        assert!(
+            said.contains(r#"needs the user's approval, and the client has no elicitation"#),
+            "{said}"
+        );
+    }
     called(&gateway, "two_x", "{}");
     let shown = status(&place);
     let [one, two] = [&shown["upstreams"][0], &shown["upstreams"][1]];

@@ -79,7 +79,10 @@ pub(super) fn drive_beside(
     connection: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     match spawner.event_loop() {
-        Some(event_loop) => Ok(event_loop.spawn(Box::pin(awaited(connection)))),
+        Some(event_loop) => {
+            event_loop.spawn(Box::pin(awaited(connection)));
+            Ok(())
+        }
         None => drive_client(connection),
     }
 }

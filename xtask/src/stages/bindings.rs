@@ -122,6 +122,7 @@ pub fn portable(log: &mut Log) -> Result<()> {
 const BESIDE_OTHERS: &[&str] = &[
     "test_asgi.py",
     "test_carried.py",
+    "test_chain.py",
     "test_exec.py",
     "test_exec_http.py",
     "test_existing.py",
@@ -130,6 +131,8 @@ const BESIDE_OTHERS: &[&str] = &[
     "test_existing_releases.py",
     "test_gate.py",
     "test_http.py",
+    "test_joined.py",
+    "test_mounted.py",
     "test_observed.py",
     "test_owners.py",
     "test_private.py",

@@ -135,7 +135,9 @@ impl ClientDriver {
         self.tasks.clear();
         // A server of 2024-11-05 notices by the end of its stream.
         if matches!(self.protocol, Protocol::Streamable) {
-            let _ = timeout(SHUTDOWN_TIMEOUT, self.shut_down()).await;
+            // Boxed, since every connection would hold its room.
+            let shut_down = Box::pin(self.shut_down());
+            let _ = timeout(SHUTDOWN_TIMEOUT, shut_down).await;
         }
     }
 
