@@ -93,4 +93,8 @@ impl Hosting for Traced {
     fn generation(&self) -> u64 {
         self.inner.generation()
     }
+
+    fn ended(&self) {
+        self.inner.ended();
+    }
 }

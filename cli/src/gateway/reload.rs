@@ -69,6 +69,10 @@ impl Hosting for Current {
     fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
+
+    fn ended(&self) {
+        self.front().ended();
+    }
 }
 
 /// Files, and how each was when somebody looked last: when it was changed, and its length; `None` while it is away.

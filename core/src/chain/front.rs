@@ -241,11 +241,7 @@ struct Hosted(Arc<Shared>);
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        self.0.parking.clear();
-        self.0
-            .members
-            .iter()
-            .for_each(|member| member.lanes.clear());
+        self.ended();
     }
 }
 
@@ -256,6 +252,12 @@ impl Hosting for Hosted {
 
     fn policy(&self) -> Option<Arc<Policy>> {
         self.0.parts.registry.policy().cloned()
+    }
+
+    fn ended(&self) {
+        self.0.parking.clear();
+        let members = self.0.members.iter();
+        members.for_each(|member| member.lanes.clear());
     }
 
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {

@@ -19,6 +19,7 @@ use super::route::Route;
 use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
+use super::upstream::may_be_asked;
 use super::visits::Visits;
 use crate::client::ClientBuilder;
 use crate::connection::{Caller, Callers, Config, Handle, Host, OpeningMode};
@@ -52,7 +53,8 @@ pub(super) struct Lane {
     pub parts: Arc<Parts>,
     pub near: Near,
     host: MakeHost,
-    /// Whether somebody reads messages of the server that belong to no request: the client, or middleware.
+    /// Whether messages of the server that belong to no request are read: by the client, or by middleware, or because servers put
+    /// questions among them that are answered within a call.
     listens: AtomicBool,
     state: Mutex<State>,
     /// How often the connection was lost soon after it was open: then it waits before it is opened again.
@@ -60,7 +62,7 @@ pub(super) struct Lane {
     /// Cancelled when it is open; `None` while nothing waits for that.
     opens: Mutex<Option<CancelToken>>,
     /// The last one that was closed because nobody needed it, until it has ended.
-    left: Mutex<Option<Handle>>,
+    left: Mutex<Vec<Handle>>,
     /// When it was last opened.
     opened: Mutex<Option<(Begun, Instant)>>,
     /// Cancelled with the lane, which an attempt to connect does not keep.
@@ -104,7 +106,9 @@ impl Lane {
         static LANES: AtomicU64 = AtomicU64::new(0);
         let is_watched = !parts.middleware.is_empty() || !parts.external.middleware.is_empty();
         Arc::new(Self {
-            listens: AtomicBool::new(near.listens || is_watched),
+            listens: AtomicBool::new(
+                near.listens || is_watched || may_be_asked(&near.capabilities),
+            ),
             number: LANES.fetch_add(1, Ordering::Relaxed),
             parts,
             near,
@@ -253,9 +257,12 @@ impl Lane {
 
     /// That connection has ended. Returns whether it was lost: this side may have let go of it.
     pub fn lost(&self, far: &Handle) -> bool {
-        let left = lock(&self.left).take_if(|left| left.is_same(far));
-        if left.is_some() {
-            return false;
+        {
+            let mut left = lock(&self.left);
+            if let Some(at) = left.iter().position(|left| left.is_same(far)) {
+                left.swap_remove(at);
+                return false;
+            }
         }
         {
             let mut state = lock(&self.state);
@@ -267,16 +274,7 @@ impl Lane {
                 State::Idle | State::Opening(..) | State::Failed(..) => {}
             }
         }
-        if let Some((restart, opened)) = lock(&self.opened).take() {
-            let (now, error) = (
-                Instant::now(),
-                RequestError::Closed(ConnectionError::ClosedByPeer),
-            );
-            match now.saturating_duration_since(opened) < LASTING {
-                true => self.restarts.failed(restart, &error, now),
-                false => self.restarts.succeeded(),
-            }
-        }
+        self.count_loss();
         let routes = std::mem::take(&mut lock(&self.routes).by_key);
         drop(routes);
         self.sessions.lost();
@@ -284,6 +282,21 @@ impl Lane {
         self.parts.lists.lost(self.parts.index);
         *lock(&self.level) = None;
         true
+    }
+
+    /// Counts the loss of the connection that was opened last, unless it is counted already.
+    fn count_loss(&self) {
+        let Some((restart, opened)) = lock(&self.opened).take() else {
+            return;
+        };
+        let now = Instant::now();
+        match now.saturating_duration_since(opened) < LASTING {
+            true => {
+                let error = RequestError::Closed(ConnectionError::ClosedByPeer);
+                self.restarts.failed(restart, &error, now);
+            }
+            false => self.restarts.succeeded(),
+        }
     }
 
     /// How many requests there were, if neither a session nor a request needs the connection.
@@ -304,11 +317,13 @@ impl Lane {
             if !self.is_unneeded(&state) {
                 return;
             }
+            if let State::Open(far) = &*state {
+                lock(&self.left).push(far.handle().clone());
+            }
             std::mem::replace(&mut *state, State::Idle)
         };
-        if let State::Open(far) = &before {
-            *lock(&self.left) = Some(far.handle().clone());
-        }
+        lock(&self.opened).take();
+        self.restarts.succeeded();
         *lock(&self.level) = None;
         self.parts.lists.lost(self.parts.index);
         drop(before);
@@ -514,11 +529,14 @@ impl Drop for Attempt {
         if let State::Opening(_, wakers) = before {
             wakers.into_iter().for_each(Waker::wake);
         }
-        if let Some(far) = lane.ready() {
-            let opens = lock(&lane.opens).take();
-            opens.map(|opens| opens.cancel(None));
-            idle::watch(&lane, &far);
-        }
+        let Some(far) = lane.ready() else {
+            // It may have ended already, before it was known here that it was open.
+            lane.count_loss();
+            return;
+        };
+        let opens = lock(&lane.opens).take();
+        opens.map(|opens| opens.cancel(None));
+        idle::watch(&lane, &far);
     }
 }
 

@@ -176,6 +176,14 @@ fn declares(capabilities: &str, method: Option<Method>) -> bool {
     }
 }
 
+/// Whether a client with these capabilities can be asked anything.
+pub(super) fn may_be_asked(capabilities: &str) -> bool {
+    let questions = [Method::CreateMessage, Method::Elicit, Method::ListRoots];
+    questions
+        .iter()
+        .any(|question| declares(capabilities, Some(*question)))
+}
+
 /// Whether a client with these capabilities can answer such a question in a result.
 pub(super) fn answers(capabilities: &str, method: Option<Method>) -> bool {
     let is_question = matches!(

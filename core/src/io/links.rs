@@ -42,7 +42,8 @@ impl External {
         let siblings = super::open::Siblings::default();
         Self::new(name, move |client: ClientBuilder| {
             let (address, options, siblings) = (address.clone(), options.clone(), siblings.clone());
-            Box::pin(async move { client.open_beside(&address, options, &siblings).await }) as _
+            Box::pin(async move { client.open_beside(&address, options, Some(&siblings)).await })
+                as _
         })
     }
 

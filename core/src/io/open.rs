@@ -77,7 +77,7 @@ impl Default for ConnectOptions {
 #[derive(Clone, Default)]
 pub(super) struct Siblings {
     #[cfg(feature = "http-client")]
-    http: super::http::client::HttpConnections,
+    http: super::http::client::SharedConnections,
 }
 
 impl ClientBuilder {
@@ -104,8 +104,7 @@ impl ClientBuilder {
     /// server can use, or that needs a feature that is not built in, gives
     /// [`Unsupported`](io::ErrorKind::Unsupported).
     pub async fn open(self, address: &Address, options: ConnectOptions) -> io::Result<Client> {
-        self.open_beside(address, options, &Siblings::default())
-            .await
+        self.open_beside(address, options, None).await
     }
 
     /// The same beside other clients with the same address and options.
@@ -117,7 +116,7 @@ impl ClientBuilder {
             not(feature = "http-client"),
             expect(unused_variables, reason = "only clients on HTTP share connections")
         )]
-        siblings: &Siblings,
+        siblings: Option<&Siblings>,
     ) -> io::Result<Client> {
         #[cfg(feature = "oauth")]
         if options.http.authorization.is_some() && !matches!(address, Address::Http(_)) {
@@ -161,9 +160,8 @@ impl ClientBuilder {
                     certificate: options.certificate,
                     ..options.http
                 };
-                let connections = siblings.http.clone();
-                self.http_on(&address.to_string(), options, connections)
-                    .await
+                let shared = siblings.map(|siblings| &siblings.http);
+                self.http_on(&address.to_string(), options, shared).await
             }
             #[cfg(not(feature = "http-client"))]
             Address::Http(_) => Err(unsupported(

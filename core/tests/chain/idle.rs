@@ -55,6 +55,22 @@ fn a_connection_is_closed_after_a_time_without_use_and_opened_again() {
     }
 }
 
+/// Losses delay the next connection, and closing one for want of use is none.
+#[test]
+fn a_connection_is_opened_again_however_often_it_was_lost_before() {
+    let mut rig = rig(NEW);
+    for far in 0..3 {
+        call(&mut rig, far, Duration::ZERO);
+        rig.break_off(far);
+    }
+    // The delay is one of the system's clock.
+    std::thread::sleep(Duration::from_millis(300));
+    call(&mut rig, 3, Duration::ZERO);
+    pass(&mut rig, IDLE * 3);
+    call(&mut rig, 4, Duration::ZERO);
+    rig.assert_quiet();
+}
+
 /// The time counts from the end of what needs the connection: a call, a session, or a stream of changes.
 #[test]
 fn a_connection_that_something_needs_stays_open() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use mcpbolt::chain::{External, Front};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::OpeningMode;
-use mcpbolt::io::{ConnectOptions, ServeOptions, Serving};
+use mcpbolt::io::{ConnectOptions, ServeOptions, Serving, serve_with};
 
 use crate::ending::serve;
 
@@ -64,6 +64,26 @@ fn a_server_is_asked_for_its_stream_once_the_client_reads_it() {
 fn sessions_with_servers_are_ended_before_the_front_is() {
     let (serving, verbs) = front();
     let _client = open(&serving, false);
+    serving.stop();
+    serving.wait();
+    assert_eq!(verbs.lock().unwrap().last().unwrap(), "DELETE");
+}
+
+/// The same where clients share the session, and where the program keeps the front.
+#[test]
+fn what_clients_share_is_ended_with_the_front() {
+    let verbs = Verbs::default();
+    let far = serve(verbs.clone()).parse().unwrap();
+    let front = Front::new(External::at("far", far, ConnectOptions::default()));
+    let mut kept = None;
+    let host = |spawner| kept.insert(front.hosting(spawner)).clone();
+    let anywhere = "http://127.0.0.1:0/mcp".parse().unwrap();
+    let serving = serve_with(host, &anywhere, ServeOptions::default()).unwrap();
+    let client = Client::builder("test", "1").opening(OpeningMode::Stateless);
+    let options = ConnectOptions::default();
+    let client = block_on(client.open(serving.address(), options)).unwrap();
+    // This server has no tools.
+    assert!(block_on(client.list_tools()).is_err());
     serving.stop();
     serving.wait();
     assert_eq!(verbs.lock().unwrap().last().unwrap(), "DELETE");

@@ -225,10 +225,11 @@ impl Middleware for Pins {
         match request.known_method() {
             Some(Method::ListTools) => Box::pin(async move {
                 let next = next.bound().await?;
-                let (connection, asked) = (next.connection(), self.listed.ask());
-                let page = next.run(request.clone()).await?;
+                let asked = self.listed.ask();
+                let page = next.clone().run(request.clone()).await?;
                 let judged = self.judge(&request, page.result());
-                self.listed.learn(connection, asked, judged);
+                // The hop keeps the connection from ending meanwhile.
+                self.listed.learn(next.connection(), asked, judged);
                 Ok(self.page(page))
             }),
             Some(Method::CallTool) => Box::pin(async move {

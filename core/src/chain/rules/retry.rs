@@ -117,18 +117,18 @@ impl Retry {
             let asked = self.listed.ask();
             let page = match next.clone().bound().await {
                 Ok(hop) => {
-                    let connection = hop.connection();
-                    let page = hop.run(request.clone()).await;
-                    page.map(|page| (connection, page))
+                    let page = hop.clone().run(request.clone()).await;
+                    page.map(|page| (hop, page))
                 }
                 Err(error) => Err(error),
             };
             match page {
                 Err(error) if left > 0 && is_lost(&error) => left -= 1,
                 Err(error) => return Err(error),
-                Ok((connection, page)) => {
+                Ok((hop, page)) => {
                     let judged = judge(&request, page.result());
-                    self.listed.learn(connection, asked, judged);
+                    // The hop keeps the connection from ending meanwhile.
+                    self.listed.learn(hop.connection(), asked, judged);
                     return Ok(page);
                 }
             }

@@ -201,8 +201,12 @@ fn on_sockets(
 ) -> io::Result<Serving> {
     let stop = watch::Sender::new(false);
     let stopped = asked_to(stop.subscribe());
-    let bound = threads.block_on(bind(hosting, address, options, stopped))?;
-    let over = threads.run(bound.serves)?;
+    let bound = threads.block_on(bind(hosting.clone(), address, options, stopped))?;
+    let serves = async move {
+        bound.serves.await;
+        hosting.ended();
+    };
+    let over = threads.run(serves)?;
     Ok(Serving {
         address: bound.address,
         stop: Stopper(Stop::Sockets(stop)),

@@ -27,7 +27,7 @@ use crate::sync::lock;
 /// How often the runtime's timers are checked at the latest.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// How long connections to other servers may take to end after the server.
+/// How long connections to other servers, and then jobs that block, may take to end after the server.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 /// The runtime that drives a server's sockets, and the workers that run its handlers.
@@ -38,6 +38,17 @@ pub struct Threads {
     are_led: bool,
     /// The number of connections to other servers that the runtime drives.
     onward: watch::Sender<usize>,
+}
+
+/// A runtime whose end does not wait for ever for jobs that block.
+struct Bounded(Option<Runtime>);
+
+impl Drop for Bounded {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_timeout(FAREWELL);
+        }
+    }
 }
 
 /// Runs handlers on the workers, and connections to other servers on the runtime.
@@ -173,6 +184,7 @@ impl Threads {
         if !are_led {
             return begin("mcpbolt-serve", move || {
                 runtime.block_on(main);
+                runtime.shutdown_timeout(FAREWELL);
                 drop(workers);
             });
         }
@@ -195,11 +207,12 @@ impl Threads {
             }
         });
         let (letters, pool) = (mailbox.clone(), workers.clone());
+        let runtime = Bounded(Some(runtime));
         pool.drive(Some(mailbox), move |mut wakes, is_wanted| {
             // The pool lives as long as the loop.
             let _ = &workers;
             let mut has_looked = false;
-            runtime.block_on(poll_fn(|cx| {
+            let turns = poll_fn(|cx| {
                 notifier.watch(cx);
                 // On the runtime, waking a task needs no system call.
                 wakes.append(&mut lock(&letters.wakes));
@@ -214,7 +227,9 @@ impl Threads {
                     cx.waker().wake_by_ref();
                 }
                 Poll::Pending
-            }))
+            });
+            let runtime = runtime.0.as_ref();
+            runtime.and_then(|runtime| runtime.block_on(turns))
         })
     }
 }

@@ -60,6 +60,10 @@ pub trait Hosting: Send + Sync + 'static {
     fn generation(&self) -> u64 {
         0
     }
+
+    /// Announces that the transport serves no connection any more: what was kept for further ones, such as connections to other
+    /// servers, is closed.
+    fn ended(&self) {}
 }
 
 /// The [`Host`] of a server. Requests that the registry alone can answer (lists, unknown names,

@@ -386,6 +386,7 @@ impl ClientDriver {
                     });
                 }
             }
+            FollowUp::Recover => self.recover(),
             FollowUp::TryLegacy(message, error) => {
                 self.tasks.spawn(async move {
                     let stream = LegacyStream::open(&carrier).await.map(Box::new);
@@ -404,7 +405,7 @@ impl ClientDriver {
         let carrier = self.carrier.clone();
         self.tasks.spawn(async move {
             let resume = carrier.transport.options.resume;
-            for failures in 1..=resume.attempts {
+            for failures in 1.. {
                 sleep(resume.spread(failures)).await;
                 if carrier.client.ping().await.is_ok() {
                     break;

@@ -56,7 +56,7 @@ mod transport;
 pub use self::authorization::{Authorization, Hooked, LoggedOut, LoginHooks, WithBrowser};
 pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};
-pub(in crate::io) use self::transport::HttpConnections;
+pub(in crate::io) use self::transport::SharedConnections;
 
 /// An HTTP client with the proxy, the roots and the certificate of `options`. It follows no redirects.
 ///
@@ -64,5 +64,5 @@ pub(in crate::io) use self::transport::HttpConnections;
 /// When an option is not valid.
 #[cfg(feature = "resource-server")]
 pub(super) fn http_client(options: &HttpClientOptions) -> std::io::Result<reqwest::Client> {
-    transport::client(options, options.certificate.as_ref())
+    transport::client(options, options.certificate.as_ref(), &transport::PROTOCOLS)
 }

@@ -9,7 +9,7 @@ use super::driver::ClientDriver;
 use super::engine::Engine;
 use super::known_openings::KnownOpening;
 use super::options::HttpClientOptions;
-use super::transport::{HttpConnections, HttpTransport};
+use super::transport::{HttpTransport, SharedConnections};
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Connection, Framing, OpeningMode};
 use crate::io::faults::invalid;
@@ -52,7 +52,7 @@ impl ClientBuilder {
     /// When the URL or an option is not valid, or the connection cannot be opened; the latter contains
     /// a [`RequestError`](crate::error::RequestError).
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
-        self.http_on(url, options, HttpConnections::default()).await
+        self.http_on(url, options, None).await
     }
 
     /// The same on connections that other clients may share.
@@ -60,14 +60,14 @@ impl ClientBuilder {
         self,
         url: &str,
         options: HttpClientOptions,
-        connections: HttpConnections,
+        shared: Option<&SharedConnections>,
     ) -> io::Result<Client> {
         #[cfg(feature = "oauth")]
         let (patience, extension) = match &options.authorization {
             Some(authorization) => (authorization.patience(), authorization.extension()),
             None => (std::time::Duration::ZERO, None),
         };
-        let transport = HttpTransport::new(url, options, connections)?;
+        let transport = HttpTransport::new(url, options, shared)?;
         // R-AUE-04
         #[cfg(feature = "oauth")]
         let this = match extension {

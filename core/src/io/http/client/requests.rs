@@ -20,6 +20,8 @@ pub enum FollowUp {
     /// Replace the session of that generation, which has ended, and send the message again, if there is
     /// one: it was not accepted.
     RenewSession(u64, Option<OutgoingMessage>),
+    /// Find out when the server can be reached again, and whether the session has ended.
+    Recover,
     /// List the tools, then send the call again: the tool needs other headers than its last known
     /// schema says (R-HDR-09).
     ListTools(OutgoingMessage),
@@ -135,8 +137,10 @@ pub async fn stand(carrier: Arc<Carrier>) -> FollowUp {
             }
             // At the first attempt: either the session has ended already, which a ping finds out, or the server does
             // not route GET at all.
-            let _ = carrier.client.ping().await;
-            FollowUp::Done
+            match carrier.client.ping().await {
+                Ok(()) => FollowUp::Done,
+                Err(_) => FollowUp::Recover,
+            }
         }
         // 405: the server has no such stream.
         _ => FollowUp::Done,

@@ -1,7 +1,8 @@
 //! HTTP requests to one server: its URL, the credentials, redirects and failures.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -15,6 +16,7 @@ use super::options::{HttpClientOptions, Proxy};
 use super::outgoing::OutgoingMessage;
 use crate::error::{CarrierError, CarrierFault};
 use crate::io::{Auth, ClientCertificate, trust};
+use crate::sync::lock;
 
 /// The header that names the session of the handshake era (R-SES-03).
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -26,14 +28,17 @@ pub const JSON_OR_EVENTS: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
 /// The protocols offered in the TLS handshake.
-const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Adds credentials to a request to the server's own origin.
 type Authorize<'a> = &'a mut (dyn FnMut(&mut Request) -> Result<(), CarrierError> + Send);
 
-/// The connections to one server, and what TLS has learnt of it. Clones share them among clients with the same options.
+/// The connections to one server, and what TLS has learnt of it. Clones share them among clients with the same options that one
+/// runtime drives.
+///
+/// They speak HTTP/1.1: requests of many clients on one connection of HTTP/2 would wait for the streams of each other.
 #[derive(Clone, Default)]
-pub struct HttpConnections(Arc<OnceLock<Arc<Connections>>>);
+pub struct SharedConnections(Arc<Mutex<HashMap<Option<tokio::runtime::Id>, Weak<Connections>>>>);
 
 struct Connections {
     http: Client,
@@ -41,18 +46,29 @@ struct Connections {
     bare: Option<Client>,
 }
 
-impl HttpConnections {
-    fn with(&self, options: &HttpClientOptions) -> io::Result<Arc<Connections>> {
-        if let Some(made) = self.0.get() {
-            return Ok(made.clone());
-        }
+impl Connections {
+    fn new(options: &HttpClientOptions, protocols: &[&[u8]]) -> io::Result<Self> {
         let certificate = options.certificate.as_ref();
-        let made = Arc::new(Connections {
-            http: client(options, certificate)?,
-            bare: certificate.map(|_| client(options, None)).transpose()?,
-        });
-        // If another client was faster, its connections are used.
-        Ok(self.0.get_or_init(|| made).clone())
+        Ok(Self {
+            http: client(options, certificate, protocols)?,
+            bare: certificate
+                .map(|_| client(options, None, protocols))
+                .transpose()?,
+        })
+    }
+}
+
+impl SharedConnections {
+    fn with(&self, options: &HttpClientOptions) -> io::Result<Arc<Connections>> {
+        let runtime = tokio::runtime::Handle::try_current().map(|it| it.id()).ok();
+        let mut all = lock(&self.0);
+        if let Some(made) = all.get(&runtime).and_then(Weak::upgrade) {
+            return Ok(made);
+        }
+        let made = Arc::new(Connections::new(options, &PROTOCOLS[1..])?);
+        all.retain(|_, known| known.strong_count() > 0);
+        all.insert(runtime, Arc::downgrade(&made));
+        Ok(made)
     }
 }
 
@@ -78,7 +94,7 @@ impl HttpTransport {
     pub fn new(
         url: &str,
         options: HttpClientOptions,
-        connections: HttpConnections,
+        shared: Option<&SharedConnections>,
     ) -> io::Result<Self> {
         // The parser's error might contain the URL, and with it a password.
         let mut url = Url::parse(url).map_err(|_| invalid("this is no URL"))?;
@@ -103,12 +119,15 @@ impl HttpTransport {
             value.set_sensitive(true);
             own.append(name, value);
         }
-        let connections = connections.with(&options)?;
+        let connections = match shared.filter(|_| !options.http2_prior_knowledge) {
+            Some(shared) => shared.with(&options)?,
+            None => Arc::new(Connections::new(&options, &PROTOCOLS)?),
+        };
         #[cfg(feature = "oauth")]
         let access = match &options.authorization {
             Some(authorization) => {
                 // The certificate is for the MCP server alone.
-                let http = client_builder(&options, None)?;
+                let http = client_builder(&options, None, &PROTOCOLS)?;
                 Some(authorization.server(&url, http, options.proxy.hosts()))
             }
             None => None,
@@ -304,8 +323,9 @@ impl HttpTransport {
 pub fn client(
     options: &HttpClientOptions,
     certificate: Option<&ClientCertificate>,
+    protocols: &[&[u8]],
 ) -> io::Result<Client> {
-    let http = client_builder(options, certificate)?.build();
+    let http = client_builder(options, certificate, protocols)?.build();
     http.map_err(|error| io::Error::other(error.without_url()))
 }
 
@@ -313,8 +333,9 @@ pub fn client(
 pub fn client_builder(
     options: &HttpClientOptions,
     certificate: Option<&ClientCertificate>,
+    protocols: &[&[u8]],
 ) -> io::Result<ClientBuilder> {
-    let tls = trust::config(&options.root_certificates, certificate, &PROTOCOLS)?;
+    let tls = trust::config(&options.root_certificates, certificate, protocols)?;
     let http = Client::builder()
         .tls_backend_preconfigured(tls)
         .redirect(Policy::none())

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use crate::io::http::client::authorization::Authorization;
     use crate::io::http::client::options::{HttpClientOptions, Proxy};
-    use crate::io::http::client::transport::client_builder;
+    use crate::io::http::client::transport::{PROTOCOLS, client_builder};
     use crate::io::runtime::runtime;
 
     /// A request whose token was refused waits for a refresh that others began before the server asked for a
@@ -283,7 +283,7 @@ mod tests {
             proxy: Proxy::None,
             ..HttpClientOptions::default()
         };
-        let http = client_builder(&options, None).unwrap();
+        let http = client_builder(&options, None, &PROTOCOLS).unwrap();
         let access = logins.server(&url, http, HashSet::new());
         let (refresh, running) = watch::channel(None);
         lock(&access.state).running = Some(running);

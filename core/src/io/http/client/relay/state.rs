@@ -17,7 +17,7 @@ use crate::io::http::client::exchange::{ClientExchange, MessageSink, Resume, joi
 use crate::io::http::client::message_headers::{VERSION, add_message_headers, session_id};
 use crate::io::http::client::outgoing::OutgoingMessage;
 use crate::io::http::client::response::ErrorResponse;
-use crate::io::http::client::transport::{HttpConnections, HttpTransport, SESSION};
+use crate::io::http::client::transport::{HttpTransport, SESSION};
 use crate::json::reader;
 use crate::limits::Limits;
 use crate::mcp::{Era, Method, Revision};
@@ -62,8 +62,7 @@ pub fn header_map(given: Vec<(String, String)>) -> HeaderMap {
 
 impl RelayState {
     pub fn new(url: &str, options: RelayOptions, tell: Tell) -> io::Result<Self> {
-        let transport = HttpTransport::new(url, options.http.clone(), HttpConnections::default())?
-            .staying_on_origin();
+        let transport = HttpTransport::new(url, options.http.clone(), None)?.staying_on_origin();
         let id = options.session.as_deref().map(HeaderValue::try_from);
         let id = id.transpose().map_err(|_| {
             let why = "the session id has characters that no header may have";
