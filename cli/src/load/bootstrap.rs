@@ -8,7 +8,11 @@ const DRAWS: usize = 10_000;
 /// The share of draws outside of an interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// A figure, with its interval of 95 %.
+/// The least rounds of an interval. Of fewer values, even the least and the greatest one have the true median between
+/// them less often than in 95 % of cases: 1 - 2 × 0.5⁵ is 94 %.
+pub const LEAST_ROUNDS: usize = 6;
+
+/// A figure, with its interval of 95 %. The interval of too few rounds is infinite, which is null in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     pub value: f64,
@@ -22,6 +26,13 @@ pub fn estimate(rounds: &[(f64, f64)], of: impl Fn(f64, f64) -> f64) -> Estimate
         let mut sides: (Vec<_>, Vec<_>) = rounds.iter().copied().unzip();
         of(median(&mut sides.0), median(&mut sides.1))
     };
+    if rounds.len() < LEAST_ROUNDS {
+        return Estimate {
+            value: figure(rounds),
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+        };
+    }
     // The same draws each time, so that a report can be repeated.
     let mut state = 0x5eed_u64;
     let mut drawn = rounds.to_vec();

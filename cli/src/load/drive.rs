@@ -42,6 +42,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Processor time for one request, in microseconds; `None` if none has ended.
+    pub fn each(&self, cpu: Duration) -> Option<f64> {
+        (self.ended > 0).then(|| cpu.as_secs_f64() * 1e6 / self.ended as f64)
+    }
+
     /// Adds a later run with the same server.
     pub fn add(&mut self, later: &Self) -> Result<()> {
         self.plan.duration += later.plan.duration;

@@ -44,14 +44,18 @@ impl Live {
             || "-".to_owned(),
             |cpu| format!("{:.0}", cpu.as_secs_f64() * 100.0),
         );
+        let millis = |quantile| {
+            let millis = counts.millis(quantile);
+            millis.map_or_else(|| "-".to_owned(), |millis| format!("{millis:.3}"))
+        };
         eprintln!(
-            "{:>8} {:>10} {:>8} {in_flight:>10} {:>10.3} {:>10.3} {:>10.3} {cpu:>10}",
+            "{:>8} {:>10} {:>8} {in_flight:>10} {:>10} {:>10} {:>10} {cpu:>10}",
             at.as_secs(),
             counts.latency.len(),
             counts.errors,
-            counts.millis(0.5),
-            counts.millis(0.99),
-            counts.millis(1.0),
+            millis(0.5),
+            millis(0.99),
+            millis(1.0),
         );
     }
 }

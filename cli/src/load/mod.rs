@@ -116,10 +116,7 @@ fn ramp(args: &Args, start: &Start, rates: (f64, f64), live: &Live) -> Result<u8
     let plan = plan(args, None, Duration::from_secs(3))?;
     let pace = &args.pace;
     let mut ramp = ramp::run(&side, &plan, rates, pace.steps, pace.knee_p99, live)?;
-    let strays = close(side);
-    if let Some(step) = ramp.steps.first_mut() {
-        step.report.failed(STRAY, strays);
-    }
+    ramp.strays = close(side);
     finish(args, &ramp.table(), &ramp, &ramp, || plot::of_ramp(&ramp))
 }
 
@@ -244,9 +241,10 @@ fn finish(
     let says_errors = results.fail_if.iter().any(Threshold::is_of_errors);
     let by_default = (!says_errors).then_some(&by_default);
     let all = results.fail_if.iter().chain(by_default);
-    let crossed: Vec<_> = all.filter_map(|bound| bound.crossed(figures)).collect();
-    for sentence in &crossed {
+    let crossed = all.filter_map(|bound| bound.crossed(figures));
+    let failures: Vec<_> = figures.missing().into_iter().chain(crossed).collect();
+    for sentence in &failures {
         eprintln!("error: {sentence}");
     }
-    Ok(u8::from(!crossed.is_empty()))
+    Ok(u8::from(!failures.is_empty()))
 }

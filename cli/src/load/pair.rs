@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::bootstrap::{Estimate, estimate};
+use super::bootstrap::{Estimate, LEAST_ROUNDS, estimate};
 use super::drive::{Outcome, drive};
 use super::live::Live;
 use super::plan::Plan;
@@ -37,7 +37,7 @@ pub struct Pair {
     pub first: Report,
     pub second: Report,
     pub rounds: Vec<Round>,
-    /// The second side's median over the rounds, divided by that of the first one.
+    /// The second side's median over the rounds, divided by that of the first one; absent if a turn has none.
     ratio: Ratios,
     /// The latency that the second side adds.
     added_ms: Added,
@@ -56,16 +56,21 @@ pub struct Round {
 /// The figures of a turn.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Turn {
-    pub p50_ms: f64,
-    pub p99_ms: f64,
+    /// This and the next one are absent without an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Ratios {
-    p50: Ratio,
-    p99: Ratio,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p50: Option<Ratio>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99: Option<Ratio>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<Ratio>,
 }
@@ -88,8 +93,10 @@ enum Verdict {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Added {
-    p50: Estimate,
-    p99: Estimate,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p50: Option<Estimate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99: Option<Estimate>,
 }
 
 /// Runs the plan with both sides, round by round. The side that begins changes with each round.
@@ -136,20 +143,19 @@ pub fn run(
         let pair = |round: &Round| figure(&round.first).zip(figure(&round.second));
         rounds.iter().map(pair).collect::<Option<Vec<_>>>()
     };
-    let (p50, p99) = (of(|turn| Some(turn.p50_ms)), of(|turn| Some(turn.p99_ms)));
-    let (p50, p99) = (p50.unwrap_or_default(), p99.unwrap_or_default());
+    let (p50, p99) = (of(|turn| turn.p50_ms), of(|turn| turn.p99_ms));
     let minus = |first: f64, second: f64| second - first;
     let second = together(&sides[1], second)?;
     Ok(Pair {
         relation,
         ratio: Ratios {
-            p50: Ratio::of(&p50),
-            p99: Ratio::of(&p99),
+            p50: p50.as_deref().map(Ratio::of),
+            p99: p99.as_deref().map(Ratio::of),
             cpu: of(|turn| turn.cpu_us).map(|cpu| Ratio::of(&cpu)),
         },
         added_ms: Added {
-            p50: estimate(&p50, minus),
-            p99: estimate(&p99, minus),
+            p50: p50.map(|rounds| estimate(&rounds, minus)),
+            p99: p99.map(|rounds| estimate(&rounds, minus)),
         },
         gateway_cpu_us_per_call: second
             .server_alone_cpu_us_per_call
@@ -177,11 +183,11 @@ fn together(side: &Side, turns: Vec<Outcome>) -> Result<Report> {
 impl Turn {
     fn of(outcome: &Outcome) -> Self {
         let latency = Latency::of(&outcome.whole);
-        let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / outcome.ended.max(1) as f64;
+        let used = outcome.used.as_ref();
         Self {
-            p50_ms: latency.p50,
-            p99_ms: latency.p99,
-            cpu_us: outcome.used.as_ref().map(|used| each(used.cpu)),
+            p50_ms: latency.map(|latency| latency.p50),
+            p99_ms: latency.map(|latency| latency.p99),
+            cpu_us: used.and_then(|used| outcome.each(used.cpu)),
         }
     }
 }
@@ -199,6 +205,11 @@ impl Ratio {
 
     fn sentence(&self, name: &str, second: &str) -> String {
         let Estimate { value, low, high } = self.estimate;
+        if low.is_infinite() {
+            return format!(
+                "{name} is undecided: {value:.3} times; an interval takes {LEAST_ROUNDS} --rounds or more"
+            );
+        }
         let range = format!("{value:.3} times (95 %: {low:.3} to {high:.3})");
         match self.verdict {
             Verdict::Less => format!("{name} of {second} is lower: {range}"),
@@ -209,6 +220,11 @@ impl Ratio {
 }
 
 impl Pair {
+    /// The errors of both sides.
+    fn errors(&self) -> u64 {
+        self.first.errors + self.second.errors
+    }
+
     /// The report for people.
     pub fn table(&self) -> String {
         let mut text = String::new();
@@ -221,24 +237,25 @@ impl Pair {
         }
         let second = names[1];
         let Ratios { p50, p99, cpu } = &self.ratio;
-        let sentences = [
-            ("p50", Some(p50)),
-            ("p99", Some(p99)),
-            ("CPU", cpu.as_ref()),
-        ];
+        let sentences = [("p50", p50), ("p99", p99), ("CPU", cpu)];
         for (name, ratio) in sentences {
             if let Some(ratio) = ratio {
                 let _ = writeln!(text, "{}", ratio.sentence(name, second));
             }
         }
         if self.relation == Relation::Through {
-            for (name, Estimate { value, low, high }) in
-                [("p50", self.added_ms.p50), ("p99", self.added_ms.p99)]
-            {
+            for (name, added) in [("p50", self.added_ms.p50), ("p99", self.added_ms.p99)] {
+                let Some(Estimate { value, low, high }) = added else {
+                    continue;
+                };
                 let [value, low, high] = [value, low, high].map(|millis| millis * 1e3);
+                let interval = match low.is_finite() {
+                    true => format!(" (95 %: {low:.0} to {high:.0} µs)"),
+                    false => String::new(),
+                };
                 let _ = writeln!(
                     text,
-                    "the gateway adds {value:.0} µs to the {name} (95 %: {low:.0} to {high:.0} µs)"
+                    "the gateway adds {value:.0} µs to the {name}{interval}"
                 );
             }
             if let Some(cpu) = self.gateway_cpu_us_per_call {
@@ -249,7 +266,7 @@ impl Pair {
     }
 }
 
-/// Figures without a prefix are those of the second side.
+/// Figures without a prefix are those of the second side, but errors are those of both.
 impl Figures for Pair {
     fn figure(&self, name: &str) -> Option<Figure> {
         let estimate = |estimate: Estimate, unit: fn(f64) -> Quantity| Figure {
@@ -258,21 +275,37 @@ impl Figures for Pair {
         };
         let ratio = |ratio: Ratio| estimate(ratio.estimate, Quantity::Plain);
         match name {
-            "ratio.p50" => Some(ratio(self.ratio.p50)),
-            "ratio.p99" => Some(ratio(self.ratio.p99)),
+            "ratio.p50" => self.ratio.p50.map(ratio),
+            "ratio.p99" => self.ratio.p99.map(ratio),
             "ratio.cpu" => self.ratio.cpu.map(ratio),
-            "added.p50" => Some(estimate(self.added_ms.p50, Quantity::Millis)),
-            "added.p99" => Some(estimate(self.added_ms.p99, Quantity::Millis)),
+            "added.p50" => Some(estimate(self.added_ms.p50?, Quantity::Millis)),
+            "added.p99" => Some(estimate(self.added_ms.p99?, Quantity::Millis)),
             "gateway.cpu" => {
                 let micros = self.gateway_cpu_us_per_call?;
                 Some(Figure::exact(Quantity::Millis(micros / 1e3)))
             }
-            "errors" => {
-                let errors = self.first.errors + self.second.errors;
-                Some(Figure::exact(Quantity::Plain(errors as f64)))
+            "errors" => Some(Figure::exact(Quantity::Plain(self.errors() as f64))),
+            "errors%" => {
+                let sent = self.errors() + self.first.calls + self.second.calls;
+                let share = self.errors() as f64 * 100.0 / sent.max(1) as f64;
+                Some(Figure::exact(Quantity::Percent(share)))
             }
             _ => self.second.figure(name),
         }
+    }
+
+    fn missing(&self) -> Option<String> {
+        let turns = self
+            .rounds
+            .iter()
+            .flat_map(|round| [round.first, round.second]);
+        let empty = turns.filter(|turn| turn.p50_ms.is_none()).count();
+        (empty > 0).then(|| {
+            let all = self.rounds.len() * 2;
+            format!(
+                "{empty} of {all} turns have no answered request, so there is no ratio: use a longer --duration"
+            )
+        })
     }
 }
 
@@ -293,5 +326,22 @@ mod tests {
             verdict([80.0, 121.0, 79.0, 125.0, 78.0, 122.0]),
             Verdict::Undecided
         );
+    }
+
+    /// Five rounds that agree are no interval of 95 %, so they decide nothing and cross no bound.
+    #[test]
+    fn too_few_rounds_decide_nothing() {
+        let ratio = Ratio::of(&[(100.0, 200.0); 5]);
+        assert_eq!(
+            (ratio.estimate.value, ratio.verdict),
+            (2.0, Verdict::Undecided)
+        );
+        let said = ratio.sentence("p50", "second");
+        assert!(
+            said.ends_with("an interval takes 6 --rounds or more"),
+            "{said}"
+        );
+        let ratio = Ratio::of(&[(100.0, 200.0); 6]);
+        assert_eq!(ratio.verdict, Verdict::More);
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::pair::Pair;
-use super::ramp::Ramp;
-use super::report::Report;
+use super::ramp::{Ramp, Step};
+use super::report::{Latency, Report};
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
@@ -31,10 +31,10 @@ struct Drawing {
 
 /// The latency over time.
 pub fn of_run(report: &Report) -> String {
-    let with_calls = report.timeline.iter().filter(|stretch| stretch.calls > 0);
-    let stretches: Vec<_> = with_calls.collect();
-    let line = |of: fn(&super::report::Stretch) -> f64| {
-        stretches.iter().map(|it| (it.at_s, of(it))).collect()
+    let stretches = &report.timeline;
+    let line = |of: fn(&super::report::Stretch) -> Option<f64>| {
+        let points = stretches.iter().filter_map(|it| Some((it.at_s, of(it)?)));
+        points.collect()
     };
     Drawing {
         title: format!("{}: latency over time", report.server),
@@ -52,9 +52,9 @@ pub fn of_run(report: &Report) -> String {
 
 /// The latency over the rate, with the knee.
 pub fn of_ramp(ramp: &Ramp) -> String {
-    let line = |of: fn(&Report) -> f64| {
-        let steps = ramp.steps.iter().filter(|step| step.report.calls > 0);
-        steps.map(|step| (step.rate, of(&step.report))).collect()
+    let line = |of: fn(&Latency) -> f64| {
+        let point = |step: &Step| Some((step.rate, of(step.report.latency_ms.as_ref()?)));
+        ramp.steps.iter().filter_map(point).collect()
     };
     let server = ramp.steps.first().map(|step| step.report.server.as_str());
     Drawing {
@@ -62,8 +62,8 @@ pub fn of_ramp(ramp: &Ramp) -> String {
         across: "requests per second",
         is_log_across: true,
         lines: vec![
-            ("p50", line(|report| report.latency_ms.p50)),
-            ("p99", line(|report| report.latency_ms.p99)),
+            ("p50", line(|latency| latency.p50)),
+            ("p99", line(|latency| latency.p99)),
         ],
         mark: ramp.knee.map(|rate| (rate, format!("knee: {rate:.0}"))),
     }
@@ -72,10 +72,10 @@ pub fn of_ramp(ramp: &Ramp) -> String {
 
 /// The latency of both sides, round by round.
 pub fn of_pair(pair: &Pair) -> String {
-    let line = |of: fn(&super::pair::Round) -> f64| {
+    let line = |of: fn(&super::pair::Round) -> Option<f64>| {
         let rounds = pair.rounds.iter().enumerate();
         rounds
-            .map(|(at, round)| ((at + 1) as f64, of(round)))
+            .filter_map(|(at, round)| Some(((at + 1) as f64, of(round)?)))
             .collect()
     };
     Drawing {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::STRAY;
 use super::drive::drive;
 use super::live::Live;
 use super::plan::{Pace, Plan};
@@ -38,8 +39,11 @@ pub struct Ramp {
     pub steps: Vec<Step>,
     /// The highest rate that was held; absent if the first one was not.
     pub knee: Option<f64>,
-    /// The p99 up to which a rate counts as held.
-    p99_limit_ms: f64,
+    /// The p99 up to which a rate counts as held; absent if it is that of the first step, and nothing was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99_limit_ms: Option<f64>,
+    /// Messages of the server that no request has asked for, at whatever rate.
+    pub strays: u64,
 }
 
 /// One rate.
@@ -65,7 +69,8 @@ pub fn run(
     let mut ramp = Ramp {
         steps: Vec::new(),
         knee: None,
-        p99_limit_ms: limit.map_or(f64::INFINITY, |limit| limit.as_secs_f64() * 1e3),
+        p99_limit_ms: limit.map(|limit| limit.as_secs_f64() * 1e3),
+        strays: 0,
     };
     let one = |ramp: &mut Ramp, rate: f64| -> Result<bool> {
         live.title(&format!("{rate:.0} a second"));
@@ -74,13 +79,16 @@ pub fn run(
             ..plan.clone()
         };
         let report = Report::new(&side.name, &drive(side, &plan, &number, live)?);
-        if ramp.p99_limit_ms.is_infinite() {
-            ramp.p99_limit_ms = (report.latency_ms.p99 * GROWTH).max(LEAST_LIMIT);
-        }
+        let p99 = report.latency_ms.map(|latency| latency.p99);
+        let by_default = p99.map(|p99| (p99 * GROWTH).max(LEAST_LIMIT));
+        ramp.p99_limit_ms = ramp.p99_limit_ms.or(by_default);
+        let is_within = p99
+            .zip(ramp.p99_limit_ms)
+            .is_some_and(|(p99, limit)| p99 <= limit);
         let seconds = report.duration_s;
         let is_held = report.errors == 0
             && report.calls_per_second * seconds + AFTER_THE_END >= rate * seconds * HELD
-            && report.latency_ms.p99 <= ramp.p99_limit_ms;
+            && is_within;
         if is_held {
             ramp.knee = Some(ramp.knee.unwrap_or_default().max(rate));
         }
@@ -127,48 +135,64 @@ impl Ramp {
             report,
         } in &self.steps
         {
-            let cpu = report.server_cpu_us_per_call;
+            let known = |figure: Option<f64>, digits: usize| {
+                figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.digits$}"))
+            };
             let _ = writeln!(
                 text,
-                "{rate:>10.0} {:>12.1} {:>8} {:>10.3} {:>10.3} {:>12} {:>6}",
+                "{rate:>10.0} {:>12.1} {:>8} {:>10} {:>10} {:>12} {:>6}",
                 report.calls_per_second,
                 report.errors,
-                report.latency_ms.p50,
-                report.latency_ms.p99,
-                cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}")),
+                known(report.latency_ms.map(|latency| latency.p50), 3),
+                known(report.latency_ms.map(|latency| latency.p99), 3),
+                known(report.server_cpu_us_per_call, 1),
                 if *is_held { "yes" } else { "no" },
             );
         }
+        if self.strays > 0 {
+            let _ = writeln!(text, "failed      {} times: {STRAY}", self.strays);
+        }
         let limit = self.p99_limit_ms;
+        let limit = limit.map_or_else(String::new, |limit| format!(" (p99 up to {limit:.1} ms)"));
         let is_last = self.steps.iter().all(|step| step.is_held);
         let _ = match self.knee {
             Some(rate) if is_last => writeln!(
                 text,
-                "all rates were held, up to {rate:.0} a second (p99 up to {limit:.1} ms); the knee is higher"
+                "all rates were held, up to {rate:.0} a second{limit}; the knee is higher"
             ),
             Some(rate) => writeln!(
                 text,
-                "the knee: {rate:.0} a second were held (p99 up to {limit:.1} ms), more were not"
+                "the knee: {rate:.0} a second were held{limit}, more were not"
             ),
-            None => writeln!(
-                text,
-                "the first rate was not held (p99 up to {limit:.1} ms)"
-            ),
+            None => writeln!(text, "the first rate was not held{limit}"),
         };
         text
     }
 }
 
-/// Figures other than the knee are those of the step at the knee.
+/// Figures other than the knee are those of the step at the knee. No request fails there, so the errors are the strays
+/// of all steps.
 impl Figures for Ramp {
     fn figure(&self, name: &str) -> Option<Figure> {
-        let knee = self.knee?;
-        match name {
-            "knee" => Some(Figure::exact(Quantity::Plain(knee))),
-            _ => {
-                let step = self.steps.iter().find(|step| step.rate == knee)?;
-                step.report.figure(name)
+        let strays = self.strays as f64;
+        let quantity = match name {
+            "knee" => Quantity::Plain(self.knee?),
+            "errors" => Quantity::Plain(strays),
+            "errors%" => {
+                let sent = |step: &Step| step.report.calls + step.report.errors;
+                let sent = self.steps.iter().map(sent).sum::<u64>() + self.strays;
+                Quantity::Percent(strays * 100.0 / sent.max(1) as f64)
             }
-        }
+            _ => {
+                let is_it = |step: &&Step| Some(step.rate) == self.knee;
+                return self.steps.iter().find(is_it)?.report.figure(name);
+            }
+        };
+        Some(Figure::exact(quantity))
+    }
+
+    fn missing(&self) -> Option<String> {
+        let has_none = self.knee.is_none();
+        has_none.then(|| "no rate was held, so there is no knee".to_owned())
     }
 }

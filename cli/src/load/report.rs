@@ -23,8 +23,9 @@ pub struct Report {
     /// Good answers a second, as they came.
     pub calls_per_second: f64,
     pub duration_s: f64,
-    /// In an open loop, from when the request was due.
-    pub latency_ms: Latency,
+    /// In an open loop, from when the request was due; absent without an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<Latency>,
     /// How late an open loop sent, because this machine was late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_lag_ms: Option<Lag>,
@@ -86,27 +87,32 @@ pub struct Stretch {
     pub at_s: f64,
     pub calls: u64,
     pub errors: u64,
-    pub p50_ms: f64,
-    pub p99_ms: f64,
-    pub max_ms: f64,
+    /// This and the next two are absent without an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_ms: Option<f64>,
 }
 
 impl Latency {
-    pub fn of(counts: &Counts) -> Self {
-        Self {
-            p50: counts.millis(0.5),
-            p90: counts.millis(0.9),
-            p95: counts.millis(0.95),
-            p99: counts.millis(0.99),
-            max: counts.latency.max() as f64 / 1e6,
+    /// `None` if nothing was answered.
+    pub fn of(counts: &Counts) -> Option<Self> {
+        Some(Self {
+            p50: counts.millis(0.5)?,
+            p90: counts.millis(0.9)?,
+            p95: counts.millis(0.95)?,
+            p99: counts.millis(0.99)?,
+            max: counts.millis(1.0)?,
             mean: counts.latency.mean() / 1e6,
-        }
+        })
     }
 }
 
 impl Report {
     pub fn new(server: &str, outcome: &Outcome) -> Self {
-        let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / outcome.ended.max(1) as f64;
+        let each = |cpu: Duration| outcome.each(cpu);
         let seconds = outcome.plan.duration.as_secs_f64();
         let used = outcome.used.as_ref();
         let lag = Lag {
@@ -123,20 +129,20 @@ impl Report {
             calls_per_second: outcome.answered as f64 / seconds,
             duration_s: seconds,
             latency_ms: Latency::of(&outcome.whole),
-            send_lag_ms: rate.map(|_| lag),
-            server_cpu_us_per_call: used.map(|used| each(used.cpu)),
-            server_alone_cpu_us_per_call: used.map(|used| each(used.cpu_alone)),
+            send_lag_ms: rate.filter(|_| !outcome.lag.is_empty()).map(|_| lag),
+            server_cpu_us_per_call: used.and_then(|used| each(used.cpu)),
+            server_alone_cpu_us_per_call: used.and_then(|used| each(used.cpu_alone)),
             server_threads_cpu_us_per_call: used
                 .into_iter()
                 .flat_map(|used| &used.threads)
-                .map(|(name, cpu)| (name.clone(), each(*cpu)))
+                .filter_map(|(name, cpu)| Some((name.clone(), each(*cpu)?)))
                 .collect(),
             server_memory_bytes: used.map(|used| Memory {
                 begin: used.bytes_before,
                 end: used.bytes_after,
                 peak: used.peak_bytes,
             }),
-            client_cpu_us_per_call: outcome.own_cpu.map(each),
+            client_cpu_us_per_call: outcome.own_cpu.and_then(each),
             failures: outcome.failures.clone(),
             timeline: stretches
                 .map(|(number, counts)| Stretch {
@@ -145,7 +151,7 @@ impl Report {
                     errors: counts.errors,
                     p50_ms: counts.millis(0.5),
                     p99_ms: counts.millis(0.99),
-                    max_ms: counts.latency.max() as f64 / 1e6,
+                    max_ms: counts.millis(1.0),
                 })
                 .collect(),
         }
@@ -178,20 +184,22 @@ impl Report {
             ),
         );
         row("errors", self.errors.to_string());
-        let Latency {
-            p50,
-            p90,
-            p95,
-            p99,
-            max,
-            ..
-        } = self.latency_ms;
-        row(
-            "latency",
-            format!(
-                "p50 {p50:.3} ms, p90 {p90:.3} ms, p95 {p95:.3} ms, p99 {p99:.3} ms, max {max:.3} ms"
-            ),
-        );
+        if let Some(latency) = self.latency_ms {
+            let Latency {
+                p50,
+                p90,
+                p95,
+                p99,
+                max,
+                ..
+            } = latency;
+            row(
+                "latency",
+                format!(
+                    "p50 {p50:.3} ms, p90 {p90:.3} ms, p95 {p95:.3} ms, p99 {p99:.3} ms, max {max:.3} ms"
+                ),
+            );
+        }
         if let Some(cpu) = self.server_cpu_us_per_call {
             row("server CPU", format!("{cpu:.1} µs a call"));
         }
@@ -213,7 +221,7 @@ impl Report {
     /// Tells if this machine sent so late that it shows in the latency.
     fn late(&self) -> Option<String> {
         let lag = self.send_lag_ms?;
-        let is_late = lag.p99 > 1.0 && lag.p99 > self.latency_ms.p50 / 10.0;
+        let is_late = lag.p99 > 1.0 && lag.p99 > self.latency_ms?.p50 / 10.0;
         is_late.then(|| {
             format!(
                 "warning: one in a hundred requests was sent {:.1} ms late or later, since this machine was busy; the latency contains that\n",

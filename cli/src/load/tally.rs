@@ -80,9 +80,10 @@ impl Counts {
         Ok(())
     }
 
-    /// A latency in milliseconds.
-    pub fn millis(&self, quantile: f64) -> f64 {
-        self.latency.value_at_quantile(quantile) as f64 / 1e6
+    /// A latency in milliseconds; `None` if nothing was answered.
+    pub fn millis(&self, quantile: f64) -> Option<f64> {
+        let is_answered = !self.latency.is_empty();
+        is_answered.then(|| self.latency.value_at_quantile(quantile) as f64 / 1e6)
     }
 }
 
@@ -178,10 +179,15 @@ mod tests {
         tally.ended(after(20_000), after(20_001), Ok(()));
         assert_eq!((tally.whole.latency.len(), tally.whole.errors), (1, 1));
         assert_eq!((tally.ended, tally.answered), (2, 1));
-        let millis = tally.whole.millis(0.5);
+        let millis = tally.whole.millis(0.5).unwrap();
         assert!((millis - 30_000.0).abs() < 30.0, "{millis}");
         assert_eq!(tally.stretches.len(), 20);
         assert_eq!(tally.stretches[2].errors, 1);
+        assert_eq!(
+            tally.stretches[2].millis(0.5),
+            None,
+            "no latency, rather than one of 0 ms"
+        );
         assert_eq!(tally.take_recent().latency.len(), 3);
         assert_eq!(tally.take_recent().latency.len(), 0);
     }

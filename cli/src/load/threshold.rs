@@ -28,6 +28,9 @@ impl Figure {
 pub trait Figures {
     /// The figure of a name; `None` if it is not known here.
     fn figure(&self, name: &str) -> Option<Figure>;
+
+    /// Tells why there is no result, which is a failure whatever the bounds are.
+    fn missing(&self) -> Option<String>;
 }
 
 /// All names of figures: their units, and what they are.
@@ -177,6 +180,10 @@ mod tests {
     impl Figures for One {
         fn figure(&self, name: &str) -> Option<Figure> {
             (name == self.0).then_some(self.1)
+        }
+
+        fn missing(&self) -> Option<String> {
+            None
         }
     }
 

@@ -44,6 +44,25 @@ fn a_crossed_bound_is_told_and_fails_the_command() {
     Loaded::good(&[&SHORT[..], &kept].concat(), "workloads", "stdio:");
 }
 
+/// The second request is due after the end, so there is nothing to report, and nothing to be content with.
+#[test]
+fn a_run_without_a_finished_request_fails() {
+    let args = ["--workload", "echo", "--rate", "1", "--duration", "200ms"];
+    let loaded = Loaded::of(&args, "workloads", "stdio:");
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    assert!(
+        loaded
+            .said()
+            .contains("no request of the measured time has ended"),
+        "{}",
+        loaded.said()
+    );
+    for absent in ["latency_ms", "send_lag_ms", "client_cpu_us_per_call"] {
+        assert_eq!(loaded.report.get(absent), None, "{}", loaded.report);
+    }
+    assert_eq!(loaded.report["timeline"][0].get("p50_ms"), None);
+}
+
 #[test]
 fn errors_are_allowed_up_to_a_bound() {
     let wrong = |bound: &str| {

@@ -244,3 +244,34 @@ fn a_recorded_session_is_replayed() {
     std::fs::remove_dir_all(folder).unwrap();
     assert_eq!(number(&report, "/calls"), 10.0, "{report}");
 }
+
+/// A rate at which nothing is answered is not held.
+#[test]
+fn a_rate_without_an_answer_is_not_held() {
+    let args = ["--workload", "echo", "--ramp", "1..2", "--steps", "2"];
+    let limits = ["--duration", "200ms", "--knee-p99", "60s"];
+    let loaded = Loaded::of(&[&args[..], &limits].concat(), "faulty", "");
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    assert!(
+        loaded.said().contains("no rate was held"),
+        "{}",
+        loaded.said()
+    );
+    assert!(loaded.report["knee"].is_null(), "{}", loaded.report);
+}
+
+/// Answers that no request has asked for fail a ramp, whichever rate the knee is at.
+#[test]
+fn a_ramp_with_second_answers_fails() {
+    let args = ["--workload", "echo", "--ramp", "50..100", "--steps", "2"];
+    let limits = ["--duration", "400ms", "--knee-p99", "60s"];
+    let loaded = Loaded::of(&[&args[..], &limits].concat(), "faulty", "twice:10");
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    assert!(
+        loaded.said().contains("error: errors is "),
+        "{}",
+        loaded.said()
+    );
+    assert!(number(&loaded.report, "/strays") > 0.0, "{}", loaded.report);
+    assert!(number(&loaded.report, "/knee") > 99.0, "{}", loaded.report);
+}

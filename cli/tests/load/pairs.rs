@@ -89,3 +89,53 @@ fn a_slower_server_is_seen() {
     let against = ["--against", &slow, "--fail-if", "ratio.p50<1", "--", &fast];
     Loaded::new(&[&TURNS[..], &against].concat()).succeeded();
 }
+
+/// A turn in which no request ends has no latency, rather than one of 0 ms, so the pair has no ratio.
+#[test]
+fn a_turn_without_an_answer_has_no_ratio() {
+    let server = example("faulty");
+    let against = format!("stdio:{server}");
+    let args = ["--workload", "echo", "--rate", "2", "--duration", "200ms"];
+    let more = ["--rounds", "6", "--against", &against, "--", &server];
+    let loaded = Loaded::new(&[&args[..], &more].concat());
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    assert!(
+        loaded
+            .said()
+            .contains("12 of 12 turns have no answered request"),
+        "{}",
+        loaded.said()
+    );
+    let report = &loaded.report;
+    for absent in [
+        "/ratio/p50",
+        "/added_ms/p50",
+        "/rounds/0/first/p50_ms",
+        "/first/latency_ms",
+    ] {
+        assert_eq!(report.pointer(absent), None, "{absent}: {report}");
+    }
+}
+
+/// The number and the share of errors are those of both sides.
+#[test]
+fn errors_of_the_first_side_count_too() {
+    let server = example("faulty");
+    let against = format!("stdio:{server}");
+    let run = |bound: &str| {
+        let more = [
+            "--against",
+            &against,
+            "--fail-if",
+            bound,
+            "--",
+            &server,
+            "wrong:5",
+        ];
+        Loaded::new(&[&TURNS[..], &more].concat())
+    };
+    // A fifth of the first side's calls are wrong: a tenth of all.
+    let loaded = run("errors>5%");
+    assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
+    run("errors>15%").succeeded();
+}

@@ -95,15 +95,17 @@ struct Report {
     calls: u64,
     errors: u64,
     calls_per_second: f64,
-    latency_ms: Latency,
-    server_cpu_us_per_call: f64,
+    latency_ms: Option<Latency>,
+    /// This and the memory are absent if the server has died.
+    server_cpu_us_per_call: Option<f64>,
+    #[serde(default)]
     server_threads_cpu_us_per_call: BTreeMap<String, f64>,
-    server_memory_bytes: Memory,
+    server_memory_bytes: Option<Memory>,
     #[serde(default)]
     failures: BTreeMap<String, u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Latency {
     p50: f64,
     p99: f64,
@@ -185,11 +187,26 @@ impl Generator {
         let output = command.stdout(Stdio::null()).output();
         let output = output.with_context(|| format!("starting {}", self.program.display()))?;
         let Ok(json) = fs::read(&report) else {
-            bail!("{}", shorten(&String::from_utf8_lossy(&output.stderr)));
+            // The server writes to the same place, if it is a file; the load tells of its own end after that.
+            let said = match to {
+                To::Command(Start {
+                    stderr: Some(file), ..
+                }) => fs::read(file)?,
+                _ => output.stderr,
+            };
+            bail!("{}", shorten(last_line(&String::from_utf8_lossy(&said))));
         };
         let _ = fs::remove_file(&report);
         Ok(serde_json::from_slice::<Report>(&json)?.into())
     }
+}
+
+/// The last line that is not empty.
+fn last_line(text: &str) -> &str {
+    let mut lines = text.lines().rev();
+    lines
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("it said nothing")
 }
 
 /// Has the load start the server, on the server's core.
@@ -215,18 +232,26 @@ impl From<Report> for Figures {
             |name: &str| name.starts_with("mcpbolt") && !name.starts_with("mcpbolt-python");
         let threads = report.server_threads_cpu_us_per_call.iter();
         let of_language = threads.filter(|(name, _)| !is_of_engine(name));
+        let latency = report.latency_ms.unwrap_or_default();
+        let mut faults = Faults {
+            count: report.errors,
+            first: report.failures.into_keys().next(),
+        };
+        // Without an answer, the load is repeated for longer.
+        let is_known =
+            report.server_cpu_us_per_call.is_some() && report.server_memory_bytes.is_some();
+        if report.calls > 0 && !is_known {
+            faults.tell("the processor time and memory of the server are not known");
+        }
         Self {
             calls: report.calls,
             calls_per_second: report.calls_per_second,
-            p50: micros(report.latency_ms.p50 * 1e3),
-            p99: micros(report.latency_ms.p99 * 1e3),
-            cpu_per_call: micros(report.server_cpu_us_per_call),
+            p50: micros(latency.p50 * 1e3),
+            p99: micros(latency.p99 * 1e3),
+            cpu_per_call: micros(report.server_cpu_us_per_call.unwrap_or_default()),
             cpu_of_language: of_language.map(|(_, cpu)| micros(*cpu)).sum(),
-            peak_bytes: report.server_memory_bytes.peak,
-            faults: Faults {
-                count: report.errors,
-                first: report.failures.into_keys().next(),
-            },
+            peak_bytes: report.server_memory_bytes.map_or(0, |memory| memory.peak),
+            faults,
         }
     }
 }
@@ -254,5 +279,49 @@ mod tests {
             (figures.faults.count, figures.faults.first.as_deref()),
             (2, Some("late"))
         );
+    }
+
+    /// A load without a report tells why, though its standard error is the file of the server's: here, a shell that
+    /// finds no script of the name "load".
+    #[test]
+    fn a_load_that_fails_tells_why() {
+        let file = std::env::temp_dir().join(format!("xtask-load-{}", std::process::id()));
+        let start = Start {
+            words: vec!["server".to_owned()],
+            stderr: Some(file.clone()),
+            ..Start::default()
+        };
+        let load = Load {
+            revision: Revision::Handshake,
+            calls: Calls::Echo(100),
+            in_flight: 1,
+            length: Duration::from_secs(1),
+            warm_up: Duration::ZERO,
+        };
+        let program = PathBuf::from("sh");
+        let error = Generator { program }
+            .run(&To::Command(&start), &load)
+            .unwrap_err();
+        fs::remove_file(file).unwrap();
+        let said = format!("{error:#}");
+        assert!(said.starts_with("sh: ") && said.contains("load"), "{said}");
+    }
+
+    /// A server that has died has no processor time any more, but the report tells what became of its calls.
+    #[test]
+    fn the_failures_of_a_server_that_died_are_told() {
+        let of = |json: &str| Figures::from(serde_json::from_str::<Report>(json).unwrap());
+        let died = r#"{"calls": 0, "errors": 7, "calls_per_second": 0.0, "failures": {"the connection was closed": 7}}"#;
+        let faults = of(died).faults;
+        let first = faults.first.as_deref();
+        assert_eq!(
+            (faults.count, first),
+            (7, Some("the connection was closed"))
+        );
+        let unseen = r#"{"calls": 9, "errors": 0, "calls_per_second": 9.0, "latency_ms": {"p50": 1.0, "p99": 1.0}}"#;
+        let first = of(unseen).faults.first.unwrap();
+        assert!(first.contains("not known"), "{first}");
+        let empty = of(r#"{"calls": 0, "errors": 0, "calls_per_second": 0.0}"#);
+        assert!(empty.faults.first.is_none(), "it is repeated for longer");
     }
 }
