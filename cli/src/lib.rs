@@ -136,7 +136,7 @@ impl Args {
             Task::Whoami(args) => login::whoami(&args),
         };
         done.unwrap_or_else(|error| {
-            eprintln!("error: {}", shown::lines(&format!("{error:#}")));
+            shown::tell(&format!("error: {}", shown::lines(&format!("{error:#}"))));
             1
         })
     }

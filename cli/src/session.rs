@@ -91,6 +91,15 @@ impl Start {
         }
     }
 
+    /// The same with these credentials, and no others.
+    pub fn with_credentials(self, bearer: Option<String>, headers: Vec<String>) -> Self {
+        Self {
+            bearer,
+            headers,
+            ..self
+        }
+    }
+
     /// The address or the program, without anything that may be secret.
     pub fn name(&self) -> String {
         match &self.at {

@@ -15,6 +15,11 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes a line to stderr, if anybody reads it.
+pub fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// For one line: writes control characters, and those that set the text direction, as `\u{…}`.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false, |c| format!("\\u{{{:x}}}", u32::from(c)))

@@ -64,7 +64,8 @@ pub struct Requests {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Replay the trace so many times faster
-    #[arg(long, value_name = "TIMES", requires = "trace", default_value_t = 1.0)]
+    #[arg(long, value_name = "TIMES", requires = "trace", default_value_t = 1.0, value_parser = units::speed,
+        conflicts_with_all = ["rate", "in_flight", "ramp"])]
     pub speed: f64,
     /// The lengths of the texts of echo and sizes, which take turns: 100,10k,1MB
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = units::size)]
@@ -110,10 +111,10 @@ pub struct PaceArgs {
     #[arg(long, value_name = "FROM..TO", value_parser = units::rates, conflicts_with_all = ["through", "against"])]
     pub ramp: Option<(f64, f64)>,
     /// How many rates of the ramp, each by the same factor above the one before
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "ramp")]
     pub steps: u32,
     /// The p99 up to which a rate of the ramp counts as held; ten times that of the first rate by default, at least 10ms
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "ramp")]
     pub knee_p99: Option<Duration>,
     /// How long to measure: 500ms, 30s, 5m; 10s by default, 3s for each rate of a ramp, 1s for each turn of two servers
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -124,7 +125,7 @@ pub struct PaceArgs {
     /// How long to wait for an answer
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
     pub timeout: Duration,
-    /// Connections, which take turns
+    /// Connections, which take turns. A command is started once for each
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub connections: usize,
     /// The revision to speak; the newest of the server by default
@@ -136,21 +137,33 @@ pub struct PaceArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Two servers, in turns")]
 pub struct Second {
-    /// A gateway or proxy before the same server: what it adds to the latency, and its processor time
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "against")]
+    /// A gateway or proxy before the same server: what it adds to the latency, and its processor time. It gets --bearer
+    /// and --header, too
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        conflicts_with = "against",
+        group = "other"
+    )]
     pub through: Option<Address>,
-    /// Another server, to compare with
-    #[arg(long, value_name = "ADDRESS")]
+    /// Another server, to compare with. It gets neither --bearer nor --header
+    #[arg(long, value_name = "ADDRESS", group = "other")]
     pub against: Option<Address>,
-    /// How many turns each side has; more narrow the intervals
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    /// How many turns each side has: at least 6 for an interval, which more turns narrow
+    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "other")]
     pub rounds: usize,
     /// The process of the second one, if it is not the command and does not listen on this machine
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", requires = "other")]
     pub other_pid: Option<u32>,
     /// What the second one puts before the names of tools
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "other")]
     pub other_prefix: String,
+    /// A bearer token for the server of --against
+    #[arg(long, value_name = "TOKEN", requires = "against")]
+    pub other_bearer: Option<String>,
+    /// A further header for the server of --against, as NAME=VALUE
+    #[arg(long = "other-header", value_name = "NAME=VALUE", requires = "against")]
+    pub other_headers: Vec<String>,
 }
 
 /// Where the results go, and when they are a failure.

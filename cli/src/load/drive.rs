@@ -174,10 +174,10 @@ impl Run {
         wake_in_time();
         let mut lag = latencies(3)?;
         for due in dues {
-            let due = self.window.begin + due;
-            if due >= self.window.end {
+            let due = self.window.begin.checked_add(due);
+            let Some(due) = due.filter(|due| *due < self.window.end) else {
                 break;
-            }
+            };
             sleep_until(due);
             let late = due.elapsed().as_nanos();
             if due >= self.window.measured {

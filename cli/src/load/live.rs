@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::tally::Counts;
+use crate::shown;
 
 /// A table on stderr with a row for each second.
 pub struct Live {
@@ -28,17 +29,17 @@ impl Live {
     /// Says what comes next.
     pub fn title(&self, title: &str) {
         if self.is_shown {
-            eprintln!("{title}");
+            shown::tell(title);
         }
     }
 
     /// The requests that ended in the second up to `at`.
     pub fn row(&self, at: Duration, counts: &Counts, in_flight: usize, cpu: Option<Duration>) {
         if !self.has_head.swap(true, Ordering::Relaxed) {
-            eprintln!(
+            shown::tell(&format!(
                 "{:>8} {:>10} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
                 "second", "answered", "errors", "in flight", "p50 ms", "p99 ms", "max ms", "CPU %"
-            );
+            ));
         }
         let cpu = cpu.map_or_else(
             || "-".to_owned(),
@@ -48,7 +49,7 @@ impl Live {
             let millis = counts.millis(quantile);
             millis.map_or_else(|| "-".to_owned(), |millis| format!("{millis:.3}"))
         };
-        eprintln!(
+        shown::tell(&format!(
             "{:>8} {:>10} {:>8} {in_flight:>10} {:>10} {:>10} {:>10} {cpu:>10}",
             at.as_secs(),
             counts.latency.len(),
@@ -56,6 +57,6 @@ impl Live {
             millis(0.5),
             millis(0.99),
             millis(1.0),
-        );
+        ));
     }
 }

@@ -69,6 +69,12 @@ pub fn load(args: &Args) -> Result<u8> {
         (Some(rates), _) => ramp(args, &start, rates, &live),
         (None, Some((relation, address))) => {
             let other = args.start.moved_to(address.clone());
+            // Credentials for one server are not for another one to see.
+            let other = match relation {
+                Relation::Through => other,
+                Relation::Against => other
+                    .with_credentials(second.other_bearer.clone(), second.other_headers.clone()),
+            };
             pair(args, relation, [&start, &other], &live)
         }
         (None, None) => single(args, &start, &live),
@@ -86,11 +92,6 @@ fn check(args: &Args) -> Result<()> {
         "--duration must be more than 0"
     );
     ensure!(args.second.rounds > 0, "--rounds must be at least 1");
-    let speed = args.requests.speed;
-    ensure!(
-        speed.is_finite() && speed > 0.0,
-        "--speed must be more than 0"
-    );
     ensure!(
         args.requests.bytes.iter().all(|bytes| *bytes >= MARK_BYTES),
         "--bytes must be at least {MARK_BYTES}, so that each text is different"
@@ -244,7 +245,7 @@ fn finish(
     let crossed = all.filter_map(|bound| bound.crossed(figures));
     let failures: Vec<_> = figures.missing().into_iter().chain(crossed).collect();
     for sentence in &failures {
-        eprintln!("error: {sentence}");
+        shown::tell(&format!("error: {sentence}"));
     }
     Ok(u8::from(!failures.is_empty()))
 }

@@ -52,7 +52,7 @@ impl Pace {
         match self {
             Self::Rate(rate) => {
                 let rate = *rate;
-                Box::new((0_u64..).map(move |number| Duration::from_secs_f64(number as f64 / rate)))
+                Box::new((0_u64..).map(move |number| seconds(number as f64 / rate)))
             }
             Self::Recorded(recording) => {
                 let recording = recording.clone();
@@ -81,7 +81,7 @@ impl Recording {
         let last = self.times.last().copied().unwrap_or_default();
         let gaps = u32::try_from(self.times.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let gap = last.checked_div(gaps).unwrap_or_default();
-        last + gap.max(Duration::from_micros(1))
+        last.saturating_add(gap.max(Duration::from_micros(1)))
     }
 
     fn due(&self, number: usize) -> Duration {
@@ -89,8 +89,13 @@ impl Recording {
         let repetition = (number / count) as f64;
         let within = self.times.get(number % count).copied().unwrap_or_default();
         let recorded = repetition * self.length().as_secs_f64() + within.as_secs_f64();
-        Duration::from_secs_f64(recorded / self.speed)
+        seconds(recorded / self.speed)
     }
+}
+
+/// A time; the longest one if it is longer.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -110,5 +115,13 @@ mod tests {
         let dues: Vec<_> = pace.dues().take(5).map(|due| due.as_micros()).collect();
         assert_eq!(dues, [0, 5_000, 20_000, 30_000, 35_000]);
         assert_eq!(pace.rate(), Some(100.0));
+    }
+
+    #[test]
+    fn times_beyond_all_clocks_are_the_longest_one() {
+        let times = vec![Duration::ZERO, Duration::MAX];
+        let pace = Pace::Recorded(Arc::new(Recording { times, speed: 1e-3 }));
+        assert_eq!(pace.dues().nth(1), Some(Duration::MAX));
+        assert_eq!(pace.dues().nth(2), Some(Duration::MAX));
     }
 }

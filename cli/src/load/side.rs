@@ -75,8 +75,7 @@ impl Side {
         prepared.with_context(|| format!("trying {name}"))
     }
 
-    fn link(&self, number: u64) -> Link<'_> {
-        let turn = usize::try_from(number).unwrap_or_default() % self.clients.len();
+    fn link(&self, turn: usize) -> Link<'_> {
         Link {
             client: &self.clients[turn],
             timeout: self.timeout,
@@ -85,7 +84,8 @@ impl Side {
 
     /// Sends the request of this number, and checks its answer. The connections take turns.
     pub async fn one(&self, number: u64) -> Result<(), Failure> {
-        let done = self.workload.one(&self.link(number), number).await;
+        let turn = turn(number, self.clients.len(), self.workload.kinds());
+        let done = self.workload.one(&self.link(turn), number).await;
         let is_late = done.as_ref().is_err_and(|failure| failure.is_late);
         if is_late || self.workload.gives_up() {
             self.given_up.fetch_add(1, Relaxed);
@@ -97,10 +97,10 @@ impl Side {
     /// answers to nothing, progress out of order, messages that are not valid.
     pub fn strays(&self) -> u64 {
         // A server sends answers in order on most carriers: after this one, those before it have arrived.
-        for number in 0..self.clients.len() as u64 {
+        for turn in 0..self.clients.len() {
             let link = Link {
                 timeout: self.timeout.min(FAREWELL),
-                ..self.link(number)
+                ..self.link(turn)
             };
             let _ = block_on(link.ask("tools/list", None));
         }
@@ -123,7 +123,47 @@ impl Side {
         drop(self.clients);
         for session in self.sessions {
             if let Err(error) = session.close() {
-                eprintln!("warning: {}", shown::line(&format!("{error:#}")));
+                shown::tell(&format!("warning: {}", shown::line(&format!("{error:#}"))));
+            }
+        }
+    }
+}
+
+/// The connection of a request, if requests of so many kinds take turns by their numbers. The connections take turns, too,
+/// and begin one later whenever both would be where they began, so that each connection carries all kinds.
+fn turn(number: u64, connections: usize, kinds: usize) -> usize {
+    let (connections, kinds) = (connections.max(1) as u64, kinds.max(1) as u64);
+    let period = connections.saturating_mul(kinds / common(connections, kinds));
+    let turn = (number % connections + number / period % connections) % connections;
+    usize::try_from(turn).unwrap_or_default()
+}
+
+/// The greatest common divisor.
+fn common(one: u64, other: u64) -> u64 {
+    match other {
+        0 => one,
+        _ => common(other, one % other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_connection_carries_all_kinds_and_as_many_requests() {
+        for (connections, kinds) in [(1, 1), (3, 1), (2, 4), (4, 4), (4, 6), (3, 4), (4, 2)] {
+            let count = (connections * kinds * connections) as u64;
+            let turns: Vec<_> = (0..count)
+                .map(|number| (turn(number, connections, kinds), number % kinds as u64))
+                .collect();
+            let met: BTreeSet<_> = turns.iter().collect();
+            assert_eq!(met.len(), connections * kinds, "{connections} {kinds}");
+            for connection in 0..connections {
+                let its = turns.iter().filter(|(turn, _)| *turn == connection).count();
+                assert_eq!(its, connections * kinds, "{connections} {kinds}");
             }
         }
     }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+/// The longest time, in milliseconds. The sum of a few can be added to any instant.
+const LONGEST_MS: f64 = 1000.0 * 3_600e3;
+
 /// A number with its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
@@ -47,7 +50,10 @@ impl Quantity {
 /// A time such as `500ms`, `30s` or `5m`.
 pub fn duration(text: &str) -> Result<Duration> {
     match Quantity::parse(text) {
-        Ok(Quantity::Millis(millis)) => Ok(Duration::try_from_secs_f64(millis / 1e3)?),
+        Ok(Quantity::Millis(millis)) if millis <= LONGEST_MS => {
+            Ok(Duration::from_secs_f64(millis / 1e3))
+        }
+        Ok(Quantity::Millis(_)) => bail!("{text:?} is more than 1000h"),
         _ => bail!("{text:?} is not a time; write 500ms, 30s, 5m or 1h"),
     }
 }
@@ -66,8 +72,16 @@ pub fn size(text: &str) -> Result<usize> {
 /// A rate such as `200` or `20k`, per second.
 pub fn rate(text: &str) -> Result<f64> {
     match Quantity::parse(text)? {
-        Quantity::Plain(rate) if rate > 0.0 && rate <= 1e7 => Ok(rate),
-        _ => bail!("a rate must be more than 0, and at most 10 million per second"),
+        Quantity::Plain(rate) if (1e-3..=1e7).contains(&rate) => Ok(rate),
+        _ => bail!("a rate must be between 0.001 and 10 million per second"),
+    }
+}
+
+/// How many times faster than recorded: `2`, `0.5`.
+pub fn speed(text: &str) -> Result<f64> {
+    match Quantity::parse(text)? {
+        Quantity::Plain(speed) if (1e-3..=1e6).contains(&speed) => Ok(speed),
+        _ => bail!("a speed must be between 0.001 and 1 million"),
     }
 }
 
@@ -104,6 +118,12 @@ mod tests {
             assert!(Quantity::parse(wrong).is_err(), "{wrong}");
         }
         assert_eq!(duration("2m").unwrap(), Duration::from_secs(120));
+        let most = format!("{}h", "9".repeat(400));
+        assert!(
+            duration("1000h").is_ok() && duration("1001h").is_err() && duration(&most).is_err()
+        );
+        assert!(rate("0.001").is_ok() && rate("0.0001").is_err() && rate("11M").is_err());
+        assert!(speed("0.5").is_ok() && speed("0").is_err() && speed("2M").is_err());
         assert!(duration("5").is_err() && duration("5MB").is_err());
         assert_eq!(size("10k").unwrap(), 10_000);
         assert!(size("1GB").is_err() && size("5ms").is_err());

@@ -1,6 +1,6 @@
 //! Bounds beyond which the command fails, and arguments that are wrong.
 
-use super::Loaded;
+use super::{Loaded, Scratch};
 
 const SHORT: [&str; 6] = ["--workload", "echo", "--rate", "50", "--duration", "200ms"];
 
@@ -42,6 +42,31 @@ fn a_crossed_bound_is_told_and_fails_the_command() {
         "errors>1%",
     ];
     Loaded::good(&[&SHORT[..], &kept].concat(), "workloads", "stdio:");
+}
+
+/// A trace whose times are beyond all clocks is no panic; and a table that nobody reads is none either.
+#[test]
+fn extremes_do_not_panic() {
+    let trace = Scratch::new("jsonl");
+    let line = |at: &str| format!("{{\"at_ms\":{at},\"method\":\"tools/list\"}}\n");
+    std::fs::write(trace.path(), line("0") + &line("1e22")).unwrap();
+    let args = ["--trace", trace.path(), "--speed", "0.001"];
+    let args = [&args[..], &["--duration", "200ms", "--warm-up", "0s"]].concat();
+    let report = Loaded::good(&args, "workloads", "stdio:");
+    assert_eq!(report["calls"], 1, "{report}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_live_table_that_nobody_reads_is_dropped() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mcpbolt"));
+    command.args(["load", "--workload", "echo", "--live", "--warm-up", "0s"]);
+    command.args(["--rate", "50", "--duration", "2100ms", "--"]);
+    command.arg(super::example("workloads"));
+    let (read, write) = std::io::pipe().unwrap();
+    drop(read);
+    let output = command.stderr(write).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 /// The second request is due after the end, so there is nothing to report, and nothing to be content with.
@@ -101,7 +126,7 @@ fn wrong_arguments_are_told() {
         (vec!["--trace", "/nowhere"], "reading /nowhere"),
         (
             [&echo[..], &["--rate", "0"]].concat(),
-            "a rate must be more than 0",
+            "a rate must be between 0.001",
         ),
         (
             [&echo[..], &["--in-flight", "0"]].concat(),
@@ -128,6 +153,43 @@ fn wrong_arguments_are_told() {
             "the figures are p50, ",
         ),
         ([&echo[..], &["--ramp", "5"]].concat(), "write 100..20k"),
+        (
+            [&echo[..], &["--warm-up", "99999999999999999999h"]].concat(),
+            "is more than 1000h",
+        ),
+        (
+            [&echo[..], &["--rate", "0.00000000001"]].concat(),
+            "a rate must be between",
+        ),
+        (
+            vec!["--trace", "x", "--speed", "0"],
+            "a speed must be between",
+        ),
+        (
+            vec!["--trace", "x", "--speed", "2", "--rate", "9"],
+            "cannot be used with",
+        ),
+        ([&echo[..], &["--steps", "3"]].concat(), "--ramp <FROM..TO>"),
+        (
+            [&echo[..], &["--knee-p99", "1s"]].concat(),
+            "--ramp <FROM..TO>",
+        ),
+        (
+            [&echo[..], &["--rounds", "9"]].concat(),
+            "--through <ADDRESS>|--against <ADDRESS>",
+        ),
+        (
+            [&echo[..], &["--other-pid", "9"]].concat(),
+            "--through <ADDRESS>|--against <ADDRESS>",
+        ),
+        (
+            [&echo[..], &["--other-prefix", "a"]].concat(),
+            "--through <ADDRESS>|--against <ADDRESS>",
+        ),
+        (
+            [&echo[..], &["--other-bearer", "a"]].concat(),
+            "--against <ADDRESS>",
+        ),
     ] {
         let loaded = Loaded::of(&args, "workloads", "stdio:");
         assert!(!loaded.output.status.success(), "{args:?}");

@@ -1,6 +1,6 @@
 //! Two servers in turns, and a server behind a proxy.
 
-use super::servers::{Listening, example};
+use super::servers::{Listening, Refusing, example};
 use super::{Loaded, Scratch, number};
 
 const TURNS: [&str; 8] = [
@@ -138,4 +138,25 @@ fn errors_of_the_first_side_count_too() {
     let loaded = run("errors>5%");
     assert_eq!(loaded.output.status.code(), Some(1), "{}", loaded.said());
     run("errors>15%").succeeded();
+}
+
+/// A gateway gets the credentials of the server; another server gets its own alone.
+#[test]
+fn another_server_does_not_get_the_credentials_of_the_first_one() {
+    let server = Listening::workloads("http://127.0.0.1:0/mcp");
+    let heard = |option: &str, more: &[&str]| {
+        let other = Refusing::new();
+        let args = [&server.address, "--bearer", "mine", option, &other.address];
+        let loaded = Loaded::new(&[&TURNS[..], &args[..], more].concat());
+        assert!(!loaded.output.status.success(), "{}", loaded.said());
+        other.authorization()
+    };
+    assert_eq!(heard("--through", &[]), "bearer mine");
+    assert_eq!(heard("--against", &[]), "");
+    assert_eq!(
+        heard("--against", &["--other-bearer", "theirs"]),
+        "bearer theirs"
+    );
+    let header = ["--other-header", "Authorization=Basic abc"];
+    assert_eq!(heard("--against", &header), "basic abc");
 }

@@ -70,6 +70,46 @@ impl Drop for Listening {
     }
 }
 
+/// Refuses requests, and keeps the `Authorization` header of the first one.
+pub struct Refusing {
+    pub address: String,
+    heard: std::sync::mpsc::Receiver<String>,
+}
+
+impl Refusing {
+    pub fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let (hears, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut given = String::new();
+                let mut line = String::new();
+                while stream.read_line(&mut line).unwrap() > 2 {
+                    let field = line.trim().to_ascii_lowercase();
+                    if let Some(value) = field.strip_prefix("authorization: ") {
+                        given = value.to_owned();
+                    }
+                    line.clear();
+                }
+                let refusal =
+                    "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let _ = stream.get_mut().write_all(refusal.as_bytes());
+                let _ = hears.send(given);
+            }
+        });
+        Self { address, heard }
+    }
+
+    /// The header of the first request; empty if it had none.
+    pub fn authorization(&self) -> String {
+        self.heard
+            .recv_timeout(std::time::Duration::from_secs(60))
+            .unwrap()
+    }
+}
+
 /// Passes requests on to a server on HTTP, but refuses the endpoint of Streamable HTTP, as servers of 2024-11-05 do.
 pub struct SseOnly {
     pub address: String,

@@ -25,6 +25,10 @@ impl Echo {
         }
     }
 
+    pub fn kinds(&self) -> usize {
+        self.texts.len()
+    }
+
     pub async fn one(&self, link: &Link<'_>, number: u64) -> Result<(), Failure> {
         let turn = usize::try_from(number).unwrap_or_default() % self.texts.len();
         let texts = &self.texts[turn];

@@ -90,6 +90,15 @@ impl Workload {
         }
     }
 
+    /// How many kinds of requests take turns, by their numbers.
+    pub fn kinds(&self) -> usize {
+        match self {
+            Self::Echo(echo) => echo.kinds(),
+            Self::Replay(replay) => replay.kinds(),
+            _ => 1,
+        }
+    }
+
     /// Whether requests are given up, so that their answers may cross with that.
     pub fn gives_up(&self) -> bool {
         matches!(self, Self::Cancellations(_))

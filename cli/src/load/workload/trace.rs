@@ -91,6 +91,10 @@ impl Replay {
         Ok((Self { entries }, Some(sent).filter(|sent| !sent.is_empty())))
     }
 
+    pub fn kinds(&self) -> usize {
+        self.entries.len()
+    }
+
     pub async fn one(&self, link: &Link<'_>, number: u64) -> Result<(), Failure> {
         let turn = usize::try_from(number).unwrap_or_default() % self.entries.len();
         let Entry {
