@@ -67,6 +67,11 @@ pub fn peers() -> Vec<Contender> {
 }
 
 impl Contender {
+    /// Whether its calls are slower at first, until a compiler has seen them often.
+    pub fn has_jit(&self) -> bool {
+        matches!(self.kind, Kind::Ours(Language::Node) | Kind::Node(_))
+    }
+
     /// Whether it is one of our servers.
     pub fn is_ours(&self) -> bool {
         matches!(self.kind, Kind::Ours(_))
@@ -142,4 +147,17 @@ fn install_node_peers(log: &mut Log) -> Result<()> {
         stamp.write()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_on_node_have_a_jit_and_others_have_none() {
+        for contender in ours().iter().chain(&peers()) {
+            let name = contender.name;
+            assert_eq!(contender.has_jit(), name.contains("node"), "{name}");
+        }
+    }
 }

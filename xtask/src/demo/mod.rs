@@ -8,6 +8,7 @@ mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -95,7 +96,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for (contender, start) in built {
         let report = match start {
             Ok(start) => {
-                as_client(|| script.play(&generator, contender.name, &start, args.revision, &bar))
+                as_client(|| script.play(&generator, contender, &start, args.revision, &bar))
             }
             Err(error) => script::Report::missing(contender.name, format!("{error:#}")),
         };
@@ -151,8 +152,12 @@ fn prepare(contender: &Contender, ours: Option<&Programs>) -> Result<Start> {
 
 fn progress_bar(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{spinner} {bar:30} {pos}/{len} {elapsed} {wide_msg}")
+    {
         bar.set_style(style);
     }
+    // A step takes seconds.
+    bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 
+use super::contender::Contender;
 use crate::load::{
     Calls, Faults, Figures, Generator, Load, Revision, Session, Start, To, cancelled_sleep,
 };
@@ -18,6 +19,9 @@ pub struct Step {
     pub in_flight: usize,
     calls: Calls,
 }
+
+/// The warm-up of a server without a JIT.
+const WARM_UP: Duration = Duration::from_millis(300);
 
 /// How many notifications each call with progress requests.
 const PROGRESS: u32 = 20;
@@ -54,8 +58,8 @@ const STEPS: [Step; 5] = [
 pub struct Script {
     pub steps: &'static [Step],
     length: Duration,
-    /// Servers with a JIT are slower before it has warmed up.
-    warm_up: Duration,
+    /// The warm-up of a server with a JIT.
+    warm_up_of_jit: Duration,
     /// How many times a server is started to measure its first answer.
     starts: usize,
 }
@@ -84,7 +88,7 @@ impl Script {
         Self {
             steps: &STEPS,
             length: Duration::from_millis(2000),
-            warm_up: Duration::from_millis(2500),
+            warm_up_of_jit: Duration::from_millis(2500),
             starts: 7,
         }
     }
@@ -93,7 +97,7 @@ impl Script {
         Self {
             steps: &STEPS,
             length: Duration::from_millis(300),
-            warm_up: Duration::from_millis(300),
+            warm_up_of_jit: WARM_UP,
             starts: 1,
         }
     }
@@ -102,16 +106,19 @@ impl Script {
     pub fn play(
         &self,
         generator: &Generator,
-        name: &'static str,
+        contender: &Contender,
         start: &Start,
         revision: Revision,
         bar: &ProgressBar,
     ) -> Report {
         let state = match self.open(start, revision) {
-            Ok(session) => self.drive((generator, name, start), session, bar),
+            Ok(session) => self.drive((generator, contender, start), session, bar),
             Err(error) => State::Missing(format!("{error:#}")),
         };
-        Report { name, state }
+        Report {
+            name: contender.name,
+            state,
+        }
     }
 
     /// Opens a session; its time to the first list is the median of several starts.
@@ -138,7 +145,7 @@ impl Script {
     /// Loads a new process of the server for each step, and has the session cancel and end.
     fn drive(
         &self,
-        (generator, name, start): (&Generator, &str, &Start),
+        (generator, contender, start): (&Generator, &Contender, &Start),
         mut session: Session,
         bar: &ProgressBar,
     ) -> State {
@@ -147,15 +154,18 @@ impl Script {
         let mut rows: Vec<(&'static Step, Figures)> = Vec::new();
         for step in self.steps {
             bar.set_message(format!(
-                "{name}: {}, {} in flight",
-                step.name, step.in_flight
+                "{}: {}, {} in flight",
+                contender.name, step.name, step.in_flight
             ));
             let load = Load {
                 revision: session.revision,
                 calls: step.calls,
                 in_flight: step.in_flight,
                 length: self.length,
-                warm_up: self.warm_up,
+                warm_up: match contender.has_jit() {
+                    true => self.warm_up_of_jit,
+                    false => WARM_UP,
+                },
             };
             let figures = generator.run(&To::Command(start), &load);
             bar.inc(1);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -178,7 +179,10 @@ impl Generator {
         command.arg("--json").arg(&report);
         let _ = fs::remove_file(&report);
         match to {
-            To::Command(start) => start_by(&mut command, start)?,
+            To::Command(start) => {
+                let core = cores::of_server().filter(|_| has_taskset());
+                start_by(&mut command, start, core)?;
+            }
             To::Running { port, process } => {
                 command.arg(format!("http://127.0.0.1:{port}/mcp"));
                 command.args(["--pid", &process.to_string()]);
@@ -201,6 +205,22 @@ impl Generator {
     }
 }
 
+/// Whether the program that pins others to a core is there. Says so once if it is not.
+fn has_taskset() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        let mut look = Command::new("taskset");
+        look.arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let has = look.status().is_ok();
+        if !has {
+            eprintln!("note: there is no taskset, so loaded servers are not pinned to a core");
+        }
+        has
+    })
+}
+
 /// The last line that is not empty.
 fn last_line(text: &str) -> &str {
     let mut lines = text.lines().rev();
@@ -209,13 +229,19 @@ fn last_line(text: &str) -> &str {
         .unwrap_or("it said nothing")
 }
 
-/// Has the load start the server, on the server's core.
-fn start_by(command: &mut Command, start: &Start) -> Result<()> {
+/// Has the load start the server, on a core if there is one for it.
+fn start_by(command: &mut Command, start: &Start, core: Option<usize>) -> Result<()> {
+    // All of our variables, as a server has them that is started here.
+    for (name, _) in std::env::vars_os() {
+        if let Some(name) = name.to_str().filter(|name| !name.contains('=')) {
+            command.args(["--env", name]);
+        }
+    }
     for (name, value) in &start.env {
         command.arg("--env").arg(format!("{name}={value}"));
     }
     command.arg("--");
-    if let Some(core) = cores::of_server() {
+    if let Some(core) = core {
         command.args(["taskset", "-c", &core.to_string()]);
     }
     command.args(&start.words);
@@ -279,6 +305,36 @@ mod tests {
             (figures.faults.count, figures.faults.first.as_deref()),
             (2, Some("late"))
         );
+    }
+
+    /// The loaded server has the environment of one that is started here, and is pinned where that is possible.
+    #[test]
+    fn a_loaded_server_has_our_environment_and_perhaps_a_core() {
+        let start = Start {
+            words: vec!["server".to_owned()],
+            env: vec![("PATH".to_owned(), "own".to_owned())],
+            stderr: None,
+        };
+        let args = |core| {
+            let mut command = Command::new("mcpbolt");
+            start_by(&mut command, &start, core).unwrap();
+            let args = command
+                .get_args()
+                .map(|arg| arg.to_str().unwrap().to_owned());
+            args.collect::<Vec<_>>()
+        };
+        let bare = args(None);
+        let at = |args: &[&str]| bare.windows(2).position(|pair| pair == args);
+        let (ours, own) = (at(&["--env", "PATH"]), at(&["--env", "PATH=own"]));
+        assert!(
+            ours.is_some() && ours < own,
+            "the server's own come last: {bare:?}"
+        );
+        assert!(
+            bare.ends_with(&["--".to_owned(), "server".to_owned()]),
+            "{bare:?}"
+        );
+        assert!(args(Some(1)).join(" ").ends_with("-- taskset -c 1 server"));
     }
 
     /// A load without a report tells why, though its standard error is the file of the server's: here, a shell that
