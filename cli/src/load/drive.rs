@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 
+use super::interrupt::Interrupt;
 use super::live::Live;
 use super::plan::{MAX_IN_FLIGHT, Pace, Plan};
 use super::process::{Usage, own_cpu};
@@ -23,6 +24,9 @@ use crate::on_the_spot;
 
 /// How soon a place in a closed loop is filled again after a request without an answer.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long requests in flight are waited for after a signal.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The results of a run.
 pub struct Outcome {
@@ -106,6 +110,7 @@ struct Run {
     /// Whether nothing more is sent, so that the thread that drives waits for the last answer.
     is_sent: AtomicBool,
     driver: Thread,
+    interrupt: Interrupt,
 }
 
 /// Runs a plan on this thread, and waits for the last answer. `number` counts the requests of all runs with this side.
@@ -131,23 +136,34 @@ pub fn drive(
         paused: AtomicUsize::new(0),
         is_sent: AtomicBool::new(false),
         driver: thread::current(),
+        interrupt: plan.interrupt.clone(),
     });
-    let (lag, watched) = thread::scope(|scope| {
+    let (lag, end, watched) = thread::scope(|scope| {
         let watch = scope.spawn(|| run.watch(live));
         let lag = match plan.pace {
             Pace::InFlight(count) => run.keep(count),
             _ => run.send(plan.pace.dues()),
         };
+        let end = window.end.min(Instant::now());
         run.wait();
-        Ok::<_, anyhow::Error>((lag?, watch.join().ok().context("the watch has failed")?))
+        Ok::<_, anyhow::Error>((
+            lag?,
+            end,
+            watch.join().ok().context("the watch has failed")?,
+        ))
     })?;
     let mut tally = run.tally().clone();
-    if let Err(failure) = side.settle() {
+    let mut plan = plan.clone();
+    if plan.interrupt.has_come() {
+        plan.duration = end.saturating_duration_since(measured);
+        let stretches = plan.duration.as_nanos().div_ceil(tally.stretch.as_nanos());
+        tally.stretches.truncate(usize::try_from(stretches)?);
+    } else if let Err(failure) = side.settle() {
         tally.failed(&failure.why, 1);
     }
     let (used, own_cpu) = watched;
     Ok(Outcome {
-        plan: plan.clone(),
+        plan,
         whole: tally.whole,
         stretches: tally.stretches,
         stretch: tally.stretch,
@@ -165,6 +181,13 @@ impl Run {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes the end of a request, unless the run was over before.
+    fn ended(&self, due: Instant, ended: Result<(), Failure>) {
+        if !self.interrupt.has_come() {
+            self.tally().ended(due, Instant::now(), ended);
+        }
+    }
+
     fn next_number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
@@ -178,7 +201,10 @@ impl Run {
             let Some(due) = due.filter(|due| *due < self.window.end) else {
                 break;
             };
-            sleep_until(due);
+            self.interrupt.sleep_until(due);
+            if self.interrupt.has_come() {
+                break;
+            }
             let late = due.elapsed().as_nanos();
             if due >= self.window.measured {
                 lag.saturating_record(u64::try_from(late).unwrap_or(u64::MAX));
@@ -186,7 +212,7 @@ impl Run {
             if self.in_flight.load(Ordering::Relaxed) >= MAX_IN_FLIGHT {
                 let why = format!("{MAX_IN_FLIGHT} requests were in flight");
                 let failure = Failure::unanswered(why);
-                self.tally().ended(due, Instant::now(), Err(failure));
+                self.ended(due, Err(failure));
                 continue;
             }
             self.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -194,7 +220,7 @@ impl Run {
             on_the_spot::begin(async move {
                 let number = run.next_number();
                 let ended = run.side.one(number).await;
-                run.tally().ended(due, Instant::now(), ended);
+                run.ended(due, ended);
                 run.leave();
             });
         }
@@ -204,7 +230,7 @@ impl Run {
     /// A closed loop: keeps so many requests in flight.
     fn keep(self: &Arc<Self>, count: usize) -> Result<Histogram<u64>> {
         self.paused.store(count, Ordering::Relaxed);
-        while Instant::now() < self.window.end {
+        while Instant::now() < self.window.end && !self.interrupt.has_come() {
             for _ in 0..self.paused.swap(0, Ordering::Relaxed) {
                 self.in_flight.fetch_add(1, Ordering::Relaxed);
                 on_the_spot::begin(self.clone().one_place());
@@ -218,11 +244,11 @@ impl Run {
     /// One request after the other, until one is not answered.
     async fn one_place(self: Arc<Self>) {
         let mut due = Instant::now();
-        while due < self.window.end {
+        while due < self.window.end && !self.interrupt.has_come() {
             let ended = self.side.one(self.next_number()).await;
             let now = Instant::now();
             let is_answered = ended.as_ref().map_or_else(|it| it.is_answered, |()| true);
-            self.tally().ended(due, now, ended);
+            self.ended(due, ended);
             if !is_answered {
                 self.paused.fetch_add(1, Ordering::Relaxed);
                 break;
@@ -239,25 +265,31 @@ impl Run {
         }
     }
 
-    /// Waits until nothing is in flight. Requests have timeouts, so it ends.
+    /// Waits until nothing is in flight. Requests have timeouts, so it ends; at a signal, it ends soon.
     fn wait(&self) {
         self.is_sent.store(true, Ordering::SeqCst);
+        let mut last = None;
         while self.in_flight.load(Ordering::SeqCst) > 0 {
-            thread::park();
+            if self.interrupt.has_come()
+                && *last.get_or_insert(Instant::now() + PATIENCE) < Instant::now()
+            {
+                break;
+            }
+            thread::park_timeout(PAUSE);
         }
     }
 
     /// Shows how it goes, and takes what the server and this process use in the measured time.
     fn watch(&self, live: &Live) -> (Option<Used>, Option<Duration>) {
         let server = &self.side.server;
-        sleep_until(self.window.measured);
+        self.interrupt.sleep_until(self.window.measured);
         let (before, own_before) = (server.usage(), own_cpu());
         let threads = server.threads();
         self.tally().take_recent();
         if live.is_shown() {
             self.show(live, before);
         }
-        sleep_until(self.window.end);
+        self.interrupt.sleep_until(self.window.end);
         let (after, own_after) = (server.usage(), own_cpu());
         let threads = threads::between(&threads, &server.threads());
         let used = before.zip(after).map(|(before, after)| Used {
@@ -280,7 +312,10 @@ impl Run {
         let second = Duration::from_secs(1);
         let mut next = self.window.measured + second;
         while next <= self.window.end {
-            sleep_until(next);
+            self.interrupt.sleep_until(next);
+            if self.interrupt.has_come() {
+                break;
+            }
             let usage = self.side.server.usage();
             let cpu = before.zip(usage);
             let cpu = cpu.map(|(before, now)| now.cpu.saturating_sub(before.cpu));
@@ -290,13 +325,6 @@ impl Run {
             live.row(at, &recent, self.in_flight.load(Ordering::Relaxed), cpu);
             next += second;
         }
-    }
-}
-
-fn sleep_until(at: Instant) {
-    let left = at.saturating_duration_since(Instant::now());
-    if !left.is_zero() {
-        thread::sleep(left);
     }
 }
 

@@ -14,6 +14,7 @@ mod args;
 mod bootstrap;
 mod drive;
 mod figures;
+mod interrupt;
 mod live;
 mod pair;
 mod plan;
@@ -38,6 +39,7 @@ use serde::Serialize;
 pub use self::args::{Args, EXAMPLES};
 use self::args::{Kind, Requests};
 use self::drive::drive;
+use self::interrupt::Interrupt;
 use self::live::Live;
 use self::pair::Relation;
 use self::plan::{Pace, Plan, Recording};
@@ -54,9 +56,21 @@ use crate::shown;
 /// The failure of messages that no request has asked for.
 const STRAY: &str = "a message of the server was an answer to no request in flight (repeated, or unknown), progress out of order, or not valid";
 
-/// Loads the server, prints the table, and returns 1 if a bound is crossed.
+/// Loads the server, prints the table, and returns 1 if a bound is crossed. At a signal, this is done with what was
+/// measured up to then, and the status is that of the signal.
 pub fn load(args: &Args) -> Result<u8> {
     check(args)?;
+    let interrupt = Interrupt::default();
+    let done = measure(args, &interrupt);
+    let Some(status) = interrupt.status() else {
+        return done;
+    };
+    let why = done.map_or_else(|error| format!("{error:#}"), |_| "interrupted".to_owned());
+    shown::tell(&format!("error: {}", shown::line(&why)));
+    Ok(status)
+}
+
+fn measure(args: &Args, interrupt: &Interrupt) -> Result<u8> {
     let live = Live::new(args.results.live);
     let start = match &args.address {
         Some(address) => args.start.moved_to(address.clone()),
@@ -66,7 +80,7 @@ pub fn load(args: &Args) -> Result<u8> {
     let other = second.through.as_ref().map(|at| (Relation::Through, at));
     let other = other.or(second.against.as_ref().map(|at| (Relation::Against, at)));
     match (args.pace.ramp, other) {
-        (Some(rates), _) => ramp(args, &start, rates, &live),
+        (Some(rates), _) => ramp(args, &start, rates, &live, interrupt),
         (None, Some((relation, address))) => {
             let other = args.start.moved_to(address.clone());
             // Credentials for one server are not for another one to see.
@@ -75,9 +89,9 @@ pub fn load(args: &Args) -> Result<u8> {
                 Relation::Against => other
                     .with_credentials(second.other_bearer.clone(), second.other_headers.clone()),
             };
-            pair(args, relation, [&start, &other], &live)
+            pair(args, relation, [&start, &other], &live, interrupt)
         }
-        (None, None) => single(args, &start, &live),
+        (None, None) => single(args, &start, &live, interrupt),
     }
 }
 
@@ -100,37 +114,53 @@ fn check(args: &Args) -> Result<()> {
 }
 
 /// One server, one pace.
-fn single(args: &Args, start: &Start, live: &Live) -> Result<u8> {
+fn single(args: &Args, start: &Start, live: &Live, interrupt: &Interrupt) -> Result<u8> {
     let (side, times) = open(args, start, "", args.results.pid)?;
-    let plan = plan(args, times, Duration::from_secs(10))?;
+    let plan = plan(args, times, Duration::from_secs(10), interrupt)?;
     let outcome = drive(&side, &plan, &Arc::default(), live)?;
     let mut report = Report::new(&side.name, &outcome);
-    report.failed(STRAY, close(side));
+    report.failed(STRAY, close(side, interrupt));
     finish(args, &report.table(), &report, &report, || {
         plot::of_run(&report)
     })
 }
 
 /// One server, rising rates.
-fn ramp(args: &Args, start: &Start, rates: (f64, f64), live: &Live) -> Result<u8> {
+fn ramp(
+    args: &Args,
+    start: &Start,
+    rates: (f64, f64),
+    live: &Live,
+    interrupt: &Interrupt,
+) -> Result<u8> {
     let (side, _) = open(args, start, "", args.results.pid)?;
-    let plan = plan(args, None, Duration::from_secs(3))?;
+    let plan = plan(args, None, Duration::from_secs(3), interrupt)?;
     let pace = &args.pace;
-    let mut ramp = ramp::run(&side, &plan, rates, pace.steps, pace.knee_p99, live)?;
-    ramp.strays = close(side);
+    let ramp = ramp::run(&side, &plan, rates, pace.steps, pace.knee_p99, live);
+    let strays = close(side, interrupt);
+    let mut ramp = ramp?;
+    ramp.strays = strays;
     finish(args, &ramp.table(), &ramp, &ramp, || plot::of_ramp(&ramp))
 }
 
 /// Two servers in turns.
-fn pair(args: &Args, relation: Relation, starts: [&Start; 2], live: &Live) -> Result<u8> {
+fn pair(
+    args: &Args,
+    relation: Relation,
+    starts: [&Start; 2],
+    live: &Live,
+    interrupt: &Interrupt,
+) -> Result<u8> {
     let prefix = &args.second.other_prefix;
     let (first, times) = open(args, starts[0], "", args.results.pid)?;
     let (second, _) = open(args, starts[1], prefix, args.second.other_pid)?;
-    let plan = plan(args, times, Duration::from_secs(1))?;
+    let plan = plan(args, times, Duration::from_secs(1), interrupt)?;
     let sides = [first.clone(), second.clone()];
-    let mut pair = pair::run(relation, sides, &plan, args.second.rounds, live)?;
-    pair.first.failed(STRAY, close(first));
-    pair.second.failed(STRAY, close(second));
+    let pair = pair::run(relation, sides, &plan, args.second.rounds, live);
+    let strays = [close(first, interrupt), close(second, interrupt)];
+    let mut pair = pair?;
+    pair.first.failed(STRAY, strays[0]);
+    pair.second.failed(STRAY, strays[1]);
     finish(args, &pair.table(), &pair, &pair, || plot::of_pair(&pair))
 }
 
@@ -153,16 +183,27 @@ fn open(
     Ok((Arc::new(Side::open(&approach, workload)?), times))
 }
 
-/// Closes a side. Returns how many messages of the server were of no use.
-fn close(side: Arc<Side>) -> u64 {
-    let strays = side.strays();
-    if let Some(side) = Arc::into_inner(side) {
-        side.close();
+/// Closes a side. Returns how many messages of the server were of no use; after a signal they are not waited for.
+fn close(side: Arc<Side>, interrupt: &Interrupt) -> u64 {
+    let strays = match interrupt.has_come() {
+        true => 0,
+        false => side.strays(),
+    };
+    match Arc::try_unwrap(side) {
+        Ok(side) => side.close(),
+        Err(side) => side.abandon(),
     }
     strays
 }
 
-fn plan(args: &Args, times: Option<Vec<Duration>>, duration: Duration) -> Result<Plan> {
+/// The plan of the runs. Up to here, a signal ends the process.
+fn plan(
+    args: &Args,
+    times: Option<Vec<Duration>>,
+    duration: Duration,
+    interrupt: &Interrupt,
+) -> Result<Plan> {
+    interrupt.listen()?;
     let pace = &args.pace;
     let speed = args.requests.speed;
     let how = match (pace.rate, pace.in_flight, times) {
@@ -175,6 +216,7 @@ fn plan(args: &Args, times: Option<Vec<Duration>>, duration: Duration) -> Result
         pace: how,
         warm_up: pace.warm_up,
         duration: pace.duration.unwrap_or(duration),
+        interrupt: interrupt.clone(),
     })
 }
 

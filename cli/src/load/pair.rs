@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::bootstrap::{Estimate, LEAST_ROUNDS, estimate};
@@ -109,7 +109,7 @@ pub fn run(
 ) -> Result<Pair> {
     let [mut first, mut second] = [Vec::new(), Vec::new()];
     let numbers: [_; 2] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
-    for round in 0..rounds {
+    'rounds: for round in 0..rounds {
         let warm_up = match round {
             0 => plan.warm_up,
             _ => plan.warm_up.min(LATER_WARM_UP),
@@ -126,12 +126,19 @@ pub fn run(
                 sides[side].name
             ));
             let outcome = drive(&sides[side], &plan, &numbers[side], live)?;
+            if plan.interrupt.has_come() {
+                break 'rounds;
+            }
             match side {
                 0 => first.push(outcome),
                 _ => second.push(outcome),
             }
         }
     }
+    let whole = first.len().min(second.len());
+    ensure!(whole > 0, "interrupted before the first round was over");
+    first.truncate(whole);
+    second.truncate(whole);
     let turns = first.iter().zip(&second);
     let rounds: Vec<_> = turns
         .map(|(first, second)| Round {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use super::interrupt::Interrupt;
+
 /// The most requests in flight. One that is due beyond that fails.
 pub const MAX_IN_FLIGHT: usize = 65_536;
 
@@ -36,6 +38,8 @@ pub struct Plan {
     pub warm_up: Duration,
     /// How long to measure.
     pub duration: Duration,
+    /// What ends the run before that.
+    pub interrupt: Interrupt,
 }
 
 impl Pace {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::STRAY;
@@ -73,12 +73,19 @@ pub fn run(
         strays: 0,
     };
     let one = |ramp: &mut Ramp, rate: f64| -> Result<bool> {
+        let is_over = || plan.interrupt.has_come();
+        if is_over() {
+            return Ok(false);
+        }
         live.title(&format!("{rate:.0} a second"));
         let plan = Plan {
             pace: Pace::Rate(rate),
             ..plan.clone()
         };
         let report = Report::new(&side.name, &drive(side, &plan, &number, live)?);
+        if is_over() {
+            return Ok(false);
+        }
         let p99 = report.latency_ms.map(|latency| latency.p99);
         let by_default = p99.map(|p99| (p99 * GROWTH).max(LEAST_LIMIT));
         ramp.p99_limit_ms = ramp.p99_limit_ms.or(by_default);
@@ -117,6 +124,10 @@ pub fn run(
             }
         }
     }
+    ensure!(
+        !ramp.steps.is_empty(),
+        "interrupted before the first rate was measured"
+    );
     ramp.steps
         .sort_by(|one, other| one.rate.total_cmp(&other.rate));
     Ok(ramp)

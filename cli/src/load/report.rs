@@ -126,7 +126,10 @@ impl Report {
             calls: outcome.whole.latency.len(),
             errors: outcome.whole.errors,
             rate,
-            calls_per_second: outcome.answered as f64 / seconds,
+            calls_per_second: match seconds > 0.0 {
+                true => outcome.answered as f64 / seconds,
+                false => 0.0,
+            },
             duration_s: seconds,
             latency_ms: Latency::of(&outcome.whole),
             send_lag_ms: rate.filter(|_| !outcome.lag.is_empty()).map(|_| lag),

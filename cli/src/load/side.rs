@@ -1,5 +1,6 @@
 //! One server under load: the connections to it, what is asked of it, and its processes.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ pub struct Side {
     /// The name in reports.
     pub name: String,
     pub server: Server,
-    sessions: Vec<Session>,
+    sessions: Mutex<Vec<Session>>,
     clients: Vec<Client>,
     workload: Workload,
     timeout: Duration,
@@ -60,7 +61,7 @@ impl Side {
             name: start.name(),
             server: Server::new(processes),
             clients: clients.collect(),
-            sessions,
+            sessions: Mutex::new(sessions),
             workload,
             timeout: approach.timeout,
             given_up: AtomicU64::new(0),
@@ -119,9 +120,22 @@ impl Side {
     }
 
     /// Ends the started server, or closes the connections.
-    pub fn close(self) {
-        drop(self.clients);
-        for session in self.sessions {
+    pub fn close(mut self) {
+        self.clients.clear();
+        self.end(|_| true);
+    }
+
+    /// Ends the started server while requests are in flight. Connections end with this process.
+    pub fn abandon(&self) {
+        self.end(|session| session.child().is_some());
+    }
+
+    fn end(&self, is_it: fn(&Session) -> bool) {
+        let sessions = self
+            .sessions
+            .lock()
+            .map(|mut all| std::mem::take(&mut *all));
+        for session in sessions.unwrap_or_default().into_iter().filter(is_it) {
             if let Err(error) = session.close() {
                 shown::tell(&format!("warning: {}", shown::line(&format!("{error:#}"))));
             }

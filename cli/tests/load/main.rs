@@ -8,6 +8,8 @@ mod guide;
 mod paces;
 mod pairs;
 mod servers;
+#[cfg(unix)]
+mod signals;
 mod workloads;
 
 use std::path::PathBuf;
