@@ -1,4 +1,5 @@
 import { connectSettings, type ConnectOptionsOf } from './address';
+import { auditing } from './audit';
 import type { Policy, RunReport } from './definitions';
 import type { ChainMiddleware } from './chainmiddleware';
 import { endpointOf, type EndpointOptions, type ServeOptions } from './endpoint';
@@ -6,6 +7,7 @@ import { guarded, McpError } from './errors';
 import { Failures } from './failures';
 import type { Handler } from './handler';
 import { checkLimit } from './hookclock';
+import { weakly } from './kept';
 import { Link, type Receiver } from './link';
 import type { Logger } from './logger';
 import { OAuth } from './login';
@@ -20,7 +22,7 @@ import { HookRunner } from './hooks';
 import { Entries } from './entries';
 import type { Server } from './server';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
-import { checkVerifier, verifying } from './verifier';
+import { checkVerifier, Verifying } from './verifier';
 
 /** Options of a server at the end of a chain. Those that do not apply to it are ignored. */
 export interface ExternalOptions
@@ -120,7 +122,7 @@ export class External {
     async made(runner: HookRunner, ends: Ends, failures: Failures): Promise<NativeExternal> {
         const external = await this.reached(runner, ends);
         if (this.#rules.length === 0) return external;
-        return external.ruled(this.#rules.map(rule => rule.made(failures)));
+        return external.ruled(this.#rules.map(rule => rule.made(failures, runner)));
     }
 
     /** @internal The engine's part without rules. */
@@ -353,18 +355,22 @@ export class Front {
     async made(runner: HookRunner, ends: Ends): Promise<NativeFront> {
         const externals = await this.ends(runner, ends);
         const { policy, maxHops = 16, patience, hookTimeout = 60_000 } = this.#options;
-        const audit = policy?.audit;
         const settings = settingsJson({ name: this.name, version: '0', policy });
-        const told = audit && ((event: string) => this.#failures.heed('policy.audit', () => audit(JSON.parse(event))));
-        const verify = policy && verifying(policy, () => front, this.#failures);
+        const told = policy && auditing(policy, this.#failures);
+        const verifying = policy && Verifying.of(policy, this.#failures);
+        const verify = verifying && weakly(verifying.ask);
         const parts = this.#middleware.map(one => {
-            if (isEngines(one)) return one.made(this.#failures);
+            if (isEngines(one)) return one.made(this.#failures, runner);
             return { requests: (one.request ?? one.response) !== undefined, notifications: one.notification !== undefined };
         });
         const front: NativeFront = guarded(() => new native.Front(externals, parts, runner.native, settings, told, verify, { maxHops, ...(patience !== undefined && { patience }) }));
         const running = this.#middleware.flatMap((middleware, at) =>
             isEngines(middleware) ? [] : [{ middleware, name: nameOf(middleware, at), hookTimeout, failures: this.#failures }]
         );
+        if (verifying) {
+            verifying.native = front;
+            runner.keep(verifying.ask);
+        }
         runner.add(front.middleware(), running);
         return front;
     }

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Hooks } from './approval';
 import { answered, attempted, type Steps } from './attempt';
+import { auditing } from './audit';
 import type { Middleware } from './call';
 import { Completers, completionAnswer, completionReply, type CompletionParams } from './complete';
 import type { Context } from './context';
@@ -15,6 +16,7 @@ import type {
 import { Kind, KINDS, WORDS, type Entry, type Offered } from './entry';
 import { guarded, McpError, ToolError } from './errors';
 import { Failures, within } from './failures';
+import { weakly } from './kept';
 import { layered } from './layers';
 import { LISTED } from './listed';
 import { native, type NativeEncoded, type NativeEntries } from './native';
@@ -26,7 +28,7 @@ import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Described } from './schema';
 import { skillFolders } from './skillfolders';
 import { after } from './thenable';
-import { verifying } from './verifier';
+import { Verifying } from './verifier';
 
 type Awaitable<T> = T | Promise<T>;
 type Handler = (args: any, context: Context<any>, steps: Steps) => unknown;
@@ -58,6 +60,7 @@ export abstract class Entries<State> {
     readonly #skills: ReturnType<typeof skillFolders> = [];
     readonly #mounts: Mount[] = [];
     readonly #mountedIn: Mount[] = [];
+    readonly #verifying: Verifying | undefined;
 
     /** @internal */
     protected constructor(name: string, version: string, options: ServerOptions<State>) {
@@ -65,13 +68,14 @@ export abstract class Entries<State> {
         this.#hooks = options;
         this.#options = options;
         this.failures = new Failures(options.onError, options.logger);
-        const { audit } = options.policy ?? {};
-        const told = audit && ((event: string) => this.failures.heed('audit', () => audit(JSON.parse(event))));
+        const { policy = {} } = options;
         const { lifespan, approval, sanitise, integers, delegate, stateKey, logger, ...rest } = options;
         const settings = settingsJson({ name, version, ...rest, stateKey: stateKey && [...stateKey] });
         const hooked = [approval, sanitise].flatMap(hooks => Object.keys(hooks ?? {}));
-        const verify = verifying(options.policy ?? {}, () => this.entries, this.failures);
-        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), told, verify));
+        this.#verifying = Verifying.of(policy, this.failures);
+        const verify = this.#verifying && weakly(this.#verifying.ask);
+        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), auditing(policy, this.failures), verify));
+        if (this.#verifying) this.#verifying.native = this.entries;
         const common = { key: '', isTool: false, failures: this.failures };
         this.#put(Kind.Completion, {
             entry: {

@@ -177,6 +177,7 @@ export class HookRunner {
     readonly native: NativeHandoffs;
     readonly #middleware = new Map<number, Running>();
     readonly #handling = new Map<string, Handling>();
+    readonly #kept: unknown[] = [];
 
     constructor() {
         const weak = new WeakRef(this);
@@ -186,6 +187,11 @@ export class HookRunner {
     /** Notes which middleware has which number. */
     add(numbers: readonly number[], middleware: readonly Running[]): void {
         numbers.forEach((number, at) => this.#middleware.set(number, middleware[at]!));
+    }
+
+    /** Keeps a callback of the engine as long as the chain runs: see `weakly`. */
+    keep(callback: unknown): void {
+        this.#kept.push(callback);
     }
 
     drain(): void {

@@ -1,6 +1,8 @@
 import { guarded, McpError } from './errors';
 import type { Failures } from './failures';
 import { checkLimit, HookClock } from './hookclock';
+import type { HookRunner } from './hooks';
+import { weakly } from './kept';
 import { native, type NativeRule } from './native';
 import { settingsJson, writeJson } from './numbers';
 
@@ -10,9 +12,9 @@ import { settingsJson, writeJson } from './numbers';
  */
 export type Rule = Pins | Approval | Masking | Breaker | Retry | CallReports;
 
-/** @internal Middleware of the engine, whose callbacks report their exceptions to `failures`. */
+/** @internal Middleware of the engine, whose callbacks report their exceptions to `failures`. `runner` keeps what lasts as long as the chain. */
 export interface EngineMiddleware {
-    made(failures: Failures): NativeRule;
+    made(failures: Failures, runner: HookRunner): NativeRule;
 }
 
 /**
@@ -129,7 +131,7 @@ export class Approval {
     }
 
     /** @internal */
-    made(failures: Failures): NativeRule {
+    made(failures: Failures, runner: HookRunner): NativeRule {
         const approve = this.#approve;
         if (!approve) return guarded(() => native.approvalRule(this.#tools));
         const running = new Map<number, AbortController>();
@@ -144,7 +146,7 @@ export class Approval {
                 const verdict = await Promise.race([(async () => approve({ ...call, signal }))(), aborted]);
                 rule.approved(number, refusal(verdict));
             } catch (error) {
-                const isLate = error === signal.reason;
+                const isLate = signal.aborted && error === signal.reason;
                 rule.approved(number, isLate ? signal.reason.message : 'the approval failed unexpectedly');
                 if (!isLate) failures.report(error, 'the approval');
             } finally {
@@ -157,7 +159,8 @@ export class Approval {
             if (call.tool !== undefined) void decide(number, call);
             else running.get(number)?.abort(new McpError('ERR_MCP_CANCELLED', 'the call was cancelled'));
         };
-        const rule: NativeRule = guarded(() => native.approvalRule(this.#tools, ask));
+        runner.keep(ask);
+        const rule: NativeRule = guarded(() => native.approvalRule(this.#tools, weakly(ask)));
         return rule;
     }
 }

@@ -59,35 +59,50 @@ interface Native {
     verified(number: number, granted: string | undefined, failed: boolean): void;
 }
 
-/** @internal The function that the engine calls, which gives its verdicts to `native`: see `src/verifier.rs`. */
-export function verifying(policy: Policy, native: () => Native, failures: Failures): ((json: string) => void) | undefined {
-    checkVerifier(policy);
-    const { verifier } = policy;
-    if (verifier === undefined) return undefined;
-    const running = new Map<number, AbortController>();
-    const verify = async (number: number, credentials: Credentials) => {
-        const controller = new AbortController();
-        running.set(number, controller);
-        try {
-            const principal = checked(await verifier(credentials, { signal: controller.signal }));
-            native().verified(number, principal && JSON.stringify(principal), false);
-        } catch (error) {
-            native().verified(number, undefined, true);
-            // A verifier that throws because it was aborted is not reported.
-            if (!controller.signal.aborted) failures.report(error, 'the verifier');
-        } finally {
-            running.delete(number);
-        }
-    };
-    return json => {
+/** @internal Calls the verifier of a policy for the engine. */
+export class Verifying {
+    /** What gets the verdicts: see `src/verifier.rs`. */
+    native: Native | undefined;
+    readonly #verifier: Verifier;
+    readonly #failures: Failures;
+    readonly #running = new Map<number, AbortController>();
+
+    private constructor(verifier: Verifier, failures: Failures) {
+        this.#verifier = verifier;
+        this.#failures = failures;
+    }
+
+    /** Checks a policy; `undefined` if it has no verifier. */
+    static of(policy: Policy, failures: Failures): Verifying | undefined {
+        checkVerifier(policy);
+        return policy.verifier && new Verifying(policy.verifier, failures);
+    }
+
+    /** The callback of the engine. It must be kept: see `weakly`. */
+    readonly ask = (json: string): void => {
         const { number, certificate, ...brought } = JSON.parse(json);
         if (brought.kind === undefined) {
-            running.get(number)?.abort(new DOMException('nobody waits for the verdict', 'AbortError'));
-            running.delete(number);
+            this.#running.get(number)?.abort(new DOMException('nobody waits for the verdict', 'AbortError'));
+            this.#running.delete(number);
             return;
         }
-        void verify(number, certificate ? { ...brought, certificate: Uint8Array.from(certificate) } : brought);
+        void this.#verify(number, certificate ? { ...brought, certificate: Uint8Array.from(certificate) } : brought);
     };
+
+    async #verify(number: number, credentials: Credentials): Promise<void> {
+        const controller = new AbortController();
+        this.#running.set(number, controller);
+        try {
+            const principal = checked(await this.#verifier(credentials, { signal: controller.signal }));
+            this.native?.verified(number, principal && JSON.stringify(principal), false);
+        } catch (error) {
+            this.native?.verified(number, undefined, true);
+            // A verifier that throws because it was aborted is not reported.
+            if (!controller.signal.aborted) this.#failures.report(error, 'the verifier');
+        } finally {
+            this.#running.delete(number);
+        }
+    }
 }
 
 function checked(verdict: Verdict): Principal | undefined {

@@ -60,10 +60,10 @@ test('the hook gets the call, and exceptions of callbacks, the audit and the lif
     await client.close();
     await until(() => told.length === 5);
     assert.deepEqual(told.map(([what, ...more]) => [what, ...more.filter(Boolean)].join(' ')).sort(), [
-        'audit audit',
         'lifespan.stop stop',
         'onClosed onClosed',
         'onInitialized onInitialized',
+        'the audit audit',
         'tool bug a bug tools/call bug 1'
     ]);
 });

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Client, Server } from 'mcpbolt';
+import { Approval, Client, External, Front, Server } from 'mcpbolt';
 import { within } from './until.mjs';
 
 setFlagsFromString('--expose-gc');
@@ -32,8 +32,8 @@ function seen(object) {
     return object;
 }
 
-function made() {
-    const server = new Server('lives', '1', { onError: () => server, onClosed: () => server });
+function made(options) {
+    const server = new Server('lives', '1', { onError: () => server, onClosed: () => server, ...options });
     server.tool('echo', {}, ({ text }) => text + (server ? '' : '?'));
     server.tool('late', {}, async (_, ctx) => {
         server.context = ctx;
@@ -42,6 +42,21 @@ function made() {
         return 'late';
     });
     return seen(server);
+}
+
+/** A server whose verifier leads to it. */
+function verified() {
+    const held = {};
+    return (held.server = made({ policy: { verifier: () => held.server && 'anybody' } }));
+}
+
+/** A front whose callbacks lead to it. */
+function front() {
+    const held = {};
+    const rules = [new Approval(['echo'], { approve: () => held.front !== undefined })];
+    const policy = { verifier: () => held.front && 'anybody' };
+    held.front = new Front(new External(made(), { rules }), { policy, middleware: [new Approval(['late'], { approve: () => held.front !== undefined })] });
+    return seen(held.front);
 }
 
 async function used(client) {
@@ -66,6 +81,9 @@ const KINDS = {
             await client.close();
         }
     ],
+    'behind a front, closed': [20_000, 200, async () => (await used(await Client.connect(front()))).close()],
+    'with a verifier, closed': [5000, 50, () => on('http://127.0.0.1:0/mcp', client => client.close(), verified())],
+    'behind a front with a verifier, closed': [5000, 50, () => on('http://127.0.0.1:0/mcp', client => client.close(), front())],
     'on HTTP, closed': [5000, 50, () => on('http://127.0.0.1:0/mcp', client => client.close())],
     'on HTTP, dropped': [5000, 50, () => on('http://127.0.0.1:0/mcp', () => {})],
     'on sockets, closed': [5000, 50, i => on(`unix:${join(folder, String(i))}`, client => client.close())],
@@ -74,8 +92,8 @@ const KINDS = {
     'children, dropped': [150, 4, async () => void (await used(await spawned()))]
 };
 
-async function on(address, end) {
-    const serving = await made().serve(address, { signals: false, grace: 100 });
+async function on(address, end, server = made()) {
+    const serving = await server.serve(address, { signals: false, grace: 100 });
     await end(await used(await Client.connect(serving.address)));
     await serving.close();
 }
@@ -131,6 +149,16 @@ for (const [kind, [most, few, make]] of Object.entries(KINDS)) test(`servers and
     assert.ok(after.descriptors <= before.descriptors, `${before.descriptors} descriptors were ${after.descriptors}`);
     assert.ok(after.heapUsed - before.heapUsed < LEFT_HEAP, `the heap grew from ${before.heapUsed} to ${after.heapUsed}`);
     assert.ok(after.rss - before.rss < LEFT_RESIDENT, `the process grew from ${before.rss} to ${after.rss}`);
+});
+
+test('the callbacks of a server and of a front that nobody holds are called as long as it is served', async () => {
+    for (const make of [verified, front]) {
+        const serving = await make().serve('http://127.0.0.1:0/mcp', { signals: false, grace: 100 });
+        for (let i = 0; i < 20; i++) (gc(), await pause(5));
+        const client = await within('the verdicts', (async () => used(await Client.connect(serving.address)))());
+        await client.close();
+        await serving.close();
+    }
 });
 
 test('a client that somebody waits for, or that is listened to, is not collected', async t => {

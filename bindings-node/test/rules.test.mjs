@@ -56,17 +56,18 @@ for (const revision of REVISIONS) {
             await pause(1);
             const { amount } = call.arguments;
             if (amount === 3) throw new Error('a secret');
+            if (amount === 4) throw undefined;
             return amount < 10 || (amount < 20 ? false : amount < 30 ? 'too much' : amount);
         };
         const errors = [];
-        const front = { onError: (error, what) => errors.push(`${what}: ${error.message}`) };
+        const front = { onError: (error, what) => errors.push(`${what}: ${error?.message}`) };
         const client = await ruled(t, [new Approval(['p*'], { approve })], { revision, front });
         assert.equal(text(await client.callTool('pay', { amount: 1 })), 'paid 1 by none');
         assert.match(text(await client.callTool('find')), /found/);
         assert.deepEqual(seen, [{ tool: 'pay', arguments: { amount: 1 }, revision }]);
-        for (const [amount, why] of [[10, 'the program has refused it'], [20, 'too much'], [3, 'the approval failed unexpectedly'], [30, 'the approval failed unexpectedly']])
+        for (const [amount, why] of [[10, 'the program has refused it'], [20, 'too much'], [3, 'the approval failed unexpectedly'], [4, 'the approval failed unexpectedly'], [30, 'the approval failed unexpectedly']])
             await assert.rejects(client.callTool('pay', { amount }), { ...REFUSED, message: new RegExp(`the call of "pay" was not approved: ${why}$`) });
-        assert.deepEqual(errors, ['the approval: a secret', 'the approval: approve: return true, false or a text that says why not, not number']);
+        assert.deepEqual(errors, ['the approval: a secret', 'the approval: undefined', 'the approval: approve: return true, false or a text that says why not, not number']);
     });
 
     test(`a call passes when the user of the client approves it, in ${revision}`, async t => {

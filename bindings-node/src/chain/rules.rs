@@ -19,7 +19,7 @@ use crate::json::{quote, read};
 use crate::reports::Reports;
 
 /// Why calls are not approved when JavaScript gives no verdict.
-const ENDED: &str = "the program that approves has ended";
+const ENDED: &str = "the program has ended";
 
 /// The verdict on a call: nothing, or why it is refused.
 type Verdict = std::result::Result<(), String>;
