@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from mcpbolt import Client, Context, PeerError, Server
+from mcpbolt import Client, Context, McpError, PeerError, RequestCancelled, Server
+from mcpbolt._hooks import HookRunner
 from mcpbolt.chain import External, Front, Middleware, Next
 from support import SECONDS, coroutine
 
@@ -27,6 +29,10 @@ def inner() -> Server:
     async def slow() -> str:
         await asyncio.sleep(3 * LIMIT)
         return "slow"
+
+    @server.tool
+    async def stuck() -> None:
+        await asyncio.sleep(SECONDS * 10)
 
     @server.tool
     def log(context: Context) -> str:
@@ -139,3 +145,69 @@ def test_a_wrong_limit_is_refused() -> None:
     for limit in [0, -1, float("nan"), float("inf")]:
         with pytest.raises(ValueError, match="hook_timeout"):
             Front(External(inner()), hook_timeout=limit)
+
+
+class Ahead(Middleware):
+    """Answers by itself, while a task of its own waits for the server."""
+
+    def __init__(self) -> None:
+        self.tasks: list[asyncio.Future[dict[str, Any]]] = []
+
+    async def request(self, message: dict[str, Any], next: Next) -> dict[str, Any]:
+        if message["method"] != "tools/call":
+            return await next(message)
+        self.tasks.append(asyncio.ensure_future(next(message)))
+        await asyncio.sleep(0)  # so that it is passed on
+        return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [{"type": "text", "text": "ahead"}]}}
+
+
+@coroutine
+async def test_a_response_that_a_task_outlives_its_hook_for_is_an_error() -> None:
+    ahead = Ahead()
+    async with Client(Front(External(inner()), middleware=[ahead])) as client:
+        assert (await client.call_tool("slow")).text == "ahead"
+        with pytest.raises(RequestCancelled, match="before this response came"):
+            await asyncio.wait_for(ahead.tasks[0], SECONDS)
+
+
+@coroutine
+async def test_the_limit_of_a_hook_that_has_ended_does_not_begin_again(caplog: pytest.LogCaptureFixture) -> None:
+    ahead = Ahead()
+    front = Front(External(inner()), middleware=[ahead], hook_timeout=LIMIT)
+    with caplog.at_level(logging.ERROR):
+        async with Client(front) as client:
+            assert (await client.call_tool("slow")).text == "ahead"
+            ahead.tasks[0].cancel()
+            await asyncio.sleep(2 * LIMIT)
+    assert not [record.message for record in caplog.records if "Ahead" in record.message]
+
+
+@coroutine
+async def test_the_end_of_a_front_ends_what_its_hooks_wait_for() -> None:
+    class Stubborn(Middleware):
+        """Waits for the server, even when cancelled."""
+
+        runner: HookRunner
+        task: asyncio.Future[dict[str, Any]] | None = None
+
+        async def request(self, message: dict[str, Any], next: Next) -> dict[str, Any]:
+            if message["method"] != "tools/call":
+                return await next(message)
+            self.runner = next._pass.__self__._runner  # type: ignore[attr-defined]
+            self.task = asyncio.ensure_future(next(message))
+            while not self.task.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.shield(self.task)
+            return self.task.result()
+
+    stubborn = Stubborn()
+    async with Client(Front(External(inner()), middleware=[stubborn], hook_timeout=None)) as client:
+        call = asyncio.ensure_future(client.call_tool("stuck"))
+        while stubborn.task is None:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)  # so that it waits
+        stubborn.runner.close()
+        with pytest.raises(RequestCancelled, match="before this response came"):
+            await stubborn.task
+        with pytest.raises(McpError):
+            await call

@@ -13,12 +13,12 @@ import pytest
 from mcpbolt import Client, McpError, PeerError, Policy, Server
 from mcpbolt.chain import (
     Approval,
+    ApprovalCall,
     Breaker,
     CallReports,
     External,
     Front,
     Masking,
-    PendingCall,
     PinDrift,
     Pins,
     Prefix,
@@ -99,9 +99,9 @@ async def test_only_pinned_tools_are_offered_and_drift_is_told_of(revision: str)
 @pytest.mark.parametrize("revision", REVISIONS)
 @coroutine
 async def test_the_program_approves_calls(revision: str, caplog: pytest.LogCaptureFixture) -> None:
-    asked: list[PendingCall] = []
+    asked: list[ApprovalCall] = []
 
-    async def approve(call: PendingCall) -> bool | str:
+    async def approve(call: ApprovalCall) -> bool | str:
         asked.append(call)
         await asyncio.sleep(0)
         amount = call.arguments["amount"]
@@ -122,7 +122,7 @@ async def test_the_program_approves_calls(revision: str, caplog: pytest.LogCaptu
                 with pytest.raises(PeerError, match=f'the call of "pay" was not approved: {why}') as refused:
                     await client.call_tool("pay", {"to": "ada", "amount": amount})
                 assert refused.value.code == -32602
-    assert asked[0] == PendingCall("pay", {"to": "ada", "amount": 5}, None, revision) and len(asked) == 4
+    assert asked[0] == ApprovalCall("pay", {"to": "ada", "amount": 5}, None, revision) and len(asked) == 4
     assert "the approval of 'pay' failed" in [record.message for record in caplog.records]
 
 
@@ -130,7 +130,7 @@ async def test_the_program_approves_calls(revision: str, caplog: pytest.LogCaptu
 async def test_an_approval_may_be_a_plain_function_for_one_server_and_know_the_client() -> None:
     token, asked = "k" * 40, []  # type: ignore[var-annotated]
 
-    def approve(call: PendingCall) -> bool:
+    def approve(call: ApprovalCall) -> bool:
         asked.append(call.principal)
         return True
 
@@ -149,7 +149,7 @@ async def test_an_approval_may_be_a_plain_function_for_one_server_and_know_the_c
 async def test_an_approval_is_given_up_with_its_call_and_ends_in_time() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def approve(call: PendingCall) -> bool:
+    async def approve(call: ApprovalCall) -> bool:
         begun.set()
         try:
             await asyncio.sleep(SECONDS * 10)
@@ -269,7 +269,7 @@ async def test_reports_say_what_became_of_requests_and_exceptions_of_receivers_a
             while len(caplog.records) < 2:
                 await asyncio.sleep(0.001)
     assert seen == [("balance", "done"), ("fail", "tool_failed")]
-    assert "a report failed" in [record.message for record in caplog.records]
+    assert "the call report failed" in [record.message for record in caplog.records]
 
 
 def test_rules_run_without_an_event_loop() -> None:

@@ -56,6 +56,7 @@ from mcpbolt import (
 from mcpbolt import engine
 from mcpbolt.chain import (
     Approval,
+    ApprovalCall,
     Breaker,
     CallReports,
     Direction,
@@ -64,7 +65,6 @@ from mcpbolt.chain import (
     Masking,
     Middleware,
     Next,
-    PendingCall,
     PinDrift,
     Pins,
     Prefix,
@@ -277,7 +277,7 @@ async def chained() -> None:
     front = Front(External(["npx", "server"], cwd="/", timeout=5), middleware=[Loud(), Prefix("a")], policy=Policy())
     assert_type(front.name, str)
 
-    async def approve(call: PendingCall) -> bool | str:
+    async def approve(call: ApprovalCall) -> bool | str:
         assert_type(call.arguments, dict[str, Any])
         return call.principal is not None or "nobody knows you"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._failures import Failures
 
 @dataclass(frozen=True)
-class PendingCall:
+class ApprovalCall:
     """A call of a tool that waits for approval.
 
     Attributes:
@@ -31,7 +31,7 @@ class PendingCall:
     revision: str
 
 
-Approve = Callable[[PendingCall], Union[bool, str, Awaitable[Union[bool, str]]]]
+Approve = Callable[[ApprovalCall], Union[bool, str, Awaitable[Union[bool, str]]]]
 
 REFUSED = "the program has refused it"
 FAILED = "the approval failed unexpectedly"
@@ -52,7 +52,7 @@ class Approver:
         self._questions: dict[int, _Question] = {}
 
     def ask(self, number: int, about: tuple[str, dict[str, Any], str | None, str]) -> None:
-        question = self._questions[number] = _Question(self, number, PendingCall(*about))
+        question = self._questions[number] = _Question(self, number, ApprovalCall(*about))
         question.task = self._loop.create_task(question.run())
 
     def give_up(self, number: int) -> None:
@@ -74,7 +74,7 @@ class Approver:
 class _Question:
     """Whether one call is approved."""
 
-    def __init__(self, approver: Approver, number: int, call: PendingCall) -> None:
+    def __init__(self, approver: Approver, number: int, call: ApprovalCall) -> None:
         self._approver = approver
         self._number = number
         self._call = call

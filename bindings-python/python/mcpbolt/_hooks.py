@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _core
-from ._errors import Misuse, PeerError, ProtocolError, ToolError
+from ._errors import Misuse, PeerError, ProtocolError, RequestCancelled, ToolError
 from ._passing import Direction, Middleware, Next
 from ._wake import watch
 from ._watched import waiting
@@ -113,6 +113,7 @@ class _Call:
         self._failure: BaseException | None = None
         self.task: Cancellable | None = None
         self.has_begun = False
+        self._is_over = False
 
     async def run(self) -> None:
         self.has_begun = True
@@ -129,6 +130,13 @@ class _Call:
         finally:
             hooks.clock.end(self)
             self._runner.calls.pop(key, None)
+            self.end()
+
+    def end(self) -> None:
+        """No response comes any more. A task of the program that waits for one gets an error."""
+        self._is_over = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(RequestCancelled("the request was answered or cancelled before this response came"))
 
     def late(self) -> None:
         self._runner.native.refuse(*self._key, self._hooks.late("request"))
@@ -144,7 +152,8 @@ class _Call:
             with waiting(answer):
                 response: Wire = await answer
         finally:
-            self._hooks.clock.begin(self)
+            if not self._is_over:
+                self._hooks.clock.begin(self)
         return await self._shown(response, message) if self._hooks.sees_responses else response
 
     async def _shown(self, response: Wire, request: Wire) -> Wire:
@@ -273,6 +282,8 @@ class HookRunner:
         for task in [*(call.task for call in self.calls.values()), *(one.task for one in self.notices.values())]:
             if task is not None:
                 task.cancel()
+        for call in self.calls.values():
+            call.end()
 
 
 def _once(passed: list[Wire], message: Wire) -> None:

@@ -79,8 +79,8 @@ class Approval(Rule):
 
     Args:
         tools: The names of the tools, in which `*` stands for any text: `["pay", "delete*"]`.
-        approve: Gets a `PendingCall`; returns `True`, or `False`, or a text that says why not. It may be a coroutine function,
-            whose task is cancelled when the call is; a plain one must not block the event loop. An exception refuses the
+        approve: Gets an `ApprovalCall`; returns `True`, or `False`, or a text that says why not. It may be a coroutine
+            function, whose task is cancelled when the call is; a plain one must not block the event loop. An exception refuses the
             call without its text, and is logged. Without `approve` the user is asked by elicitation, and calls of
             clients without elicitation are refused.
         timeout: Seconds that `approve` may take; 300 by default. Then the call is refused. `None`: no limit.

@@ -24,7 +24,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal
 
 from . import _core
-from ._approver import PendingCall
+from ._approver import ApprovalCall
 from ._auth import ApiKey, Basic, Bearer, ConnectOptions, connect_options
 from ._core import Prefix, to_json
 from ._failures import Failures
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Approval",
+    "ApprovalCall",
     "Breaker",
     "CallReports",
     "Direction",
@@ -62,7 +63,6 @@ __all__ = [
     "Masking",
     "Middleware",
     "Next",
-    "PendingCall",
     "PinDrift",
     "Pins",
     "Prefix",

@@ -53,6 +53,14 @@ impl Report {
         }
     }
 
+    /// The message that an exception of its function is logged with.
+    fn failure(&self) -> &'static str {
+        match self {
+            Self::Drift(..) => "`on_drift` failed",
+            Self::Call { .. } => "the call report failed",
+        }
+    }
+
     fn pass(self, py: Python<'_>, to: &Py<PyAny>) -> PyResult<()> {
         let told = match self {
             Self::Drift(server, tool, pinned, found) => {
@@ -94,9 +102,10 @@ impl Reporter {
             .name("mcpbolt-reports".into())
             .spawn(move || {
                 while let Ok(report) = reports.recv() {
+                    let what = report.failure();
                     let told = Python::try_attach(|py| {
                         if let Err(error) = report.pass(py, &to) {
-                            failures::report(py, &failed, error, "a report failed", None);
+                            failures::report(py, &failed, error, what, None);
                         }
                     });
                     // The interpreter has ended.
