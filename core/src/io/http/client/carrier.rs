@@ -65,7 +65,7 @@ impl Carrier {
         let session = self.session();
         if session.id.is_some() {
             let (url, headers) = (self.transport.url(), self.headers(&session));
-            let _ = self.transport.send(Verb::DELETE, url, headers, None).await;
+            let _ = self.transport.send(Verb::DELETE, url, &headers, None).await;
         }
     }
 

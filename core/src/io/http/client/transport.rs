@@ -179,14 +179,7 @@ impl HttpTransport {
     ) -> Result<Response, CarrierError> {
         headers.entry(CONTENT_TYPE).or_insert(JSON);
         headers.entry(ACCEPT).or_insert(JSON_OR_EVENTS);
-        let post = || {
-            self.send(
-                Method::POST,
-                url,
-                headers.clone(),
-                Some(message.body.clone()),
-            )
-        };
+        let post = || self.send(Method::POST, url, &headers, Some(message.body.clone()));
         match post().await {
             Err(error) if error.fault == CarrierFault::Broken && message.is_repeatable() => {
                 post().await
@@ -209,7 +202,7 @@ impl HttpTransport {
         if let Some(position) = position {
             headers.insert(LAST_EVENT, position.clone());
         }
-        self.send(Method::GET, url, headers, None).await
+        self.send(Method::GET, url, &headers, None).await
     }
 
     /// Sends one request and waits for the head of its response, whatever its status. Redirects are
@@ -223,7 +216,7 @@ impl HttpTransport {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        headers: &HeaderMap,
         body: Option<Bytes>,
     ) -> Result<Response, CarrierError> {
         #[cfg(feature = "oauth")]
@@ -239,7 +232,7 @@ impl HttpTransport {
                     Ok(())
                 };
                 let response = self
-                    .redirected(&method, url, &headers, &body, &mut authorize)
+                    .redirected(&method, url, headers, &body, &mut authorize)
                     .await?;
                 let sends_again = self.is_own(response.url())
                     && access
@@ -250,7 +243,7 @@ impl HttpTransport {
                 }
             }
         }
-        self.redirected(&method, url, &headers, &body, &mut |_| Ok(()))
+        self.redirected(&method, url, headers, &body, &mut |_| Ok(()))
             .await
     }
 

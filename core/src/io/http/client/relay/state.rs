@@ -166,7 +166,7 @@ impl RelayState {
         let url = self.transport.url();
         let response = self
             .transport
-            .send(Verb::DELETE, url, headers, None)
+            .send(Verb::DELETE, url, &headers, None)
             .await?;
         match response.status().as_u16() {
             // 404: there is no such session any more. 405: the server does not let clients end
