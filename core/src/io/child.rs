@@ -54,7 +54,7 @@ pub enum Stderr {
     Inherit,
     /// It is discarded.
     Discard,
-    /// The function is called with each line, without its line end, on the loop's thread: it must not
+    /// The function is called with each line, without its line end, on the loop's thread (of a front: on that of its clients): it must not
     /// block. Lines longer than [`MAX_LINE_BYTES`](super::MAX_LINE_BYTES) arrive in pieces.
     Lines(Box<dyn FnMut(&str) + Send>),
 }
