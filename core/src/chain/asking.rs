@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Weak};
 
+use super::declared::answers;
 use super::middleware::{Caller, ChainAnswer, ChainRequest, ChainResponse, refusal};
 use super::question::{Asker, Question, Withdrawn};
 use super::route::Route;
 use super::translate;
-use super::upstream::answers;
 use crate::connection::{Handle, ReplyTo, RequestOptions};
 use crate::error::RequestError;
 use crate::mcp::code::INTERNAL_ERROR;

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::attempts::{Attempts, Begun};
+use super::declared::may_be_asked;
 use super::far::{Far, Permit};
 use super::idle;
 use super::listeners::Listeners;
@@ -19,7 +20,6 @@ use super::route::Route;
 use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
-use super::upstream::may_be_asked;
 use super::visits::Visits;
 use crate::client::ClientBuilder;
 use crate::connection::{Caller, Callers, Config, Handle, Host, OpeningMode};

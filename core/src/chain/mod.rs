@@ -32,6 +32,7 @@
 mod asking;
 mod attempts;
 mod carry;
+mod declared;
 mod executor;
 mod external;
 mod far;

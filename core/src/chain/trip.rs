@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::declared::answers;
 use super::far::Far;
 use super::lane::Lane;
 use super::lanes::may_be_asked;
@@ -20,7 +21,6 @@ use super::question::{PATIENCE, UNKNOWN_STATE};
 use super::route::Route;
 use super::sessions::Session;
 use super::unless::unless;
-use super::upstream::answers;
 use super::{asking, follow, listen, translate, url_elicitation};
 use crate::connection::{self, RequestOptions};
 use crate::correlate::CancelToken;

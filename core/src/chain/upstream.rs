@@ -4,6 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use super::attempts::wait_after;
+use super::declared::declares;
 use super::lane::Lane;
 use super::middleware::{
     ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
@@ -163,34 +164,6 @@ fn waiting(lane: &Arc<Lane>) -> Option<(Handle, Cancelled)> {
         reopen(lane);
     }
     None
-}
-
-/// Whether a client with these capabilities may be sent such a request; requests of extensions are its own affair.
-fn declares(capabilities: &str, method: Option<Method>) -> bool {
-    let has = |name| reader::find(capabilities, name).is_some();
-    match method {
-        Some(Method::CreateMessage) => has("sampling"),
-        Some(Method::Elicit) => has("elicitation"),
-        Some(Method::ListRoots) => has("roots"),
-        _ => true,
-    }
-}
-
-/// Whether a client with these capabilities can be asked anything.
-pub(super) fn may_be_asked(capabilities: &str) -> bool {
-    let questions = [Method::CreateMessage, Method::Elicit, Method::ListRoots];
-    questions
-        .iter()
-        .any(|question| declares(capabilities, Some(*question)))
-}
-
-/// Whether a client with these capabilities can answer such a question in a result.
-pub(super) fn answers(capabilities: &str, method: Option<Method>) -> bool {
-    let is_question = matches!(
-        method,
-        Some(Method::CreateMessage | Method::Elicit | Method::ListRoots)
-    );
-    is_question && declares(capabilities, method)
 }
 
 /// Sends a report of progress to the peer that asked for it, with its own token.
