@@ -44,11 +44,12 @@ export function write(name, text) {
 
 /**
  * Runs node with these arguments. Its stdin ends once it has answered the request `last`; if that is null, once its stderr matches `until`, or at once. Gives its exit, what
- * it answered by id, and what this package says on stderr.
+ * it answered by id, and what this package says on stderr. The lines of `then` are written once it has answered the request `after`.
  */
-export async function ran(args, { lines = LINES, last = 2, env = {}, cwd = here, until } = {}) {
+export async function ran(args, { lines = LINES, then, last = 2, env = {}, cwd = here, until } = {}) {
     const child = spawn(process.execPath, args, { cwd, env: { ...process.env, MCPBOLT_REPORT: '1', MCPBOLT: '', ...env } });
     let [out, err] = ['', ''];
+    const say = lines => child.stdin.write(lines.map(line => `${line}\n`).join(''));
     const answers = () => Object.fromEntries(out.split('\n').filter(Boolean).map(line => JSON.parse(line)).map(one => [one.id, one]));
     child.stdin.on('error', () => {});
     child.stderr.setEncoding('utf8').on('data', text => {
@@ -57,10 +58,14 @@ export async function ran(args, { lines = LINES, last = 2, env = {}, cwd = here,
     });
     child.stdout.setEncoding('utf8').on('data', text => {
         out += text;
-        if (last !== null && out.endsWith('\n') && answers()[last]) child.stdin.end();
+        if (then && out.endsWith('\n') && answers()[then.after]) {
+            say(then.lines);
+            then = undefined;
+        }
+        if (!then && last !== null && out.endsWith('\n') && answers()[last]) child.stdin.end();
     });
     const killed = setTimeout(() => child.kill('SIGKILL'), 60_000);
-    child.stdin.write(lines.map(line => `${line}\n`).join(''));
+    say(lines);
     if (last === null && until === undefined) child.stdin.end();
     const exit = await new Promise(resolve => child.on('close', (code, signal) => resolve(signal ?? code)));
     clearTimeout(killed);
