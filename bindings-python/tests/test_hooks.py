@@ -158,7 +158,8 @@ class Ahead(Middleware):
             return await next(message)
         self.tasks.append(asyncio.ensure_future(next(message)))
         await asyncio.sleep(0)  # so that it is passed on
-        return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [{"type": "text", "text": "ahead"}]}}
+        result = {"resultType": "complete", "content": [{"type": "text", "text": "ahead"}]}
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 
 @coroutine
