@@ -84,7 +84,7 @@ fn ours_of_a_call(command: &PathBuf, server: &PathBuf, in_flight: usize, length:
     figures["client_cpu_us_per_call"].as_f64().unwrap()
 }
 
-/// That of rmcp's client in this process, in microseconds.
+/// Processor time that a call costs rmcp's client, in this process, in microseconds.
 fn theirs_of_a_call(server: &PathBuf, in_flight: usize, length: Duration) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -97,6 +97,7 @@ impl Shared {
         Revision::from_index(self.revision.load(Ordering::Acquire))
     }
 
+    #[cfg(feature = "http-client")]
     pub fn listens(&self) -> bool {
         self.listens.load(Ordering::Acquire)
     }

@@ -41,7 +41,7 @@ impl Client {
 
 impl ClientBuilder {
     /// Starts a server as a child process and waits until the connection is open. A new thread drives
-    /// the connection.
+    /// the connection; if it belongs to a front on sockets, the loop of the front's clients does.
     ///
     /// When the last clone of the client is dropped, the child is shut down in the background: its
     /// stdin is closed, then it gets SIGTERM, and at last it is killed.

@@ -43,6 +43,13 @@ pub struct Threads {
 /// A runtime whose end does not wait for ever for jobs that block.
 struct Bounded(Option<Runtime>);
 
+impl Bounded {
+    /// `None` if it has ended.
+    fn block_on<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        Some(self.0.as_ref()?.block_on(future))
+    }
+}
+
 impl Drop for Bounded {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
@@ -183,8 +190,7 @@ impl Threads {
         };
         if !are_led {
             return begin("mcpbolt-serve", move || {
-                runtime.block_on(main);
-                runtime.shutdown_timeout(FAREWELL);
+                Bounded(Some(runtime)).block_on(main);
                 drop(workers);
             });
         }
@@ -228,8 +234,7 @@ impl Threads {
                 }
                 Poll::Pending
             });
-            let runtime = runtime.0.as_ref();
-            runtime.and_then(|runtime| runtime.block_on(turns))
+            runtime.block_on(turns).flatten()
         })
     }
 }
