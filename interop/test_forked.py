@@ -39,6 +39,14 @@ class Forked(unittest.TestCase):
         process.stdin = None
         return process, int(pid)
 
+    def assert_gone(self, pid: int) -> None:
+        """A process without a parent stays a zombie until the system's first process takes its status."""
+        until = time.monotonic() + 10
+        with self.assertRaises(ProcessLookupError):
+            while time.monotonic() < until:
+                os.kill(pid, 0)
+                time.sleep(0.01)
+
     def test_streams_and_status(self) -> None:
         for _ in range(2):
             process, _ = self.started("end")
@@ -53,17 +61,13 @@ class Forked(unittest.TestCase):
         process.terminate()
         process.communicate()
         self.assertEqual(process.returncode, -signal.SIGTERM)
-        self.assertRaises(ProcessLookupError, os.kill, pid, 0)
+        self.assert_gone(pid)
 
     def test_a_fork_ends_with_who_stands_for_it(self) -> None:
         process, pid = self.started("sleep")
         process.kill()
         process.communicate()  # until the fork, too, has closed its output
-        until = time.monotonic() + 10
-        with self.assertRaises(ProcessLookupError):
-            while time.monotonic() < until:
-                os.kill(pid, 0)
-                time.sleep(0.01)
+        self.assert_gone(pid)
 
 
 if __name__ == "__main__":
