@@ -1,6 +1,6 @@
 //! Questions to the client of a call, in either era: of middleware, and of servers of the stateless era.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::declared::answers;
 use super::middleware::{Caller, ChainAnswer, ChainRequest, ChainResponse, refusal};
@@ -51,7 +51,7 @@ async fn ask(
         return by_request(&front, &reply, question).await;
     }
     let withdrawn = Withdrawn::default();
-    let asker = Weak::<Nobody>::new();
+    let asker = Arc::new(Nobody);
     let (answer, question) = Question::new(&question, &route.timers, withdrawn.token(), asker);
     if let Err(late) = route.ask(question) {
         late.refuse(INTERNAL_ERROR, "the call has ended");

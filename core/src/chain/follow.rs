@@ -11,7 +11,7 @@ use super::lane::Lane;
 use super::listen::{
     LISTS, MAX_SUBSCRIPTIONS, declares, granted, insist, is_wanted, subscribe_to, tell,
 };
-use super::listeners::Listening;
+use super::listeners::{Listening, StreamId};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::params::{json_text, log_level, with_meta};
 use super::parts::{Parts, no_such_method};
@@ -29,7 +29,7 @@ use crate::sync::lock;
 /// A stream of this side has brought something: passes it to the session of the client.
 pub(super) fn heard(
     lane: &Arc<Lane>,
-    id: Option<u64>,
+    id: Option<StreamId>,
     method: Option<Method>,
     params: Option<&str>,
 ) {
@@ -123,7 +123,7 @@ async fn acknowledged(lane: &Arc<Lane>, far: &Far) -> Result<(), RequestError> {
 }
 
 /// Ends a stream of this side. The request that waits for its acknowledgement fails with `why`.
-fn forget(lane: &Lane, id: u64, why: Option<&str>) {
+fn forget(lane: &Lane, id: StreamId, why: Option<&str>) {
     let mut all = lock(&lane.listeners.servers);
     let at = all.iter().position(|one| one.id == id);
     let gone = at.map(|at| all.remove(at));
@@ -166,7 +166,7 @@ pub(super) fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
 pub(super) fn follow(
     lane: &Arc<Lane>,
     far: &Far,
-) -> Result<Option<(u64, CancelToken)>, RequestError> {
+) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
     let uris = lane.sessions.subscribed();
     follow_with(lane, far, uris)
 }
@@ -176,7 +176,7 @@ fn follow_with(
     lane: &Arc<Lane>,
     far: &Far,
     uris: BTreeSet<Box<str>>,
-) -> Result<Option<(u64, CancelToken)>, RequestError> {
+) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
     let kinds: Vec<_> = LISTS
         .iter()
         .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
@@ -194,10 +194,11 @@ fn follow_with(
     };
     // The acknowledgement waits for the lock, so it finds the stream.
     let mut servers = lock(&lane.listeners.servers);
-    let far = far.handle();
-    let response = far.request(Method::Listen.name(), Some(&params), options)?;
+    let response = far
+        .handle()
+        .request(Method::Listen.name(), Some(&params), options)?;
     let listening = Listening {
-        id: response.key().get(),
+        id: (far.number(), response.key().get()),
         uris,
         acknowledged: CancelToken::new(),
         cancel: CancelToken::new(),
@@ -206,12 +207,11 @@ fn follow_with(
     let followed = (listening.id, listening.acknowledged.clone());
     servers.push(listening);
     drop(servers);
-    let acknowledged = followed.1.clone();
     let kept = keep(
         Arc::downgrade(lane),
         response,
         cancel,
-        acknowledged,
+        followed.clone(),
         has_both,
     );
     drive(Box::pin(kept));
@@ -224,10 +224,10 @@ async fn keep(
     lane: Weak<Lane>,
     response: connection::Response,
     cancel: CancelToken,
-    acknowledged: CancelToken,
+    (id, acknowledged): (StreamId, CancelToken),
     has_both: bool,
 ) {
-    let (id, begun) = (response.key().get(), Instant::now());
+    let begun = Instant::now();
     let ended = unless(response, cancel.cancelled()).await;
     let (Some(ended), Some(held)) = (ended, lane.upgrade()) else {
         return;

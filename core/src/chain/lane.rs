@@ -1,8 +1,6 @@
 //! One connection to the external server, on behalf of one client or of clients that the server cannot tell apart. It is
 //! opened when it is needed, and again when it was lost.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -11,19 +9,20 @@ use std::time::{Duration, Instant};
 
 use super::attempts::{Attempts, Begun};
 use super::declared::may_be_asked;
-use super::far::{Far, Permit};
+use super::far::{Far, Place};
 use super::idle;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
 use super::route::Route;
+use super::routes::Routes;
 use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
 use super::visits::Visits;
 use crate::client::ClientBuilder;
-use crate::connection::{Caller, Callers, Config, Handle, Host, OpeningMode};
-use crate::correlate::{CancelToken, Cancelled, RequestKey};
+use crate::connection::{Config, Handle, Host, OpeningMode};
+use crate::correlate::{CancelToken, Cancelled};
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Revisions, Side};
@@ -45,7 +44,7 @@ pub(super) struct Near {
 }
 
 /// Makes the host of a connection to the server.
-pub(super) type MakeHost = fn(Weak<Lane>, Handle) -> Box<dyn Host + Send>;
+pub(super) type MakeHost = fn(Weak<Lane>, Handle, Arc<Routes>) -> Box<dyn Host + Send>;
 
 pub(super) struct Lane {
     /// A number that no other lane of this process has.
@@ -67,7 +66,6 @@ pub(super) struct Lane {
     opened: Mutex<Option<(Begun, Instant)>>,
     /// Cancelled with the lane, which an attempt to connect does not keep.
     gone: CancelToken,
-    routes: Mutex<Routes>,
     /// The calls whose rounds end when questions that came together have been given to them.
     rounds: Mutex<Rounds>,
     pub listeners: Listeners,
@@ -84,12 +82,6 @@ struct Rounds {
     /// How many batches of questions are being given out.
     batches: usize,
     routes: Vec<Arc<Route>>,
-}
-
-#[derive(Default)]
-struct Routes {
-    by_key: HashMap<u64, (u64, Arc<Route>)>,
-    begun: u64,
 }
 
 enum State {
@@ -119,7 +111,6 @@ impl Lane {
             left: Mutex::default(),
             opened: Mutex::default(),
             gone: CancelToken::new(),
-            routes: Mutex::default(),
             rounds: Mutex::default(),
             listeners: Listeners::default(),
             visits: Visits::default(),
@@ -205,13 +196,13 @@ impl Lane {
             State::Open(_) | State::Idle => 0,
         };
         let now = Instant::now();
-        let begun = Permit::take(&self.parts).and_then(|permit| {
+        let begun = Place::take(&self.parts, !self.is_shared()).and_then(|place| {
             let restart = self.restarts.begin(now)?;
             let begun = self.parts.attempts.begin(now);
             let begun = begun.inspect_err(|_| self.restarts.given_up(restart))?;
-            Ok((permit, restart, begun))
+            Ok((place, restart, begun))
         });
-        let (permit, restart, begun) = match begun {
+        let (place, restart, begun) = match begun {
             Ok(begun) => begun,
             Err(error) => return Poll::Ready(Err(error)),
         };
@@ -224,7 +215,7 @@ impl Lane {
             number: attempt,
             begun,
             restart,
-            permit,
+            place,
             next: None,
         };
         let run = attempt.run(self.era(), self.config(), self.host, self.gone.clone());
@@ -275,8 +266,6 @@ impl Lane {
             }
         }
         self.count_loss();
-        let routes = std::mem::take(&mut lock(&self.routes).by_key);
-        drop(routes);
         self.sessions.lost();
         self.listeners.end();
         self.parts.lists.lost(self.parts.index);
@@ -301,8 +290,11 @@ impl Lane {
 
     /// How many requests there were, if neither a session nor a request needs the connection.
     pub fn unneeded(&self) -> Option<u64> {
-        let is_unneeded = self.is_unneeded(&lock(&self.state));
-        is_unneeded.then(|| lock(&self.routes).begun)
+        let state = lock(&self.state);
+        match &*state {
+            State::Open(far) if self.is_unneeded(&state) => Some(far.routes().begun()),
+            _ => None,
+        }
     }
 
     /// Every request holds the connection that it was given.
@@ -327,49 +319,6 @@ impl Lane {
         *lock(&self.level) = None;
         self.parts.lists.lost(self.parts.index);
         drop(before);
-    }
-
-    /// Notes the call that a request to the server carries, for as long as the guard exists.
-    pub fn register(self: &Arc<Self>, key: RequestKey, route: &Arc<Route>) -> Registered {
-        let mut routes = lock(&self.routes);
-        routes.begun += 1;
-        let begun = routes.begun;
-        routes.by_key.insert(key.get(), (begun, route.clone()));
-        Registered {
-            lane: self.clone(),
-            key: key.get(),
-            begun,
-        }
-    }
-
-    /// The call that a request to the server carries.
-    pub fn route(&self, key: u64) -> Option<Arc<Route>> {
-        let routes = lock(&self.routes);
-        routes.by_key.get(&key).map(|(_, route)| route.clone())
-    }
-
-    /// The call that a message of the server belongs to: the one on whose stream it came; or else, if all calls are of one
-    /// client, the newest of those with the lowest `rank`. A call without a rank does not fit. Never the call of another
-    /// client.
-    pub fn origin(
-        &self,
-        within: Option<u64>,
-        rank: impl Fn(&Route) -> Option<u64>,
-    ) -> Option<Arc<Route>> {
-        if let Some(route) = within.and_then(|key| self.route(key)) {
-            return Some(route);
-        }
-        let routes = lock(&self.routes);
-        let all = routes.by_key.values();
-        let mut fitting = all.filter_map(|(begun, route)| Some((rank(route)?, *begun, route)));
-        let first = match self.near.handle {
-            Some(_) => fitting.min_by_key(|(rank, begun, _)| (*rank, Reverse(*begun))),
-            None => {
-                let only = fitting.next();
-                only.filter(|_| fitting.next().is_none())
-            }
-        };
-        first.map(|(_, _, route)| route.clone())
     }
 
     /// Shows a notification for the client to all middleware, by the names of clients. `last` gets it unless one of them drops it.
@@ -417,22 +366,6 @@ impl Lane {
         drop(rounds);
         route.end_round();
     }
-
-    /// Whether all calls are of one client, as far as is known.
-    pub fn is_of_one(&self) -> bool {
-        self.near.handle.is_some() || lock(&self.routes).by_key.len() <= 1
-    }
-}
-
-impl Callers for Weak<Lane> {
-    fn caller(&self, request: u64) -> Caller {
-        let route = self.upgrade().and_then(|lane| lane.route(request));
-        route.map_or(Caller::Nobody, |route| Caller::Is(route.principal.clone()))
-    }
-
-    fn are_many(&self) -> bool {
-        self.upgrade().is_some_and(|lane| lane.is_shared())
-    }
 }
 
 /// An attempt to connect, which ends early when nobody needs the connection any more. What it ends with is noted when it is
@@ -443,7 +376,7 @@ struct Attempt {
     number: u64,
     begun: Begun,
     restart: Begun,
-    permit: Arc<Permit>,
+    place: Arc<Place>,
     next: Option<State>,
 }
 
@@ -468,9 +401,10 @@ impl Attempt {
             let lane = self.lane.clone();
             let mut config = config.clone();
             config.opening = opening;
-            let relay = Box::new(move |far: Handle| host(lane, far));
+            let routes = self.place.routes.clone();
+            let callers = Arc::new(Arc::downgrade(&routes));
+            let relay = Box::new(move |far: Handle| host(lane, far, routes));
             let spawner = self.parts.spawner.clone();
-            let callers = Arc::new(self.lane.clone());
             let builder = ClientBuilder::relay(config, relay, spawner, callers);
             self.parts.external.link.connect(builder)
         };
@@ -489,7 +423,7 @@ impl Attempt {
         match opened {
             Ok(client) => {
                 let none = RequestError::BadAnswer("no revision was agreed");
-                Far::new(client, self.permit.clone()).ok_or(none)
+                Far::new(client, self.place.clone()).ok_or(none)
             }
             Err(error) => {
                 let fault = CarrierFault::Unreachable;
@@ -560,26 +494,5 @@ impl Drop for Together {
         drop(rounds);
         // The round of a call ends once, however often it is named.
         routes.iter().for_each(Route::end_round);
-    }
-}
-
-/// Removes a route when dropped.
-pub(super) struct Registered {
-    lane: Arc<Lane>,
-    key: u64,
-    begun: u64,
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        let mut routes = lock(&self.lane.routes);
-        // Another connection may have used the key anew.
-        let is_own = routes
-            .by_key
-            .get(&self.key)
-            .is_some_and(|(begun, _)| *begun == self.begun);
-        let gone = is_own.then(|| routes.by_key.remove(&self.key));
-        drop(routes);
-        drop(gone);
     }
 }

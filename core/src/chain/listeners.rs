@@ -31,9 +31,12 @@ pub(super) struct Listener {
     pub uris: BTreeSet<Box<str>>,
 }
 
+/// A stream of this side, by the number of its connection and the id of its request there.
+pub(super) type StreamId = (u64, u64);
+
 /// A stream of this side.
 pub(super) struct Listening {
-    pub id: u64,
+    pub id: StreamId,
     pub uris: BTreeSet<Box<str>>,
     /// Cancelled when the server has acknowledged the stream, or it has ended.
     pub acknowledged: CancelToken,

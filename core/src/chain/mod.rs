@@ -12,7 +12,7 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `front`, `executor` | the side towards clients; connections of clients: which connection to the server a request takes |
-//! | `carry`, `route` | one call from its arrival to its answer |
+//! | `carry`, `route`, `routes` | one call from its arrival to its answer; the calls that a connection carries |
 //! | `passage`, `trip` | which server a request is for; one request to it |
 //! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
 //! | `pages`, `list_cache` | lists that servers allow to be kept |
@@ -57,6 +57,7 @@ mod passage;
 mod prefix;
 mod question;
 mod route;
+mod routes;
 mod rules;
 mod sessions;
 mod shared;

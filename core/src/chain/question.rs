@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub(super) struct Question {
     method: String,
     params: String,
     far: Handle,
-    asker: Weak<dyn Asker>,
+    asker: Arc<dyn Asker>,
     /// Cancelled when the server withdraws the question.
     cancel: CancelToken,
     slot: Arc<Slot>,
@@ -73,7 +73,7 @@ impl Question {
         request: &ChainRequest,
         far: &Handle,
         cancel: &CancelToken,
-        asker: Weak<dyn Asker>,
+        asker: Arc<dyn Asker>,
     ) -> (impl Future<Output = Answered> + Send + use<>, Self) {
         let params = without_token(request.params(), request.view().raw(Field::Meta));
         let slot = Arc::<Slot>::default();
@@ -116,10 +116,8 @@ impl Question {
 
     /// Asks the client in another call, if there is one.
     fn ask_elsewhere(self) {
-        match self.asker.upgrade() {
-            _ if self.cancel.is_cancelled() => {}
-            Some(asker) => asker.ask_elsewhere(self),
-            None => self.refuse(INTERNAL_ERROR, "the client is gone"),
+        if !self.cancel.is_cancelled() {
+            self.asker.clone().ask_elsewhere(self);
         }
     }
 }

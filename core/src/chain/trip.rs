@@ -460,7 +460,7 @@ impl Trip<'_> {
         };
         let write = |out: &mut Vec<u8>, key: crate::correlate::RequestKey| {
             id = Some(key.get());
-            registered = Some(self.lane.register(key, self.route));
+            registered = Some(self.far.routes().register(key, self.route));
             let edit = Edit {
                 token: id,
                 hops: Some(self.hops),

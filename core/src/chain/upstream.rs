@@ -12,6 +12,7 @@ use super::middleware::{
 use super::params::Edit;
 use super::question::{Asker, Question};
 use super::route::Route;
+use super::routes::Routes;
 use super::unless::unless;
 use crate::connection::{
     Answer, Batch, Call, CallKey, Disposition, Handle, Host, IncomingRequest, Operation, ReplyTo,
@@ -21,7 +22,7 @@ use crate::correlate::Cancelled;
 use crate::error::{ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::json::{number, reader};
-use crate::mcp::code::METHOD_NOT_FOUND;
+use crate::mcp::code::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use crate::mcp::{Era, ErrorKind, Method, Revision};
 use crate::message::{Field, MessageRef};
 
@@ -29,29 +30,48 @@ use crate::message::{Field, MessageRef};
 /// call after ten rounds.
 const AT_A_TURN: u64 = 4;
 
-/// The host of a connection to the external server.
-struct UpstreamHost {
-    lane: Weak<Lane>,
+/// Where a message of the server comes from.
+#[derive(Clone)]
+struct Source {
     far: Handle,
-    is_open: bool,
-    /// The request of this side on whose stream the current message came.
+    /// The calls that the connection carries.
+    routes: Arc<Routes>,
+    /// The request of this side on whose stream the message came.
     within: Option<u64>,
 }
 
+/// The host of a connection to the external server.
+struct UpstreamHost {
+    lane: Weak<Lane>,
+    is_open: bool,
+    /// The source of the current message.
+    source: Source,
+}
+
+impl Source {
+    /// The call that the message belongs to ([`Routes::origin`]).
+    fn origin(&self, rank: impl Fn(&Route) -> Option<u64>) -> Option<Arc<Route>> {
+        self.routes.origin(self.within, rank)
+    }
+}
+
 impl UpstreamHost {
-    fn new(lane: Weak<Lane>, far: Handle) -> Self {
+    fn new(lane: Weak<Lane>, far: Handle, routes: Arc<Routes>) -> Self {
         Self {
             lane,
-            far,
             is_open: false,
-            within: None,
+            source: Source {
+                far,
+                routes,
+                within: None,
+            },
         }
     }
 }
 
 impl Host for UpstreamHost {
     fn arrives_within(&mut self, request: Option<u64>) {
-        self.within = request;
+        self.source.within = request;
     }
 
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
@@ -73,7 +93,7 @@ impl Host for UpstreamHost {
         // Questions that came together are asked together.
         let together = lane.together();
         for call in batch.into_calls() {
-            let asks = ask(lane.clone(), self.far.clone(), self.within, call);
+            let asks = ask(lane.clone(), self.source.clone(), call);
             drive(Box::pin(asks));
         }
         drop(together);
@@ -83,7 +103,7 @@ impl Host for UpstreamHost {
 
     fn overheard(&mut self, message: MessageRef<'_>) {
         let token = message.raw(Field::Progress).and_then(number::as_u64);
-        let Some(route) = token.and_then(|key| self.lane.upgrade()?.route(key)) else {
+        let Some(route) = token.and_then(|key| self.source.routes.find(key)) else {
             return;
         };
         route.note_report();
@@ -94,7 +114,7 @@ impl Host for UpstreamHost {
 
     fn notification(&mut self, message: MessageRef<'_>) {
         if let (Some(lane), Some(method)) = (self.lane.upgrade(), message.method()) {
-            relay(&lane, self.within, &method, &message);
+            relay(&lane, &self.source, &method, &message);
         }
     }
 
@@ -103,10 +123,11 @@ impl Host for UpstreamHost {
     }
 
     fn closed(&mut self, error: &ConnectionError) {
+        self.source.routes.clear();
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
-        if lane.lost(&self.far) && self.is_open {
+        if lane.lost(&self.source.far) && self.is_open {
             lane.parts.external.health.lost(error);
             // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
             reopen(&lane);
@@ -115,11 +136,11 @@ impl Host for UpstreamHost {
 }
 
 /// Makes the host of a connection to the server.
-pub(super) fn host(lane: Weak<Lane>, far: Handle) -> Box<dyn Host + Send> {
+pub(super) fn host(lane: Weak<Lane>, far: Handle, routes: Arc<Routes>) -> Box<dyn Host + Send> {
     if lane.upgrade().is_some_and(|lane| !lane.listens()) {
         far.set_listens(false);
     }
-    Box::new(UpstreamHost::new(lane, far))
+    Box::new(UpstreamHost::new(lane, far, routes))
 }
 
 /// Opens a lost connection again, twice as long after each failure, as long as there are clients with sessions; and restores what they had
@@ -201,19 +222,19 @@ fn waits(route: &Route) -> bool {
 }
 
 /// Asks the client whose call caused it a question of the server, and answers the server.
-async fn ask(lane: Arc<Lane>, far: Handle, within: Option<u64>, call: Call) {
+async fn ask(lane: Arc<Lane>, source: Source, call: Call) {
     let request = ChainRequest {
         message: call.message.clone(),
         direction: RelayDirection::ToClient,
         revision: call.reply.revision(),
         principal: None,
     };
-    let (asking, to, question) = (&lane, &far, &call);
+    let (asking, from, question) = (&lane, &source, &call);
     let send = move |request: ChainRequest| -> ChainAnswer<'_> {
         Box::pin(async move {
-            match era_of_asked(asking, within) {
-                Era::Handshake => by_request(asking, to, within, &question.reply, request).await,
-                Era::Stateless => in_a_round(asking, to, within, question, request).await,
+            match era_of_asked(asking, from) {
+                Era::Handshake => by_request(asking, from, &question.reply, request).await,
+                Era::Stateless => in_a_round(asking, from, question, request).await,
             }
         })
     };
@@ -221,13 +242,13 @@ async fn ask(lane: Arc<Lane>, far: Handle, within: Option<u64>, call: Call) {
     let answer = unless(next.run(request), call.cancel.cancelled()).await;
     // The server has withdrawn the question.
     let Some(outcome) = answer else { return };
-    lane.parts.answer(&far, &call.reply, outcome);
+    lane.parts.answer(&source.far, &call.reply, outcome);
 }
 
 /// The era of the client to ask: that of the lane's client, or else of the only call that may be meant.
-fn era_of_asked(lane: &Lane, within: Option<u64>) -> Era {
+fn era_of_asked(lane: &Lane, source: &Source) -> Era {
     let origin = match lane.is_shared() {
-        true => lane.origin(within, |route| waits(route).then_some(0)),
+        true => source.origin(|route| waits(route).then_some(0)),
         false => None,
     };
     origin.map_or(lane.era(), |route| route.revision.era())
@@ -236,13 +257,12 @@ fn era_of_asked(lane: &Lane, within: Option<u64>) -> Era {
 /// Asks a client of the handshake era.
 async fn by_request(
     lane: &Arc<Lane>,
-    far: &Handle,
-    within: Option<u64>,
+    source: &Source,
     reply: &ReplyTo,
     request: ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
     let none = || refusal(METHOD_NOT_FOUND, "there is no client to ask");
-    let origin = lane.origin(within, |route| waits(route).then_some(0));
+    let origin = source.origin(|route| waits(route).then_some(0));
     let waiting = origin.as_ref().map(Route::note_question);
     let within = origin.and_then(|route| route.reply());
     let of_call = within.as_ref().map(|(front, _)| front);
@@ -258,7 +278,7 @@ async fn by_request(
         session.elicited(request.params());
     }
     let response = front.forward(&request.method(), options, |out, own| {
-        asked = Some(session.asked(own, far, reply));
+        asked = Some(session.asked(own, &source.far, reply));
         let token = Some(own.get());
         let edit = Edit {
             token,
@@ -274,26 +294,25 @@ async fn by_request(
 /// Asks a client of the stateless era, in the answer of one of its calls.
 async fn in_a_round(
     lane: &Arc<Lane>,
-    far: &Handle,
-    within: Option<u64>,
+    source: &Source,
     call: &Call,
     request: ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
-    let asker = Arc::downgrade(lane);
-    let (answer, question) = Question::new(&request, far, &call.cancel, asker);
-    put(lane, within, question);
+    let asker = asker(lane, &source.routes);
+    let (answer, question) = Question::new(&request, &source.far, &call.cancel, asker);
+    put(lane, &source.routes, source.within, question);
     answer.await
 }
 
 /// Puts a question to the call that caused it, or else to one that waits. Nothing may tell which call caused it: then each
 /// gets a few before any gets more, since clients give up a call after some rounds.
-fn put(lane: &Lane, mut within: Option<u64>, mut question: Question) {
+fn put(lane: &Arc<Lane>, routes: &Routes, mut within: Option<u64>, mut question: Question) {
     let turn = |route: &Route| route.target().asked / AT_A_TURN;
     // On the stream of a list nobody can be asked: its result has no room for questions.
-    within = within.filter(|key| lane.route(*key).is_some_and(|route| may_ask(&route)));
+    within = within.filter(|key| routes.find(*key).is_some_and(|route| may_ask(&route)));
     loop {
-        let waiting = lane.origin(within, |route| waits(route).then(|| turn(route)));
-        let origin = waiting.or_else(|| lane.origin(None, |it| may_ask(it).then(|| turn(it))));
+        let waiting = routes.origin(within, |route| waits(route).then(|| turn(route)));
+        let origin = waiting.or_else(|| routes.origin(None, |it| may_ask(it).then(|| turn(it))));
         let Some(route) = origin else {
             let why = "no call of the client is under way that could be asked";
             return question.refuse(METHOD_NOT_FOUND, why);
@@ -306,14 +325,22 @@ fn put(lane: &Lane, mut within: Option<u64>, mut question: Question) {
     }
 }
 
-impl Asker for Lane {
+/// What puts questions that came on a connection to other calls that it carries.
+pub(super) fn asker(lane: &Arc<Lane>, routes: &Arc<Routes>) -> Arc<dyn Asker> {
+    Arc::new((Arc::downgrade(lane), Arc::downgrade(routes)))
+}
+
+impl Asker for (Weak<Lane>, Weak<Routes>) {
     fn ask_elsewhere(&self, question: Question) {
-        put(self, None, question);
+        match (self.0.upgrade(), self.1.upgrade()) {
+            (Some(lane), Some(routes)) => put(&lane, &routes, None, question),
+            _ => question.refuse(INTERNAL_ERROR, "the client is gone"),
+        }
     }
 }
 
 /// Passes on a notification of the server.
-fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageRef<'_>) {
+fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'_>) {
     let known = Method::parse(method);
     if let Some(known) = known {
         // Before a client hears of it, and asks.
@@ -327,8 +354,9 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
     // Notifications of a stream that this side listens to, in the stateless era.
     if let Some(id) = subscription {
         let key = number::as_u64(id);
-        let Some(route) = key.and_then(|key| lane.route(key)) else {
-            return super::follow::heard(lane, key, known, params);
+        let Some(route) = key.and_then(|key| source.routes.find(key)) else {
+            let id = key.map(|key| (source.routes.connection, key));
+            return super::follow::heard(lane, id, known, params);
         };
         if lane.parts.is_of_many && known == Some(Method::SubscriptionAcknowledged) {
             let filter = params.and_then(|params| reader::find(params, "notifications"));
@@ -347,9 +375,9 @@ fn relay(lane: &Arc<Lane>, within: Option<u64>, method: &str, message: &MessageR
     }
     if known == Some(Method::LogMessage) {
         // Any call may have caused it, and one that wants no logs must not give them to another.
-        let is_certain = lane.is_of_one();
+        let is_certain = source.routes.are_of_one();
         let fits = |route: &Route| (is_certain && wants_logs(route)).then_some(0);
-        let origin = lane.origin(within, fits);
+        let origin = source.origin(fits);
         if let Some(route) = &origin {
             route.note_report();
         }

@@ -3,13 +3,13 @@
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::middleware::{ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection};
 use super::question::{Question, Withdrawn};
 use super::trip::Trip;
 use super::unless::{Work, all, unless};
+use super::upstream::asker;
 use super::visits::Visiting;
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
@@ -65,7 +65,7 @@ impl Trip<'_> {
         let send = move |request: ChainRequest| -> ChainAnswer<'_> {
             Box::pin(async move {
                 let withdrawn = Withdrawn::default();
-                let asker = Arc::downgrade(self.lane);
+                let asker = asker(self.lane, self.far.routes());
                 let far = self.far.handle();
                 let (answer, question) = Question::new(&request, far, withdrawn.token(), asker);
                 if self.route.ask(question).is_err() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcpbolt::chain::{Front, Isolation};
-use mcpbolt::mcp::Revision;
+use mcpbolt::mcp::{Revision, meta};
 use serde_json::json;
 
 use crate::rig::{Rig, request, stateless};
@@ -109,4 +109,29 @@ fn a_connection_stays_open_for_ever_if_that_is_wanted() {
     }
     call(&mut rig, 0, Duration::ZERO);
     rig.assert_quiet();
+}
+
+/// A server that is being closed may say goodbye, while its successor serves a call already.
+#[test]
+fn what_a_closed_connection_says_belongs_to_no_call_of_the_next_one() {
+    let mut rig = rig(OLD);
+    call(&mut rig, 0, Duration::ZERO);
+    pass(&mut rig, IDLE * 3);
+    let params = json!({"name": "x", "_meta": {meta::LOG_LEVEL: "info"}});
+    let near = rig.post(&stateless(1, "tools/call", params, &json!({})));
+    let heard = loop {
+        let heard = rig.far_hears(1);
+        if heard["method"] == "tools/call" {
+            break heard;
+        }
+        rig.answer(1, &heard, &json!({}));
+    };
+    let log = json!({"level": "error", "data": "x"});
+    let log = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": log});
+    rig.far_says(0, &log.to_string());
+    rig.assert_is_waiting(near);
+    rig.far_says(1, &log.to_string());
+    assert_eq!(rig.hear(near)["params"]["data"], "x");
+    rig.answer(1, &heard, &json!({"content": []}));
+    assert_eq!(rig.hear(near)["id"], 1);
 }

@@ -1,0 +1,111 @@
+//! The calls that one connection to the server carries, by the requests in which they were passed on.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::route::Route;
+use crate::correlate::RequestKey;
+use crate::sync::lock;
+
+/// The calls of one connection. Requests on another one may have the same keys.
+pub(super) struct Routes {
+    /// The number of the connection.
+    pub connection: u64,
+    /// Whether all calls are of one client.
+    is_of_one: bool,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// With how many calls had begun before.
+    by_key: HashMap<u64, (u64, Arc<Route>)>,
+    begun: u64,
+}
+
+impl Routes {
+    pub fn new(connection: u64, is_of_one: bool) -> Self {
+        Self {
+            connection,
+            is_of_one,
+            calls: Mutex::default(),
+        }
+    }
+
+    /// Whether clients share the connection.
+    pub fn is_shared(&self) -> bool {
+        !self.is_of_one
+    }
+
+    /// Notes the call that a request to the server carries, for as long as the guard exists.
+    pub fn register(&self, key: RequestKey, route: &Arc<Route>) -> Registered<'_> {
+        let mut calls = lock(&self.calls);
+        calls.begun += 1;
+        let begun = calls.begun;
+        calls.by_key.insert(key.get(), (begun, route.clone()));
+        Registered {
+            routes: self,
+            key: key.get(),
+        }
+    }
+
+    /// How many calls have begun.
+    pub fn begun(&self) -> u64 {
+        lock(&self.calls).begun
+    }
+
+    /// The call that a request to the server carries.
+    pub fn find(&self, key: u64) -> Option<Arc<Route>> {
+        let calls = lock(&self.calls);
+        calls.by_key.get(&key).map(|(_, route)| route.clone())
+    }
+
+    /// The call that a message of the server belongs to: the one on whose stream it came; or else, if all calls are of one
+    /// client, the newest of those with the lowest `rank`. A call without a rank does not fit. Never the call of another
+    /// client.
+    pub fn origin(
+        &self,
+        within: Option<u64>,
+        rank: impl Fn(&Route) -> Option<u64>,
+    ) -> Option<Arc<Route>> {
+        if let Some(route) = within.and_then(|key| self.find(key)) {
+            return Some(route);
+        }
+        let calls = lock(&self.calls);
+        let all = calls.by_key.values();
+        let mut fitting = all.filter_map(|(begun, route)| Some((rank(route)?, *begun, route)));
+        let first = match self.is_of_one {
+            true => fitting.min_by_key(|(rank, begun, _)| (*rank, Reverse(*begun))),
+            false => {
+                let only = fitting.next();
+                only.filter(|_| fitting.next().is_none())
+            }
+        };
+        first.map(|(_, _, route)| route.clone())
+    }
+
+    /// Whether all calls are of one client, as far as is known.
+    pub fn are_of_one(&self) -> bool {
+        self.is_of_one || lock(&self.calls).by_key.len() <= 1
+    }
+
+    /// The connection is lost: no message of the server belongs to a call any more.
+    pub fn clear(&self) {
+        let gone = std::mem::take(&mut lock(&self.calls).by_key);
+        drop(gone);
+    }
+}
+
+/// Forgets a call when dropped.
+pub(super) struct Registered<'a> {
+    routes: &'a Routes,
+    key: u64,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        let gone = lock(&self.routes.calls).by_key.remove(&self.key);
+        drop(gone);
+    }
+}
