@@ -129,7 +129,8 @@ impl External {
     }
 
     /// Sets how many connections to the server may be open at a time: for a command, how many processes run. A client that would need
-    /// another one gets an error of an overloaded server. Default: 10,000, and 256 for commands.
+    /// another one gets an error of an overloaded server, unless a connection is being closed: then the client waits until the place is
+    /// free, which for a command is when the process has ended. Default: 10,000, and 256 for commands.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
         self

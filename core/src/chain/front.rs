@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize};
+use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
 use super::attempts::Attempts;
@@ -11,6 +11,7 @@ use super::external::External;
 use super::list_cache::{ListCache, MAX_CACHE_BYTES};
 use super::middleware::Middleware;
 use super::parts::Parts;
+use super::places::Places;
 use super::question::Parking;
 use super::shared::{Member, Shared};
 use crate::connection::{Config, Handle};
@@ -207,7 +208,7 @@ impl Front {
                 max_hops: self.max_hops,
                 attempts: Attempts::default(),
                 mirrored: mirrored.clone(),
-                open: AtomicUsize::new(0),
+                places: Places::default(),
                 era: AtomicU8::new(0),
             })
         };

@@ -4,18 +4,19 @@
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use super::attempts::{Attempts, Begun};
 use super::declared::may_be_asked;
-use super::far::{Far, Place};
+use super::external::Connecting;
+use super::far::Far;
 use super::idle;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
+use super::places::{Place, Use};
 use super::route::Route;
-use super::routes::Routes;
 use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
@@ -44,7 +45,7 @@ pub(super) struct Near {
 }
 
 /// Makes the host of a connection to the server.
-pub(super) type MakeHost = fn(Weak<Lane>, Handle, Arc<Routes>) -> Box<dyn Host + Send>;
+pub(super) type MakeHost = fn(Weak<Lane>, Handle, Arc<Place>) -> Box<dyn Host + Send>;
 
 pub(super) struct Lane {
     /// A number that no other lane of this process has.
@@ -196,15 +197,20 @@ impl Lane {
             State::Open(_) | State::Idle => 0,
         };
         let now = Instant::now();
-        let begun = Place::take(&self.parts, !self.is_shared()).and_then(|place| {
-            let restart = self.restarts.begin(now)?;
+        let place = ready!(Place::poll_take(&self.parts, !self.is_shared(), cx))?;
+        let begun = self.restarts.begin(now).and_then(|restart| {
             let begun = self.parts.attempts.begin(now);
             let begun = begun.inspect_err(|_| self.restarts.given_up(restart))?;
-            Ok((place, restart, begun))
+            Ok((restart, begun))
         });
-        let (place, restart, begun) = match begun {
+        let (restart, begun) = match begun {
             Ok(begun) => begun,
-            Err(error) => return Poll::Ready(Err(error)),
+            Err(error) => {
+                // A call that waits for a place may go on with that of this one, on this thread.
+                drop(state);
+                drop(place);
+                return Poll::Ready(Err(error));
+            }
         };
         *waits_for = Some(attempt);
         *state = State::Opening(attempt, vec![cx.waker().clone()]);
@@ -215,10 +221,10 @@ impl Lane {
             number: attempt,
             begun,
             restart,
-            place,
             next: None,
         };
-        let run = attempt.run(self.era(), self.config(), self.host, self.gone.clone());
+        let settings = (self.era(), self.config(), self.host);
+        let run = attempt.run(Use::of(place), settings, self.gone.clone());
         self.parts.spawner.spawn_blocking(Box::pin(run));
         Poll::Pending
     }
@@ -376,13 +382,12 @@ struct Attempt {
     number: u64,
     begun: Begun,
     restart: Begun,
-    place: Arc<Place>,
     next: Option<State>,
 }
 
 impl Attempt {
-    async fn run(mut self, era: Era, config: Config, host: MakeHost, gone: CancelToken) {
-        let opened = unless(self.open(era, config, host), gone.cancelled()).await;
+    async fn run(mut self, place: Use, settings: (Era, Config, MakeHost), gone: CancelToken) {
+        let opened = unless(self.open(place, settings), gone.cancelled()).await;
         self.next = opened.map(|opened| match opened {
             Ok(far) => {
                 // The client may have begun to read while the connection was being opened.
@@ -396,40 +401,54 @@ impl Attempt {
         });
     }
 
-    async fn open(&self, era: Era, config: Config, host: MakeHost) -> Result<Far, RequestError> {
-        let connect = |opening| {
-            let lane = self.lane.clone();
-            let mut config = config.clone();
-            config.opening = opening;
-            let routes = self.place.routes.clone();
-            let callers = Arc::new(Arc::downgrade(&routes));
-            let relay = Box::new(move |far: Handle| host(lane, far, routes));
-            let spawner = self.parts.spawner.clone();
-            let builder = ClientBuilder::relay(config, relay, spawner, callers);
-            self.parts.external.link.connect(builder)
-        };
+    async fn open(
+        &self,
+        mut place: Use,
+        (era, config, host): (Era, Config, MakeHost),
+    ) -> Result<Far, RequestError> {
         let chosen = self.parts.external.opening;
         let first = chosen.unwrap_or(match era {
             Era::Handshake => OpeningMode::Handshake,
             Era::Stateless => OpeningMode::Probe,
         });
-        let opened = match connect(first).await {
-            // A server that refuses a handshake may speak the other era.
-            Err(_) if first == OpeningMode::Handshake && chosen.is_none() => {
-                connect(OpeningMode::Probe).await
-            }
-            opened => opened,
-        };
+        let mut opened = self.connect(&place, first, &config, host).await;
+        if opened.is_err() && first == OpeningMode::Handshake && chosen.is_none() {
+            // A server that refuses a handshake may speak the other era. What is left of the first connection keeps its place.
+            let is_of_one = !place.routes().is_shared();
+            drop(place);
+            place = Use::of(Place::take(&self.parts, is_of_one).await?);
+            opened = self
+                .connect(&place, OpeningMode::Probe, &config, host)
+                .await;
+        }
         match opened {
             Ok(client) => {
                 let none = RequestError::BadAnswer("no revision was agreed");
-                Far::new(client, self.place.clone()).ok_or(none)
+                Far::new(client, place).ok_or(none)
             }
             Err(error) => {
                 let fault = CarrierFault::Unreachable;
                 Err(CarrierError::new(fault, error.to_string()).into())
             }
         }
+    }
+
+    fn connect(
+        &self,
+        place: &Use,
+        opening: OpeningMode,
+        config: &Config,
+        host: MakeHost,
+    ) -> Connecting {
+        let lane = self.lane.clone();
+        let mut config = config.clone();
+        config.opening = opening;
+        let place = place.place().clone();
+        let callers = Arc::new(Arc::downgrade(&place.routes));
+        let relay = Box::new(move |far: Handle| host(lane, far, place));
+        let spawner = self.parts.spawner.clone();
+        let builder = ClientBuilder::relay(config, relay, spawner, callers);
+        self.parts.external.link.connect(builder)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The parts of a front, and how failures of the hop to its server are worded.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::attempts::Attempts;
 use super::external::External;
 use super::list_cache::ListCache;
 use super::middleware::{ChainResponse, Middleware};
+use super::places::Places;
 use super::prefix::Prefix;
 use crate::connection::{Config, Handle, ReplyTo};
 use crate::error::RequestError;
@@ -37,8 +38,8 @@ pub(super) struct Parts {
     pub attempts: Attempts,
     /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
     pub mirrored: Arc<HeaderArguments>,
-    /// How many connections to the server are open.
-    pub open: AtomicUsize,
+    /// The connections to the server.
+    pub places: Places,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
 }

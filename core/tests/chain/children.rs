@@ -103,3 +103,65 @@ fn a_process_that_nobody_needs_ends_and_begins_again_with_the_next_call() {
     assert_eq!((state.opened, state.lost), (2, 0), "{state:?}");
     assert_eq!(json!(state.is_up), json!(true));
 }
+
+/// The number of processes is what `max_connections` bounds, and one that takes its time to end is still there.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_begins_when_the_one_whose_place_it_takes_has_ended() {
+    let slow = format!("{SERVER}\nsleep 1");
+    let command = move || ChildCommand::new("sh").args(["-c", &slow]);
+    let external = External::command("sh", command)
+        .max_connections(1)
+        .revisions(Revisions::only(Revision::NEWEST_HANDSHAKE));
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let hosting = Front::new(external).hosting(workers);
+    let client = connect(&hosting);
+    let first = process(&client).unwrap();
+    drop(client);
+    // The front learns only after a while that its client is gone.
+    let mut next = None;
+    comes("another client", || {
+        let client = Client::builder("near", "1").opening(OpeningMode::Handshake);
+        next = block_on(client.connect_hosted(&*hosting)).ok();
+        next.is_some()
+    });
+    let second = process(&next.unwrap()).unwrap();
+    assert_ne!(second, first);
+    assert!(!is_running(first));
+}
+
+/// A server that knows no handshake is started for one, and then again: one after the other, in the only place.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_of_the_other_era_has_one_process_at_a_time() {
+    let discovered = r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"}"#;
+    let running = std::env::temp_dir().join(format!("mcpbolt-one-process-{}", std::process::id()));
+    let server = format!(
+        r#"
+mkdir "$RUNNING" || exit 1
+while read -r line; do
+    id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case "$line" in
+        *'"initialize"'*) answer='"error":{{"code":-32601,"message":"no"}}' ;;
+        *'"server/discover"'*) answer='"result":{discovered}' ;;
+        *) answer='"result":{{"content":[],"process":'$$',"resultType":"complete"}}' ;;
+    esac
+    [ -n "$id" ] && echo '{{"jsonrpc":"2.0","id":'"$id"','"$answer"'}}'
+done
+sleep 0.3
+rmdir "$RUNNING"
+"#
+    );
+    let place = running.clone();
+    let command = move || {
+        let command = ChildCommand::new("sh").args(["-c", &server]);
+        command.env("RUNNING", &place)
+    };
+    let external = External::command("sh", command).max_connections(1);
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let hosting = Front::new(external).hosting(workers);
+    let client = connect(&hosting);
+    process(&client).unwrap();
+    drop(client);
+    comes("the end of the process", || !running.exists());
+}

@@ -277,6 +277,12 @@ impl Rig {
         } = &mut fars[far];
         connection.close(ConnectionError::ClosedByPeer, host);
         drop(fars);
+        self.carrier_ends(far);
+    }
+
+    /// What carries the connection to the server has ended: for a command, its process.
+    pub fn carrier_ends(&mut self, far: usize) {
+        self.fars.lock().unwrap()[far].host = ClientHost::new();
         self.step();
     }
 

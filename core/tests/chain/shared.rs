@@ -423,8 +423,14 @@ fn connections_to_a_server_are_bounded_in_number() {
     rig.say(near, &request("open", "initialize", &params));
     let error = rig.hear(near)["error"].take();
     assert_eq!(error["data"]["reason"], "upstream_overloaded", "{error}");
+    // What is left of a connection, such as a process that has yet to end, has its place for as long.
     rig.leave(one);
-    rig.open(OLD, &json!({}));
+    let near = rig.connect(Framing::Line);
+    rig.say(near, &request("open", "initialize", &params));
+    rig.assert_is_waiting(near);
+    assert_eq!(count(&rig), 2);
+    rig.carrier_ends(0);
+    assert!(rig.hear(near)["error"].is_null());
     assert_eq!(count(&rig), 3);
 }
 
