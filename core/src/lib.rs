@@ -103,6 +103,7 @@
 //! | test a server | [`testing`] |
 //! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
 //! | limit, verify and audit clients | [`policy`], [`limits`] |
+//! | share state between processes | [`store`] |
 //! | drive a connection on an event loop of your own | [`connection`], [`handler`] |
 //! | change this crate | [`architecture`]; ids such as `R-RPC-05` name rows of [`requirements`] |
 //!
@@ -179,6 +180,8 @@ pub mod schema;
 pub mod server;
 #[cfg(feature = "settings")]
 pub mod settings;
+#[cfg(feature = "server")]
+pub mod store;
 mod sync;
 #[cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 pub mod testing;

@@ -280,6 +280,14 @@ const ROWS: &[(&str, &str)] = &[
 
 /// A number or a time in a struct of options, and the test that tries it.
 const OPTIONS: &[(&str, &str)] = &[
+    (
+        "StoreLimits::bytes",
+        "a_full_store_refuses_what_is_new_and_forgets_nothing",
+    ),
+    (
+        "StoreLimits::entries",
+        "a_full_store_refuses_what_is_new_and_forgets_nothing",
+    ),
     ("ActOptions::timeout", "a_call_times_out"),
     ("Backoff::attempts", "what_never_opens_is_given_up"),
     ("Backoff::first", "waits_double_until_the_longest"),
@@ -421,6 +429,16 @@ const OPTIONS: &[(&str, &str)] = &[
 
 /// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
 const CONSTANTS: &[(&str, &str)] = &[
+    ("store::bounds::MAX_NAME_BYTES", "arguments_have_bounds"),
+    ("store::bounds::MAX_VALUE_BYTES", "arguments_have_bounds"),
+    ("store::bounds::MAX_NOTE_BYTES", "arguments_have_bounds"),
+    ("store::bounds::MAX_KEEP", "arguments_have_bounds"),
+    ("store::bounds::MAX_LOG_ENTRIES", "arguments_have_bounds"),
+    ("store::bounds::MAX_LOG_BYTES", "arguments_have_bounds"),
+    (
+        "store::bounds::MAX_PAGE_BYTES",
+        "a_page_of_a_log_is_bounded_in_bytes",
+    ),
     (
         "chain::attempts::LONGEST_WAIT",
         "attempts_wait_twice_as_long_after_each_failure_and_one_at_a_time",

@@ -1,0 +1,67 @@
+//! `take`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpbolt::store::{Bucket, Taken};
+
+use crate::stores::{Store, fresh, on_every_store};
+
+#[test]
+fn a_bucket_says_when_it_has_enough() {
+    on_every_store(async |world| {
+        let (one, two) = (world.connect(), world.connect());
+        let name = fresh("bucket");
+        let bucket = Bucket {
+            burst: 10,
+            interval: Duration::from_secs(10),
+        };
+        assert_eq!(one.take(&name, bucket, 0).await.unwrap(), Taken::Now);
+        assert_eq!(one.take(&name, bucket, 7).await.unwrap(), Taken::Now);
+        let Taken::After(wait) = two.take(&name, bucket, 7).await.unwrap() else {
+            panic!("there are three")
+        };
+        assert!((35..=40).contains(&wait.as_secs()), "{wait:?}");
+        assert_eq!(two.take(&name, bucket, 3).await.unwrap(), Taken::Now);
+        assert!(matches!(
+            one.take(&name, bucket, 1).await.unwrap(),
+            Taken::After(_)
+        ));
+        assert_eq!(
+            one.take(&fresh("bucket"), bucket, 10).await.unwrap(),
+            Taken::Now
+        );
+    });
+}
+
+/// Eight clients that take whatever there is get the rate within two per cent.
+#[test]
+fn a_bucket_gives_its_rate_to_eight_clients_together() {
+    const TIME: Duration = Duration::from_secs(3);
+    on_every_store(async |world| {
+        let name: Arc<str> = fresh("bucket").into();
+        // Holds so much that no token is lost while the machine does something else for a second.
+        let bucket = Bucket {
+            burst: 1000,
+            interval: Duration::from_millis(1),
+        };
+        let begun = Instant::now();
+        let work = |_, store: Store| {
+            let name = name.clone();
+            async move {
+                let mut taken = 0;
+                loop {
+                    match store.take(&name, bucket, 1).await.unwrap() {
+                        Taken::Now => taken += 1,
+                        Taken::After(_) if begun.elapsed() > TIME => return taken,
+                        Taken::After(wait) => tokio::time::sleep(wait).await,
+                    }
+                }
+            }
+        };
+        let taken: u32 = world.clients(8, work).await.into_iter().sum();
+        let due = f64::from(bucket.burst) + begun.elapsed().as_secs_f64() * 1000.0;
+        let share = f64::from(taken) / due;
+        assert!((0.98..=1.001).contains(&share), "{taken} of {due}");
+    });
+}
