@@ -1,11 +1,15 @@
 //! An open connection to the server.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 
-use super::places::Use;
+use super::parts::Parts;
+use super::places::Place;
 use super::routes::Routes;
 use crate::client::Client;
 use crate::connection::{Caller, Callers, Handle};
+use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Revision;
 
@@ -31,7 +35,7 @@ impl Far {
 
     /// Whether anything but its lane holds it.
     pub fn is_held(&self) -> bool {
-        self.used.count() > 1
+        Arc::strong_count(&self.used.0) > 1
     }
 
     pub fn handle(&self) -> &Handle {
@@ -45,7 +49,7 @@ impl Far {
 
     /// The calls that it carries.
     pub fn routes(&self) -> &Arc<Routes> {
-        self.used.routes()
+        &self.used.upstream().routes
     }
 
     pub fn capabilities(&self) -> &str {
@@ -59,6 +63,64 @@ impl Far {
 
     pub fn implementation(&self) -> &str {
         self.handle().peer().map_or("", |peer| &peer.implementation)
+    }
+}
+
+/// A connection to a server, until nothing of it is left: for a command, until its process has ended.
+pub(super) struct Upstream {
+    parts: Arc<Parts>,
+    pub routes: Arc<Routes>,
+    /// Dropped after the middleware has been told.
+    pub place: Place,
+}
+
+impl Upstream {
+    /// Takes a place for a connection that one client has for itself, or that clients share. Waits if one is about to become free.
+    ///
+    /// # Errors
+    /// [`RequestError::Overloaded`] when there are too many connections.
+    pub fn poll_new(
+        parts: &Arc<Parts>,
+        is_of_one: bool,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Arc<Self>, RequestError>> {
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+        parts.places.poll_take(cx).map_ok(|place| {
+            let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+            Arc::new(Self {
+                parts: parts.clone(),
+                routes: Arc::new(Routes::new(number, is_of_one)),
+                place,
+            })
+        })
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.parts.connection_ended(self.routes.connection);
+    }
+}
+
+/// The use of a connection, whose place is left when the last clone is dropped.
+#[derive(Clone)]
+pub(super) struct Use(Arc<Leaving>);
+
+struct Leaving(Arc<Upstream>);
+
+impl Use {
+    pub fn of(upstream: Arc<Upstream>) -> Self {
+        Self(Arc::new(Leaving(upstream)))
+    }
+
+    pub fn upstream(&self) -> &Arc<Upstream> {
+        &self.0.0
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.place.leave();
     }
 }
 

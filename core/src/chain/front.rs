@@ -208,7 +208,7 @@ impl Front {
                 max_hops: self.max_hops,
                 attempts: Attempts::default(),
                 mirrored: mirrored.clone(),
-                places: Places::default(),
+                places: Places::new(external.max_connections),
                 era: AtomicU8::new(0),
             })
         };

@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 use super::attempts::{Attempts, Begun};
 use super::declared::may_be_asked;
 use super::external::Connecting;
-use super::far::Far;
+use super::far::{Far, Upstream, Use};
 use super::idle;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
-use super::places::{Place, Use};
 use super::route::Route;
 use super::sessions::Sessions;
 use super::translate;
@@ -45,7 +44,7 @@ pub(super) struct Near {
 }
 
 /// Makes the host of a connection to the server.
-pub(super) type MakeHost = fn(Weak<Lane>, Handle, Arc<Place>) -> Box<dyn Host + Send>;
+pub(super) type MakeHost = fn(Weak<Lane>, Handle, Arc<Upstream>) -> Box<dyn Host + Send>;
 
 pub(super) struct Lane {
     /// A number that no other lane of this process has.
@@ -197,7 +196,7 @@ impl Lane {
             State::Open(_) | State::Idle => 0,
         };
         let now = Instant::now();
-        let place = ready!(Place::poll_take(&self.parts, !self.is_shared(), cx))?;
+        let upstream = ready!(Upstream::poll_new(&self.parts, !self.is_shared(), cx))?;
         let begun = self.restarts.begin(now).and_then(|restart| {
             let begun = self.parts.attempts.begin(now);
             let begun = begun.inspect_err(|_| self.restarts.given_up(restart))?;
@@ -208,7 +207,7 @@ impl Lane {
             Err(error) => {
                 // A call that waits for a place may go on with that of this one, on this thread.
                 drop(state);
-                drop(place);
+                drop(upstream);
                 return Poll::Ready(Err(error));
             }
         };
@@ -224,7 +223,7 @@ impl Lane {
             next: None,
         };
         let settings = (self.era(), self.config(), self.host);
-        let run = attempt.run(Use::of(place), settings, self.gone.clone());
+        let run = attempt.run(Use::of(upstream), settings, self.gone.clone());
         self.parts.spawner.spawn_blocking(Box::pin(run));
         Poll::Pending
     }
@@ -386,8 +385,8 @@ struct Attempt {
 }
 
 impl Attempt {
-    async fn run(mut self, place: Use, settings: (Era, Config, MakeHost), gone: CancelToken) {
-        let opened = unless(self.open(place, settings), gone.cancelled()).await;
+    async fn run(mut self, used: Use, settings: (Era, Config, MakeHost), gone: CancelToken) {
+        let opened = unless(self.open(used, settings), gone.cancelled()).await;
         self.next = opened.map(|opened| match opened {
             Ok(far) => {
                 // The client may have begun to read while the connection was being opened.
@@ -403,7 +402,7 @@ impl Attempt {
 
     async fn open(
         &self,
-        mut place: Use,
+        mut used: Use,
         (era, config, host): (Era, Config, MakeHost),
     ) -> Result<Far, RequestError> {
         let chosen = self.parts.external.opening;
@@ -411,20 +410,19 @@ impl Attempt {
             Era::Handshake => OpeningMode::Handshake,
             Era::Stateless => OpeningMode::Probe,
         });
-        let mut opened = self.connect(&place, first, &config, host).await;
+        let mut opened = self.connect(&used, first, &config, host).await;
         if opened.is_err() && first == OpeningMode::Handshake && chosen.is_none() {
             // A server that refuses a handshake may speak the other era. What is left of the first connection keeps its place.
-            let is_of_one = !place.routes().is_shared();
-            drop(place);
-            place = Use::of(Place::take(&self.parts, is_of_one).await?);
-            opened = self
-                .connect(&place, OpeningMode::Probe, &config, host)
-                .await;
+            let is_of_one = !used.upstream().routes.is_shared();
+            drop(used);
+            let another = poll_fn(|cx| Upstream::poll_new(&self.parts, is_of_one, cx));
+            used = Use::of(another.await?);
+            opened = self.connect(&used, OpeningMode::Probe, &config, host).await;
         }
         match opened {
             Ok(client) => {
                 let none = RequestError::BadAnswer("no revision was agreed");
-                Far::new(client, place).ok_or(none)
+                Far::new(client, used).ok_or(none)
             }
             Err(error) => {
                 let fault = CarrierFault::Unreachable;
@@ -435,7 +433,7 @@ impl Attempt {
 
     fn connect(
         &self,
-        place: &Use,
+        used: &Use,
         opening: OpeningMode,
         config: &Config,
         host: MakeHost,
@@ -443,9 +441,9 @@ impl Attempt {
         let lane = self.lane.clone();
         let mut config = config.clone();
         config.opening = opening;
-        let place = place.place().clone();
-        let callers = Arc::new(Arc::downgrade(&place.routes));
-        let relay = Box::new(move |far: Handle| host(lane, far, place));
+        let upstream = used.upstream().clone();
+        let callers = Arc::new(Arc::downgrade(&upstream.routes));
+        let relay = Box::new(move |far: Handle| host(lane, far, upstream));
         let spawner = self.parts.spawner.clone();
         let builder = ClientBuilder::relay(config, relay, spawner, callers);
         self.parts.external.link.connect(builder)

@@ -39,7 +39,7 @@ pub(super) struct Parts {
     /// The arguments of the server's tools that HTTP repeats in headers, as far as clients have listed the tools.
     pub mirrored: Arc<HeaderArguments>,
     /// The connections to the server.
-    pub places: Places,
+    pub places: Arc<Places>,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
 }

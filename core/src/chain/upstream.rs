@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 
 use super::attempts::wait_after;
 use super::declared::declares;
+use super::far::Upstream;
 use super::lane::Lane;
 use super::middleware::{
     ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
 };
 use super::params::Edit;
-use super::places::Place;
 use super::question::{Asker, Question};
 use super::route::Route;
 use super::routes::Routes;
@@ -35,8 +35,7 @@ const AT_A_TURN: u64 = 4;
 #[derive(Clone)]
 struct Source {
     far: Handle,
-    /// The place of the connection, which is free when what carries the connection has ended.
-    place: Arc<Place>,
+    upstream: Arc<Upstream>,
     /// The request of this side on whose stream the message came.
     within: Option<u64>,
 }
@@ -52,18 +51,18 @@ struct UpstreamHost {
 impl Source {
     /// The call that the message belongs to ([`Routes::origin`]).
     fn origin(&self, rank: impl Fn(&Route) -> Option<u64>) -> Option<Arc<Route>> {
-        self.place.routes.origin(self.within, rank)
+        self.upstream.routes.origin(self.within, rank)
     }
 }
 
 impl UpstreamHost {
-    fn new(lane: Weak<Lane>, far: Handle, place: Arc<Place>) -> Self {
+    fn new(lane: Weak<Lane>, far: Handle, upstream: Arc<Upstream>) -> Self {
         Self {
             lane,
             is_open: false,
             source: Source {
                 far,
-                place,
+                upstream,
                 within: None,
             },
         }
@@ -104,7 +103,7 @@ impl Host for UpstreamHost {
 
     fn overheard(&mut self, message: MessageRef<'_>) {
         let token = message.raw(Field::Progress).and_then(number::as_u64);
-        let Some(route) = token.and_then(|key| self.source.place.routes.find(key)) else {
+        let Some(route) = token.and_then(|key| self.source.upstream.routes.find(key)) else {
             return;
         };
         route.note_report();
@@ -124,9 +123,9 @@ impl Host for UpstreamHost {
     }
 
     fn closed(&mut self, error: &ConnectionError) {
-        let place = &self.source.place;
-        place.routes.clear();
-        place.leave();
+        let upstream = &self.source.upstream;
+        upstream.routes.clear();
+        upstream.place.leave();
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
@@ -139,11 +138,11 @@ impl Host for UpstreamHost {
 }
 
 /// Makes the host of a connection to the server.
-pub(super) fn host(lane: Weak<Lane>, far: Handle, place: Arc<Place>) -> Box<dyn Host + Send> {
+pub(super) fn host(lane: Weak<Lane>, far: Handle, upstream: Arc<Upstream>) -> Box<dyn Host + Send> {
     if lane.upgrade().is_some_and(|lane| !lane.listens()) {
         far.set_listens(false);
     }
-    Box::new(UpstreamHost::new(lane, far, place))
+    Box::new(UpstreamHost::new(lane, far, upstream))
 }
 
 /// Opens a lost connection again, twice as long after each failure, as long as there are clients with sessions; and restores what they had
@@ -301,9 +300,9 @@ async fn in_a_round(
     call: &Call,
     request: ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
-    let asker = asker(lane, &source.place.routes);
+    let asker = asker(lane, &source.upstream.routes);
     let (answer, question) = Question::new(&request, &source.far, &call.cancel, asker);
-    put(lane, &source.place.routes, source.within, question);
+    put(lane, &source.upstream.routes, source.within, question);
     answer.await
 }
 
@@ -357,8 +356,8 @@ fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'
     // Notifications of a stream that this side listens to, in the stateless era.
     if let Some(id) = subscription {
         let key = number::as_u64(id);
-        let Some(route) = key.and_then(|key| source.place.routes.find(key)) else {
-            let id = key.map(|key| (source.place.routes.connection, key));
+        let Some(route) = key.and_then(|key| source.upstream.routes.find(key)) else {
+            let id = key.map(|key| (source.upstream.routes.connection, key));
             return super::follow::heard(lane, id, known, params);
         };
         if lane.parts.is_of_many && known == Some(Method::SubscriptionAcknowledged) {
@@ -378,7 +377,7 @@ fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'
     }
     if known == Some(Method::LogMessage) {
         // Any call may have caused it, and one that wants no logs must not give them to another.
-        let is_certain = source.place.routes.are_of_one();
+        let is_certain = source.upstream.routes.are_of_one();
         let fits = |route: &Route| (is_certain && wants_logs(route)).then_some(0);
         let origin = source.origin(fits);
         if let Some(route) = &origin {
