@@ -1,9 +1,10 @@
 //! When a server that cannot be reached is tried again.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::RequestError;
+use crate::error::{ConnectionError, RequestError};
 use crate::sync::lock;
 
 /// Failures in a row before attempts wait: a single one may be chance, and is not to delay other clients.
@@ -23,13 +24,44 @@ pub(super) struct Attempts(Mutex<Failures>);
 struct Failures {
     /// How many there were in a row, and what the last one ended with.
     count: u32,
-    last: Option<RequestError>,
+    last: Option<Unopened>,
     /// When the next attempt may begin.
     next: Option<Instant>,
     /// Whether an attempt is under way that others wait for.
     is_under_way: bool,
     /// Number of changes of what is known of the server.
     changes: u64,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unopened {
+    pub(super) error: RequestError,
+    /// The attempt that has failed, which others may have waited for, too.
+    pub(super) attempt: Option<u64>,
+}
+
+impl Unopened {
+    /// A connection was lost soon after it was open, which is like an attempt that has failed.
+    pub(super) fn lost() -> Self {
+        Self {
+            error: RequestError::Closed(ConnectionError::ClosedByPeer),
+            attempt: Some(number()),
+        }
+    }
+}
+
+impl From<RequestError> for Unopened {
+    fn from(error: RequestError) -> Self {
+        let attempt = None;
+        Self { error, attempt }
+    }
+}
+
+/// A number that no other attempt of this process has.
+pub(super) fn number() -> u64 {
+    static ATTEMPTS: AtomicU64 = AtomicU64::new(1);
+    ATTEMPTS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// An attempt that has begun: what was known of the server by then.
@@ -40,8 +72,8 @@ impl Attempts {
     /// Begins an attempt. After some failures only one is made at a time, each later than the one before.
     ///
     /// # Errors
-    /// The error of the last attempt, if it is too early for another one.
-    pub fn begin(&self, now: Instant) -> Result<Begun, RequestError> {
+    /// That of the last attempt, if it is too early for another one.
+    pub fn begin(&self, now: Instant) -> Result<Begun, Unopened> {
         let mut failures = lock(&self.0);
         if let (Some(last), Some(next)) = (&failures.last, failures.next) {
             if failures.is_under_way || now < next {
@@ -53,7 +85,7 @@ impl Attempts {
     }
 
     /// An attempt has failed. Of several at once only the first counts: they are no failures in a row.
-    pub fn failed(&self, begun: Begun, error: &RequestError, now: Instant) {
+    pub fn failed(&self, begun: Begun, why: &Unopened, now: Instant) {
         let mut failures = lock(&self.0);
         if begun.0 != failures.changes {
             return;
@@ -61,7 +93,7 @@ impl Attempts {
         failures.changes += 1;
         failures.is_under_way = false;
         failures.count = failures.count.saturating_add(1);
-        failures.last = Some(error.clone());
+        failures.last = Some(why.clone());
         if failures.count >= FREE {
             failures.next = Some(now + failures.wait());
         }
@@ -104,7 +136,7 @@ mod tests {
     #[test]
     fn attempts_wait_twice_as_long_after_each_failure_and_one_at_a_time() {
         let (attempts, mut now) = (Attempts::default(), Instant::now());
-        let error = RequestError::TimedOut;
+        let error = Unopened::from(RequestError::TimedOut);
         for _ in 0..FREE {
             // Others begin at the same time, and fail after it.
             let all = [attempts.begin(now), attempts.begin(now)].map(Result::unwrap);

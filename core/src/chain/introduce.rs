@@ -10,7 +10,7 @@ use super::params::{json_text, push};
 use super::parts::Parts;
 use super::shared::Shared;
 use super::translate;
-use super::unless::{all, before, unless};
+use super::unless::{all, before};
 use crate::connection::Handle;
 use crate::correlate::CancelToken;
 use crate::error::{ConnectionError, RequestError};
@@ -70,14 +70,13 @@ pub(super) async fn open(
         return Ok(far);
     }
     let late = CancelToken::new();
-    let opening: Opening<'_> = Box::pin(async {
-        let far = unless(lane.far(), late.cancelled()).await;
-        far.unwrap_or(Err(RequestError::TimedOut)).map(drop)
-    });
+    let opening: Opening<'_> = Box::pin(async { lane.far(late.cancelled()).await.map(drop) });
     let all = lane.parts.external.middleware.iter().rev();
     let opening = all.fold(opening, |opening, one| one.connection_opens(opening));
     let opened = before(opening, timers.sleep(patience), &late).await;
-    opened.unwrap_or(Err(RequestError::TimedOut))?;
+    opened
+        .unwrap_or_else(|| Err(RequestError::TimedOut.into()))
+        .map_err(|unopened| unopened.error)?;
     let is_lost = || RequestError::Closed(ConnectionError::ClosedByPeer);
     lane.ready().ok_or_else(is_lost)
 }

@@ -1,13 +1,14 @@
 //! One connection to the external server, on behalf of one client or of clients that the server cannot tell apart. It is
 //! opened when it is needed, and again when it was lost.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use super::attempts::{Attempts, Begun};
+use super::attempts::{self, Attempts, Begun, Unopened};
 use super::declared::may_be_asked;
 use super::external::Connecting;
 use super::far::{Far, Upstream, Use};
@@ -23,7 +24,7 @@ use super::visits::Visits;
 use crate::client::ClientBuilder;
 use crate::connection::{Config, Handle, Host, OpeningMode};
 use crate::correlate::{CancelToken, Cancelled};
-use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
+use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Revisions, Side};
 use crate::sync::lock;
@@ -90,7 +91,7 @@ enum State {
     Opening(u64, Vec<Waker>),
     Open(Far),
     /// The attempt of this number has failed.
-    Failed(u64, RequestError),
+    Failed(u64, Unopened),
 }
 
 impl Lane {
@@ -165,22 +166,29 @@ impl Lane {
         }
     }
 
-    /// The connection, opened if need be.
+    /// The connection, opened if need be, unless `late` completes first.
     ///
     /// # Errors
     /// Why it cannot be opened.
-    pub async fn far(self: &Arc<Self>) -> Result<Far, RequestError> {
-        let mut waits_for = None;
-        poll_fn(|cx| self.poll_far(&mut waits_for, cx)).await
+    pub async fn far(self: &Arc<Self>, late: impl Future<Output = ()>) -> Result<Far, Unopened> {
+        let (mut waits_for, mut late) = (None, pin!(late));
+        poll_fn(|cx| {
+            if let Poll::Ready(far) = self.poll_far(&mut waits_for, cx) {
+                return Poll::Ready(far);
+            }
+            ready!(late.as_mut().poll(cx));
+            Poll::Ready(Err(RequestError::TimedOut.into()))
+        })
+        .await
     }
 
     fn poll_far(
         self: &Arc<Self>,
         waits_for: &mut Option<u64>,
         cx: &Context<'_>,
-    ) -> Poll<Result<Far, RequestError>> {
+    ) -> Poll<Result<Far, Unopened>> {
         let mut state = lock(&self.state);
-        let attempt = match &mut *state {
+        match &mut *state {
             State::Open(far) if !far.handle().is_closed() => return Poll::Ready(Ok(far.clone())),
             State::Opening(attempt, wakers) => {
                 *waits_for = Some(*attempt);
@@ -192,9 +200,8 @@ impl Lane {
             State::Failed(attempt, error) if *waits_for == Some(*attempt) => {
                 return Poll::Ready(Err(error.clone()));
             }
-            State::Failed(attempt, _) => *attempt + 1,
-            State::Open(_) | State::Idle => 0,
-        };
+            State::Failed(..) | State::Open(_) | State::Idle => {}
+        }
         let now = Instant::now();
         let upstream = ready!(Upstream::poll_new(&self.parts, !self.is_shared(), cx))?;
         let begun = self.restarts.begin(now).and_then(|restart| {
@@ -211,6 +218,7 @@ impl Lane {
                 return Poll::Ready(Err(error));
             }
         };
+        let attempt = attempts::number();
         *waits_for = Some(attempt);
         *state = State::Opening(attempt, vec![cx.waker().clone()]);
         drop(state);
@@ -286,8 +294,7 @@ impl Lane {
         let now = Instant::now();
         match now.saturating_duration_since(opened) < LASTING {
             true => {
-                let error = RequestError::Closed(ConnectionError::ClosedByPeer);
-                self.restarts.failed(restart, &error, now);
+                self.restarts.failed(restart, &Unopened::lost(), now);
             }
             false => self.restarts.succeeded(),
         }
@@ -396,7 +403,7 @@ impl Attempt {
                 self.parts.learn(far.revision.era());
                 State::Open(far)
             }
-            Err(error) => State::Failed(self.number, error),
+            Err(error) => self.failed(error),
         });
     }
 
@@ -431,6 +438,11 @@ impl Attempt {
         }
     }
 
+    fn failed(&self, error: RequestError) -> State {
+        let attempt = Some(self.number);
+        State::Failed(self.number, Unopened { error, attempt })
+    }
+
     fn connect(
         &self,
         used: &Use,
@@ -458,13 +470,13 @@ impl Drop for Attempt {
         let next = self.next.take().unwrap_or_else(|| {
             let why = "the attempt to connect was given up";
             let error = CarrierError::new(CarrierFault::Unreachable, why.to_owned());
-            State::Failed(self.number, error.into())
+            self.failed(error.into())
         });
         let (attempts, now) = (&self.parts.attempts, Instant::now());
         match &next {
-            State::Failed(_, error) => {
-                attempts.failed(self.begun, error, now);
-                self.parts.external.health.failed(error);
+            State::Failed(_, why) => {
+                attempts.failed(self.begun, why, now);
+                self.parts.external.health.failed(&why.error);
                 lane.restarts.given_up(self.restart);
             }
             opened => {

@@ -6,6 +6,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::attempts::Unopened;
 use super::list_cache::Freshness;
 use crate::connection::Principal;
 use crate::error::{PeerError, RequestError};
@@ -243,7 +244,7 @@ pub type ChainNotice<'a> = Pin<Box<dyn Future<Output = Option<ChainNotification>
 
 /// The future of a connection that opens.
 #[doc(hidden)]
-pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send + 'a>>;
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<(), Unopened>> + Send + 'a>>;
 
 /// A part of a chain that sees its messages. Each method passes messages on unless it is implemented.
 ///
@@ -358,6 +359,11 @@ pub(super) trait Line<'a>: Send + Sync {
     fn bound(&self) -> Bound<'a> {
         Box::pin(ready(Ok(None)))
     }
+
+    /// The attempt to connect for want of which the last request has failed.
+    fn unopened(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl<'a, F: Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync> Line<'a> for F {
@@ -423,6 +429,11 @@ impl<'a> NextHop<'a> {
     /// The number of the connection that this hop is [bound](Self::bound) to. No two have the same.
     pub(super) fn connection(&self) -> Option<u64> {
         self.connection
+    }
+
+    /// The attempt to connect for want of which the last request has failed, if it has. Others may have waited for that attempt, too.
+    pub(super) fn unopened(&self) -> Option<u64> {
+        self.last.unopened()
     }
 
     /// Passes a request on. Resolves to the answer.

@@ -4,6 +4,7 @@
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -55,11 +56,13 @@ pub(super) async fn pass(
     if let Some(prefix) = &lane.parts.prefix {
         prefix.enter(&mut request)?;
     }
+    let unopened = AtomicU64::new(0);
     let hop = Hop {
         lane,
         route,
         terms,
         far: None,
+        unopened: &unopened,
     };
     let answer = match &lane.parts.external.middleware[..] {
         [] => hop.exchange(request).await?,
@@ -83,6 +86,8 @@ struct Hop<'a> {
     terms: Terms<'a>,
     /// The only connection that a request may take.
     far: Option<Far>,
+    /// The attempt to connect for want of which the last request has failed, or 0.
+    unopened: &'a AtomicU64,
 }
 
 impl<'a> Line<'a> for Hop<'a> {
@@ -93,17 +98,16 @@ impl<'a> Line<'a> for Hop<'a> {
     fn bound(&self) -> Bound<'a> {
         let mut hop = self.clone();
         Box::pin(async move {
-            let far = match hop.terms.late {
-                None => hop.far().await?,
-                Some(late) => {
-                    let far = unless(hop.far(), late.cancelled()).await;
-                    far.unwrap_or(Err(RequestError::TimedOut))?
-                }
-            };
+            let far = hop.far().await?;
             let number = far.number();
             hop.far = Some(far);
             Ok(Some((number, Arc::new(hop) as _)))
         })
+    }
+
+    fn unopened(&self) -> Option<u64> {
+        let attempt = self.unopened.load(Ordering::Relaxed);
+        Some(attempt).filter(|attempt| *attempt > 0)
     }
 }
 
@@ -117,12 +121,23 @@ impl<'a> Hop<'a> {
             return Ok(far);
         }
         let patience = self.lane.parts.external.limits.max_request_timeout;
-        let far = unless(self.lane.far(), self.route.timers.sleep(patience)).await;
-        far.unwrap_or(Err(RequestError::TimedOut))
+        let sleep = self.route.timers.sleep(patience);
+        let late = async {
+            match self.terms.late {
+                None => sleep.await,
+                Some(late) => unless(sleep, late.cancelled()).await.unwrap_or_default(),
+            }
+        };
+        self.lane.far(late).await.map_err(|why| {
+            let attempt = why.attempt.unwrap_or(0);
+            self.unopened.store(attempt, Ordering::Relaxed);
+            why.error
+        })
     }
 
     /// Sends a request to the server and waits for the answer, until the server is late.
     async fn exchange(self, request: ChainRequest) -> Result<ChainResponse, RequestError> {
+        self.unopened.store(0, Ordering::Relaxed);
         let Some(late) = self.terms.late else {
             return self.ask(request).await;
         };

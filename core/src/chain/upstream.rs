@@ -163,7 +163,7 @@ pub(super) fn reopen(lane: &Arc<Lane>) {
             if waiting(&lane).is_none() {
                 return;
             }
-            if let Ok(far) = lane.far().await {
+            if let Ok(far) = lane.far(std::future::pending()).await {
                 lane.sessions.reopened();
                 return match far.handle().is_closed() {
                     // Whoever noticed that it is lost again found this one at work.

@@ -428,3 +428,28 @@ fn a_session_that_needs_a_connection_tries_a_server_that_rested() {
     rig.open(OLD, &json!({}));
     assert!(!breaker.is_open());
 }
+
+/// What five clients wait for in vain has failed once.
+#[test]
+fn an_attempt_to_connect_that_several_clients_wait_for_is_one_failure() {
+    let breaker = Breaker::new().failures(2, HOUR).rest(HOUR);
+    let own = breaker.clone();
+    let mut rig = Rig::changing(NEW, move |external| external.with(own.clone()));
+    rig.silent = vec!["far"];
+    for far in 0..2 {
+        assert!(!breaker.is_open());
+        let nears: Vec<_> = (0..5)
+            .map(|id| {
+                let params = json!({"name": "x"});
+                rig.post(&stateless(id, "tools/call", params, &json!({})))
+            })
+            .collect();
+        assert_eq!(rig.fars.lock().unwrap().len(), far + 1);
+        rig.break_off(far);
+        for near in nears {
+            let reason = rig.hear(near)["error"]["data"]["reason"].take();
+            assert_eq!(reason, "upstream_unavailable");
+        }
+    }
+    assert!(breaker.is_open());
+}

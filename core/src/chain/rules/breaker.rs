@@ -14,8 +14,9 @@ pub(crate) const MAX_FAILURES: usize = 1000;
 
 /// Middleware that refuses requests to a server for a time after it has failed often: it was lost, did not answer in time, or
 /// answered what is not valid. Then one request at a time is let through, until one has an answer; and another one after the same time
-/// again, if that one is still under way. A connection that a client needs before its first request counts as a request. An answer that
-/// is an error is an answer, and a user who does not answer a question says nothing of the server. Clones are one breaker.
+/// again, if that one is still under way. A connection that a client needs before its first request counts as a request, and an attempt to
+/// connect that fails is one failure, however many requests wait for it. An answer that is an error is an answer, and a user who does not
+/// answer a question says nothing of the server. Clones are one breaker.
 ///
 /// By default it opens at 5 failures within 10 s, for 10 s.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Breaker {
 struct State {
     /// When the last failures were.
     failed: VecDeque<Instant>,
+    /// The last attempts to connect that were counted.
+    attempts: VecDeque<u64>,
     /// Until when nothing is asked. After that time the breaker is half open.
     until: Option<Instant>,
     /// Since when a request is under way that tries the server.
@@ -124,9 +127,16 @@ struct Ticket<'a> {
 }
 
 impl Ticket<'_> {
-    /// The server has answered, or has failed.
-    fn ends(self, has_failed: bool, now: Instant) {
+    /// The server has answered, or has failed: in an `attempt` to connect, if it was that.
+    fn ends(self, has_failed: bool, attempt: Option<u64>, now: Instant) {
         let mut state = lock(&self.breaker.state);
+        if let Some(attempt) = attempt.filter(|_| has_failed) {
+            if state.attempts.contains(&attempt) {
+                return;
+            }
+            state.attempts.truncate(MAX_FAILURES - 1);
+            state.attempts.push_front(attempt);
+        }
         if state.until.is_some() {
             if self.probe.is_some() {
                 state.until = has_failed.then(|| now + self.breaker.rest);
@@ -173,7 +183,7 @@ impl Middleware for Breaker {
             let answer = next.clone().run(request).await;
             let waits = matches!(answer, Err(RequestError::TimedOut)) && next.signs().1;
             if let Some(has_failed) = is_failure(&answer).filter(|_| !waits) {
-                ticket.ends(has_failed, Instant::now());
+                ticket.ends(has_failed, next.unopened(), Instant::now());
             }
             answer
         })
@@ -183,8 +193,12 @@ impl Middleware for Breaker {
         Box::pin(async move {
             let ticket = self.enter()?;
             let opened = opening.await;
-            if let Some(has_failed) = is_failure(&opened) {
-                ticket.ends(has_failed, Instant::now());
+            let (outcome, attempt) = match &opened {
+                Ok(()) => (Ok(()), None),
+                Err(why) => (Err(why.error.clone()), why.attempt),
+            };
+            if let Some(has_failed) = is_failure(&outcome) {
+                ticket.ends(has_failed, attempt, Instant::now());
             }
             opened
         })
@@ -216,29 +230,29 @@ mod tests {
     fn a_server_that_fails_often_is_left_alone_and_tried_one_request_at_a_time() {
         let breaker = Breaker::new().failures(3, 10 * SECOND).rest(5 * SECOND);
         let mut now = Instant::now();
-        let fail = |now| breaker.admit(now).unwrap().ends(true, now);
+        let fail = |now| breaker.admit(now).unwrap().ends(true, None, now);
         // Failures that are far apart do not count together, and a success in between changes nothing.
         for _ in 0..5 {
             fail(now);
             now += 6 * SECOND;
-            breaker.admit(now).unwrap().ends(false, now);
+            breaker.admit(now).unwrap().ends(false, None, now);
         }
         assert!(!breaker.is_open());
         now += 10 * SECOND;
         let late = breaker.admit(now).unwrap();
         (0..3).for_each(|_| fail(now));
         assert!(breaker.is_open());
-        late.ends(false, now);
+        late.ends(false, None, now);
         assert_eq!(breaker.admit(now + SECOND).err(), Some(4 * SECOND));
         now += 5 * SECOND;
         // One that is cancelled says nothing.
         drop(breaker.admit(now).unwrap());
         let probe = breaker.admit(now).unwrap();
         assert!(breaker.admit(now).is_err(), "one is under way");
-        probe.ends(true, now);
+        probe.ends(true, None, now);
         assert_eq!(breaker.admit(now).err(), Some(5 * SECOND));
         now += 5 * SECOND;
-        breaker.admit(now).unwrap().ends(false, now);
+        breaker.admit(now).unwrap().ends(false, None, now);
         assert!(!breaker.is_open());
         (0..2).for_each(|_| fail(now));
         assert!(breaker.admit(now).is_ok());
@@ -248,7 +262,7 @@ mod tests {
     fn a_try_that_goes_on_and_on_lets_another_one_through() {
         let breaker = Breaker::new().failures(1, SECOND).rest(5 * SECOND);
         let mut now = Instant::now();
-        breaker.admit(now).unwrap().ends(true, now);
+        breaker.admit(now).unwrap().ends(true, None, now);
         now += 5 * SECOND;
         let first = breaker.admit(now).unwrap();
         assert_eq!(breaker.admit(now + SECOND).err(), Some(4 * SECOND));
@@ -256,7 +270,7 @@ mod tests {
         let second = breaker.admit(now).unwrap();
         drop(first);
         assert!(breaker.admit(now).is_err(), "the second is under way");
-        second.ends(false, now);
+        second.ends(false, None, now);
         assert!(!breaker.is_open());
     }
 
@@ -265,7 +279,7 @@ mod tests {
         let breaker = Breaker::new().failures(usize::MAX, SECOND);
         let now = Instant::now();
         for _ in 0..MAX_FAILURES {
-            breaker.admit(now).unwrap().ends(true, now);
+            breaker.admit(now).unwrap().ends(true, None, now);
         }
         assert!(breaker.is_open());
         assert!(lock(&breaker.state).failed.is_empty());
