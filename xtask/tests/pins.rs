@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 6] = [
+    "core/tests/store/requirements.txt",
     "bindings-python/benches/requirements.txt",
     "bindings-python/requirements-dev.txt",
     "bindings-python/requirements-interpreters.txt",

@@ -22,6 +22,7 @@
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `login` | a browser for the user of a login, and the address it comes back to |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
+//! | `redis` | a shared store on a server of Redis or Valkey |
 //! | `task`, `wait` | the loop around one connection on one byte stream, as a tokio task; waiting in tasks |
 //! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
 //! | `ended` | the wait for the ends of client connections |
@@ -78,6 +79,8 @@ mod portable;
 mod prefixed;
 #[cfg(feature = "client")]
 mod reconnect;
+#[cfg(feature = "redis")]
+mod redis;
 mod running;
 #[cfg(feature = "net")]
 mod runtime;
@@ -110,6 +113,8 @@ use portable as platform;
 #[cfg(unix)]
 use unix as platform;
 
+#[cfg(feature = "redis")]
+pub use self::redis::{RedisOptions, RedisStore};
 pub use address::{Address, AddressError, Url};
 #[cfg(feature = "client")]
 pub use auth::{Auth, ClientCertificate};

@@ -8,8 +8,10 @@ use crate::error::{Origin, Scope};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFault {
-    /// The store cannot be reached, or the connection broke off.
+    /// The store cannot be reached, or serves nobody at present.
     Unavailable,
+    /// The connection to the store broke off before its answer came.
+    Broken,
     /// The store did not answer in time.
     TimedOut,
     /// The store accepts no such request: wrong credentials, missing rights, or a replica that only reads.
@@ -27,6 +29,7 @@ impl StoreFault {
     pub fn name(self) -> &'static str {
         match self {
             Self::Unavailable => "unavailable",
+            Self::Broken => "broken",
             Self::TimedOut => "timed_out",
             Self::Refused => "refused",
             Self::Full => "full",
@@ -59,7 +62,7 @@ impl StoreError {
 
     /// Whether the verb may have been carried out all the same: its answer was lost.
     pub fn may_have_happened(&self) -> bool {
-        matches!(self.fault, StoreFault::Unavailable | StoreFault::TimedOut)
+        matches!(self.fault, StoreFault::Broken | StoreFault::TimedOut)
     }
 
     /// How much the error ends.
@@ -71,7 +74,7 @@ impl StoreError {
     pub fn origin(&self) -> Origin {
         match self.fault {
             StoreFault::Misuse => Origin::Caller,
-            StoreFault::Unavailable | StoreFault::TimedOut => Origin::Io,
+            StoreFault::Unavailable | StoreFault::Broken | StoreFault::TimedOut => Origin::Io,
             StoreFault::Refused | StoreFault::Full | StoreFault::Unreadable => Origin::Engine,
         }
     }

@@ -1,17 +1,25 @@
 //! Subscriptions to topics, in one process. A hint carries nothing, so one that waits stands for all.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use crate::sync::lock;
 
+/// Is told of topics.
+type OnTopic = Box<dyn Fn(&Arc<str>) + Send + Sync>;
+
 type Topics = HashMap<Arc<str>, Vec<Weak<Mutex<Waiting>>>>;
 
-/// The subscriptions of a process, by topic.
-#[derive(Debug, Default)]
-pub(crate) struct Hints(Mutex<Topics>);
+/// The subscriptions of a process, by topic: what a store hands out and wakes.
+#[derive(Default)]
+pub struct Hints {
+    topics: Mutex<Topics>,
+    /// Is told of topics that nobody subscribes to any more.
+    ended: Option<OnTopic>,
+}
 
 /// A hint that waits, or the task that waits for one.
 #[derive(Debug, Default)]
@@ -29,9 +37,18 @@ pub struct Subscription {
 }
 
 impl Hints {
+    /// Subscriptions whose topics are reported to `ended` when their last subscription is dropped.
+    pub fn telling(ended: impl Fn(&Arc<str>) + Send + Sync + 'static) -> Self {
+        Self {
+            topics: Mutex::default(),
+            ended: Some(Box::new(ended)),
+        }
+    }
+
+    /// Subscribes to a topic.
     pub fn subscribe(self: &Arc<Self>, topic: &str) -> Subscription {
         let waiting = Arc::default();
-        let mut all = lock(&self.0);
+        let mut all = lock(&self.topics);
         let topic = match all.get_key_value(topic) {
             Some((topic, _)) => topic.clone(),
             None => Arc::from(topic),
@@ -48,8 +65,30 @@ impl Hints {
 
     /// Wakes the subscriptions to a topic.
     pub fn publish(&self, topic: &str) {
-        let wakers = hinted(lock(&self.0).get(topic).into_iter().flatten());
+        let wakers = hinted(lock(&self.topics).get(topic).into_iter().flatten());
         wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Wakes all subscriptions: hints may have been lost.
+    pub fn publish_all(&self) {
+        let wakers = hinted(lock(&self.topics).values().flatten());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The topics that somebody subscribes to.
+    pub fn topics(&self) -> Vec<Arc<str>> {
+        lock(&self.topics).keys().cloned().collect()
+    }
+
+    /// Whether somebody subscribes to a topic.
+    pub fn has(&self, topic: &str) -> bool {
+        lock(&self.topics).contains_key(topic)
+    }
+}
+
+impl fmt::Debug for Hints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hints").field(&self.topics()).finish()
     }
 }
 
@@ -88,11 +127,16 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut all = lock(&self.all.0);
-        if let Some(own) = all.get_mut(&self.topic) {
-            own.retain(|each| !std::ptr::eq(each.as_ptr(), Arc::as_ptr(&self.waiting)));
-            if own.is_empty() {
-                all.remove(&self.topic);
+        let mut all = lock(&self.all.topics);
+        let Some(own) = all.get_mut(&self.topic) else {
+            return;
+        };
+        own.retain(|each| !std::ptr::eq(each.as_ptr(), Arc::as_ptr(&self.waiting)));
+        if own.is_empty() {
+            all.remove(&self.topic);
+            drop(all);
+            if let Some(ended) = &self.all.ended {
+                ended(&self.topic);
             }
         }
     }

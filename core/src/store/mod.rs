@@ -1,8 +1,9 @@
 //! State that several processes of one server share: a trait of a few verbs, and a store in memory.
 //!
 //! A store holds what has to outlive a process or be known to its siblings: facts of sessions, event logs,
-//! rates, marks against replays. [`LocalStore`] keeps all of this in the memory of one process. `SealedStore`,
-//! feature `sealing`, stands above any store: names and contents are then readable only with its keys.
+//! rates, marks against replays. [`LocalStore`] keeps all of this in the memory of one process;
+//! `RedisStore` of [`io`](crate::io), feature `redis`, on a server of Redis or Valkey. `SealedStore`, feature `sealing`,
+//! stands above any store: names and contents are then readable only with its keys.
 //!
 //! # Verbs
 //!
@@ -81,8 +82,12 @@ pub use self::bounds::{
     LogBounds, MAX_KEEP, MAX_LOG_BYTES, MAX_LOG_ENTRIES, MAX_NAME_BYTES, MAX_NOTE_BYTES,
     MAX_PAGE_BYTES, MAX_VALUE_BYTES,
 };
+#[cfg(feature = "redis")]
+pub(crate) use self::bounds::{
+    check_keep, check_log, check_name, check_note, check_take, check_value,
+};
 pub use self::error::{StoreError, StoreFault};
-pub use self::hints::Subscription;
+pub use self::hints::{Hints, Subscription};
 #[cfg(feature = "sealing")]
 pub use self::keys::{SealFailure, StoreKeys};
 pub use self::local::{LocalStore, StoreLimits};

@@ -281,6 +281,14 @@ const ROWS: &[(&str, &str)] = &[
 /// A number or a time in a struct of options, and the test that tries it.
 const OPTIONS: &[(&str, &str)] = &[
     (
+        "RedisOptions::connect_timeout",
+        "a_server_that_stands_still_is_given_up_and_found_again",
+    ),
+    (
+        "RedisOptions::timeout",
+        "a_server_that_stands_still_is_given_up_and_found_again",
+    ),
+    (
         "StoreLimits::bytes",
         "a_full_store_refuses_what_is_new_and_forgets_nothing",
     ),
@@ -429,6 +437,10 @@ const OPTIONS: &[(&str, &str)] = &[
 
 /// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
 const CONSTANTS: &[(&str, &str)] = &[
+    (
+        "io::redis::link::LONGEST_WAIT",
+        "a_server_that_comes_later_is_found",
+    ),
     ("store::bounds::MAX_NAME_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_VALUE_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_NOTE_BYTES", "arguments_have_bounds"),

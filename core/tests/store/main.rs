@@ -1,4 +1,5 @@
-//! The laws of a shared store, in one text for all of them: the store in memory, and that store sealed.
+//! The laws of a shared store, in one text for all of them: in memory, on Valkey, on Redis, and sealed. And what is
+//! special to a server: that it may be away, and what goes to it.
 #![cfg(feature = "sealing")]
 #![allow(
     clippy::unwrap_used,
@@ -6,10 +7,16 @@
     reason = "a test: panicking is the report"
 )]
 
+#[cfg(feature = "redis")]
+mod away;
 mod blobs;
 mod buckets;
 mod hints;
 mod leases;
 mod logs;
 mod marks;
+#[cfg(feature = "redis")]
+mod servers;
 mod stores;
+#[cfg(feature = "redis")]
+mod wire;

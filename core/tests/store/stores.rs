@@ -64,16 +64,42 @@ impl World {
 pub fn on_every_store(law: impl AsyncFn(&World)) {
     let local = LocalStore::new();
     let in_memory = move || -> Store { Arc::new(local.clone()) };
-    let worlds = [
+    let mut worlds = vec![
         World::new("memory", in_memory.clone()),
         World::new("memory, sealed", in_memory).sealed("memory, sealed"),
     ];
+    #[cfg(feature = "redis")]
+    worlds.extend(on_servers());
     let runtime = Runtime::new().unwrap();
     for world in worlds {
         eprintln!("{}", world.name);
         let tried = runtime.block_on(async { timeout(LONG, law(&world)).await });
         tried.unwrap_or_else(|_| panic!("the law does not end on {}", world.name));
     }
+}
+
+/// The servers, each with a connection of its own for each that connects.
+#[cfg(feature = "redis")]
+fn on_servers() -> Vec<World> {
+    use mcpbolt::io::{RedisOptions, RedisStore};
+
+    use crate::servers::{Program, Server};
+
+    let on = |name, program| {
+        let server = Server::start(program, &[]);
+        World::new(name, move || {
+            let options = RedisOptions {
+                timeout: SOON,
+                ..RedisOptions::default()
+            };
+            Arc::new(RedisStore::open(&server.url(), &options).unwrap())
+        })
+    };
+    vec![
+        on("Valkey", Program::Valkey),
+        on("Redis", Program::Redis),
+        on("Valkey, sealed", Program::Valkey).sealed("Valkey, sealed"),
+    ]
 }
 
 /// A name that no other test uses.

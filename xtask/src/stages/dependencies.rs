@@ -13,11 +13,12 @@ const PUBLISHED: &str =
 
 /// Licences that require no more than a notice. `CDLA-Permissive-2.0` covers the list of root
 /// certificates, `Unicode-3.0` the tables of Unicode.
-const LICENCES: [&str; 10] = [
+const LICENCES: [&str; 11] = [
     "0BSD",
     "Apache-2.0",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "BSL-1.0",
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
