@@ -104,20 +104,21 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
     drop(answered);
 }
 
-/// Passes a request on to the server that it is for, or to all.
+/// Passes a request on to the server that it is for, or to all. What is rare is boxed, here and on the way: each call would
+/// hold its room.
 async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainResponse, RequestError> {
     if let [only] = &passage.shared.members[..] {
         let wanted = Wanted::new(passage, Some(only.index()), &request);
-        return kept_or(wanted, passage.to(only, request)).await;
+        return kept_or(wanted, || passage.to(only, request)).await;
     }
     let method = request.known_method();
     if let Some(list) = merged::list_of(method) {
         let wanted = Wanted::new(passage, None, &request);
-        return kept_or(wanted, merged::list(passage, list, &request)).await;
+        return Box::pin(kept_or(wanted, || merged::list(passage, list, &request))).await;
     }
     match method {
-        Some(Method::SetLevel) => merged::set_level(passage, &request).await,
-        Some(Method::Listen) => streams::listen(passage, &request).await,
+        Some(Method::SetLevel) => Box::pin(merged::set_level(passage, &request)).await,
+        Some(Method::Listen) => Box::pin(streams::listen(passage, &request)).await,
         _ => passage.to(passage.member(&request)?, request).await,
     }
 }

@@ -165,7 +165,7 @@ async fn one(
         };
         trip::pass(&lane, &passage.route, request.clone(), terms).await
     };
-    match kept_or(wanted, ask).await {
+    match kept_or(wanted, || ask).await {
         // Another revision of the server has it.
         Err(RequestError::Peer(error)) if error.code == METHOD_NOT_FOUND => Ok(None),
         answer => answer.map(Some),

@@ -7,6 +7,7 @@ use super::list_cache::{Asked, ListCache, ListKey, Scope, is_kept};
 use super::middleware::{ChainRequest, ChainResponse};
 use super::params::{HOPS, is_any};
 use super::passage::{Passage, Way};
+use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::{Era, meta};
 use crate::message::Field;
@@ -121,15 +122,19 @@ impl<'a> Wanted<'a> {
 }
 
 /// The answer that is kept, or that `ask` gives.
-pub(super) async fn kept_or(
-    wanted: Option<Wanted<'_>>,
-    ask: impl Future<Output = Result<ChainResponse, crate::error::RequestError>>,
-) -> Result<ChainResponse, crate::error::RequestError> {
-    let Some(mut wanted) = wanted else {
-        return ask.await;
-    };
-    match wanted.find() {
-        Some(kept) => Ok(kept),
-        None => Ok(wanted.keep(ask.await?)),
+pub(super) async fn kept_or<F>(
+    mut wanted: Option<Wanted<'_>>,
+    ask: impl FnOnce() -> F,
+) -> Result<ChainResponse, RequestError>
+where
+    F: Future<Output = Result<ChainResponse, RequestError>>,
+{
+    if let Some(kept) = wanted.as_mut().and_then(Wanted::find) {
+        return Ok(kept);
     }
+    let answer = ask().await?;
+    Ok(match wanted {
+        Some(wanted) => wanted.keep(answer),
+        None => answer,
+    })
 }

@@ -95,7 +95,7 @@ impl Passage {
             // Finds out the era of the server.
             let lane = lanes.shared(parts, key.clone())?;
             let patience = parts.external.limits.max_request_timeout;
-            introduce::open(&lane, &self.route.timers, patience).await?;
+            Box::pin(introduce::open(&lane, &self.route.timers, patience)).await?;
         }
         if !may_ask || parts.era() == Some(Era::Stateless) {
             return lanes.shared(parts, key);

@@ -128,7 +128,7 @@ impl<'a> Hop<'a> {
                 Some(late) => unless(sleep, late.cancelled()).await.unwrap_or_default(),
             }
         };
-        self.lane.far(late).await.map_err(|why| {
+        Box::pin(self.lane.far(late)).await.map_err(|why| {
             let attempt = why.attempt.unwrap_or(0);
             self.unopened.store(attempt, Ordering::Relaxed);
             why.error
@@ -172,8 +172,8 @@ impl<'a> Hop<'a> {
             hops,
         };
         let answer = match (request.revision.era(), far.revision.era()) {
-            (Era::Handshake, Era::Stateless) => trip.to_newer().await,
-            (Era::Stateless, Era::Handshake) => trip.to_older().await,
+            (Era::Handshake, Era::Stateless) => Box::pin(trip.to_newer()).await,
+            (Era::Stateless, Era::Handshake) => Box::pin(trip.to_older()).await,
             _ => trip.to_same().await,
         };
         if let (Some(Method::ListTools), Ok(page)) = (method, &answer) {
@@ -204,7 +204,7 @@ impl Trip<'_> {
         };
         let session = self.session();
         if let Some(session) = session.as_ref().filter(|_| self.lane.is_shared())
-            && let Some(answer) = self.kept_apart(session, edit).await
+            && let Some(answer) = Box::pin(self.kept_apart(session, edit)).await
         {
             return answer;
         }

@@ -1,15 +1,20 @@
 //! Small documents of authorization servers: keys, and answers about tokens.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, RequestBuilder, Url};
+use bytes::Bytes;
+use hyper::Method;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use tokio::time::timeout;
+use url::Url;
 
-use super::client::{HttpClientOptions, Proxy, http_client};
+use super::client::{HttpClientOptions, HttpConnections, Proxy, connections_by, read_body, uri};
+use crate::error::CarrierError;
 use crate::io::runtime::runtime;
 use crate::policy::{IssuerFetch, IssuerFetched, Policy};
 
@@ -37,34 +42,40 @@ pub fn connect_issuers(policy: Option<&Policy>) -> io::Result<()> {
             },
             ..HttpClientOptions::default()
         };
-        Ok(Arc::new(Fetcher(http_client(&options)?)))
+        Ok(Arc::new(Fetcher(connections_by(&options)?)))
     })
 }
 
-#[derive(Debug)]
-struct Fetcher(Client);
+struct Fetcher(HttpConnections);
 
 impl Fetcher {
-    async fn read(&self, request: RequestBuilder) -> Result<Vec<u8>, String> {
-        let failed = |error: reqwest::Error| error.without_url().to_string();
-        let request = request
-            .header(ACCEPT, "application/json")
-            .timeout(ANSWER_TIMEOUT);
-        let mut response = request.send().await.map_err(failed)?;
-        if response.status() != 200 {
-            return Err(format!(
-                "the server answered with status {}",
-                response.status()
-            ));
+    async fn read(
+        &self,
+        method: Method,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Vec<u8>, String> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let read = async {
+            let sent = self.0.send(method, uri(url)?, headers, body);
+            let mut response = sent.await?;
+            let document = read_body(&mut response, MAX_DOCUMENT_BYTES).await?;
+            Ok((response.status(), document))
+        };
+        let read = timeout(ANSWER_TIMEOUT, read).await;
+        let read = read.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
+        let (status, document) = read.map_err(|error: CarrierError| error.to_string())?;
+        if status != 200 {
+            return Err(format!("the server answered with status {status}"));
         }
-        let mut document = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(failed)? {
-            if document.len() + piece.len() > MAX_DOCUMENT_BYTES {
-                return Err("the document is too long".into());
-            }
-            document.extend_from_slice(&piece);
-        }
-        Ok(document)
+        Ok(document.concat())
+    }
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetcher")
     }
 }
 
@@ -72,7 +83,8 @@ impl IssuerFetch for Fetcher {
     fn get<'a>(&'a self, url: &'a str) -> IssuerFetched<'a> {
         Box::pin(async move {
             let url = safe(url)?;
-            told(&url, self.read(self.0.get(url.clone())).await)
+            let document = self.read(Method::GET, &url, HeaderMap::new(), Bytes::new());
+            told(&url, document.await)
         })
     }
 
@@ -85,15 +97,16 @@ impl IssuerFetch for Fetcher {
         const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
         Box::pin(async move {
             let url = safe(url)?;
-            let request = self.0.post(url.clone()).header(CONTENT_TYPE, FORM);
-            let mut request = request.body(form);
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, FORM);
             if let Some(authorization) = authorization {
                 let value = HeaderValue::try_from(authorization);
                 let mut value = value.map_err(|_| "the client id or secret is not valid")?;
                 value.set_sensitive(true);
-                request = request.header(AUTHORIZATION, value);
+                headers.insert(AUTHORIZATION, value);
             }
-            told(&url, self.read(request).await)
+            let document = self.read(Method::POST, &url, headers, form.into());
+            told(&url, document.await)
         })
     }
 
@@ -142,11 +155,11 @@ mod tests {
                 let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
             }
         });
-        let fetcher = Fetcher(http_client(&HttpClientOptions::default()).unwrap());
+        let fetcher = Fetcher(connections_by(&HttpClientOptions::default()).unwrap());
         let longest = fetcher.get(&format!("{origin}/longest")).await.unwrap();
         assert_eq!(longest.len(), MAX_DOCUMENT_BYTES);
         let why = fetcher.get(&format!("{origin}/longer")).await.unwrap_err();
-        assert_eq!(why, "the document is too long");
+        assert_eq!(why, "the answer is longer than allowed");
         assert!(fetcher.get("http://login.example/keys").await.is_err());
     }
 }

@@ -275,11 +275,31 @@ fn a_server_that_wants_credentials_is_not_taken_for_an_older_one() {
 fn a_proxy_is_asked_to_pass_requests_on() {
     let proxy = Scripted::stateless(echo);
     let options = HttpClientOptions {
-        proxy: Proxy::At(format!("http://{}", proxy.address)),
+        proxy: Proxy::At(format!("http://me:secret@{}", proxy.address)),
         ..HttpClientOptions::default()
     };
     let client = builder(Revision::V2026_07_28).http("http://far.invalid/mcp", options);
     block_on(client).unwrap();
     assert_eq!(proxy.seen()[0].path, "http://far.invalid/mcp");
     assert_eq!(proxy.seen()[0].header("host"), Some("far.invalid"));
+    let shown = proxy.seen()[0]
+        .header("proxy-authorization")
+        .map(str::to_owned);
+    assert_eq!(shown.as_deref(), Some("Basic bWU6c2VjcmV0"));
+}
+
+#[test]
+fn what_is_no_proxy_is_told() {
+    for (proxy, why) in [
+        ("socks5://127.0.0.1:1", "SOCKS"),
+        ("http://", "no URL of a proxy"),
+    ] {
+        let options = HttpClientOptions {
+            proxy: Proxy::At(proxy.into()),
+            ..HttpClientOptions::default()
+        };
+        let client = builder(Revision::V2026_07_28).http("http://far.invalid/mcp", options);
+        let error = block_on(client).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
 }

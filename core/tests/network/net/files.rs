@@ -100,6 +100,62 @@ fn a_server_behind_tls_is_whom_it_shows() {
     }
 }
 
+/// TLS is spoken with the server, and only the proxy gets its credentials.
+#[cfg(all(feature = "tls", feature = "http-client"))]
+#[test]
+fn a_proxy_opens_a_tunnel_to_a_server_behind_tls() {
+    use std::io::{BufRead as _, BufReader, Write as _, copy};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::thread;
+
+    use mcpbolt::io::http::{HttpClientOptions, Proxy};
+
+    let folder = Folder::new();
+    let (tls, certificate) = certificate(&folder);
+    let options = ServeOptions {
+        tls: Some(tls),
+        ..ServeOptions::default()
+    };
+    let served = Served::begin("https://localhost:0/mcp", options);
+    let url = served.address().to_string();
+    let port = url.rsplit_once(':').unwrap().1.split('/').next().unwrap();
+    let server = format!("localhost:{port}");
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy_url = format!("http://me:secret@{}", proxy.local_addr().unwrap());
+    let asked = server.clone();
+    thread::spawn(move || {
+        for client in proxy.incoming() {
+            let mut client = client.unwrap();
+            let mut head = Vec::new();
+            for line in BufReader::with_capacity(1, client.try_clone().unwrap()).lines() {
+                match line.unwrap() {
+                    end if end.is_empty() => break,
+                    line => head.push(line.to_ascii_lowercase()),
+                }
+            }
+            assert_eq!(head[0], format!("connect {asked} http/1.1"));
+            assert!(head.contains(&"proxy-authorization: basic bwu6c2vjcmv0".into()));
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let there = TcpStream::connect(&asked).unwrap();
+            for (from, to) in [(&client, &there), (&there, &client)] {
+                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                thread::spawn(move || {
+                    let _ = copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    let options = HttpClientOptions {
+        proxy: Proxy::At(proxy_url),
+        root_certificates: vec![certificate],
+        ..HttpClientOptions::default()
+    };
+    let client = block_on(Client::builder("test", "1").http(&url, options)).unwrap();
+    let echo = client.call_tool("echo", &json!({"text": "x"})).wait();
+    assert_eq!(echo.unwrap().text(), "x");
+}
+
 /// R-AUX-03: a client that shows a certificate which the server's own authority vouches for is known
 /// by it; one that shows none, or another, is not served.
 #[cfg(feature = "tls")]

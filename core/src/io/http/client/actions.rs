@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url};
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
 use super::carrier::Carrier;
+use super::connections::Response;
 use super::exchange::{Resume, no_answer};
 use super::failure::refused;
 use super::outgoing::OutgoingMessage;

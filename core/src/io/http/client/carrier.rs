@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::{Method as Verb, Response, Url};
+use hyper::Method as Verb;
+use hyper::header::{HeaderMap, HeaderValue};
+use url::Url;
 
+use super::connections::Response;
 use super::engine::{Engine, ToConnection};
 use super::exchange::{ClientExchange, Resume};
 use super::message_headers as headers;
@@ -102,15 +104,17 @@ impl Carrier {
             _ => self.headers(session),
         };
         if self.is_stateless(message) {
-            if let Some(version) = message.version().and_then(|it| it.try_into().ok()) {
+            let repeated = message.repeated();
+            let version = repeated.version.as_deref();
+            if let Some(version) = version.and_then(|it| HeaderValue::from_str(it).ok()) {
                 headers.insert(headers::VERSION, version);
             }
-            headers::add_message_headers(&mut headers, message);
+            let target = repeated.target.as_deref();
+            headers::add_message_headers(&mut headers, message.method_name(), target);
             if message.method == Some(Method::CallTool)
-                && let Some(tool) = headers::target(message)
-                && let Some(params) = self.client.header_arguments(&tool)
+                && let Some(params) = self.client.header_arguments(target.unwrap_or_default())
             {
-                headers::add_argument_headers(&mut headers, &params, message.arguments());
+                headers::add_argument_headers(&mut headers, &params, repeated.arguments);
             }
         }
         self.transport.post(url, headers, message).await

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use reqwest::Url;
 use tokio::time::{sleep, timeout};
+use url::Url;
 
 use super::super::message_bytes::messages;
 use super::actions;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 
 use crate::buffer::Input;
 use crate::error::{CarrierError, CarrierFault};

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::{Response, Url};
+use hyper::header::{HeaderMap, HeaderValue};
 use tokio::time::{Instant, sleep, timeout_at};
+use url::Url;
 
+use super::connections::Response;
 use super::event_reader::{EventReader, ServerEvent};
-use super::failure::failure;
 use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
 use super::transport::HttpTransport;
 use crate::error::{CarrierError, CarrierFault};
@@ -193,7 +193,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
                     let why = "the stream ended before the answer";
                     return (came, CarrierError::new(CarrierFault::Broken, why));
                 }
-                Err(error) => return (came, failure(error)),
+                Err(error) => return (came, error),
             }
             match self.deliver_events().await {
                 Ok(any) => came |= any,

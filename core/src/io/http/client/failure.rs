@@ -4,25 +4,41 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use reqwest::Response;
-use reqwest::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper_util::client::legacy;
 
+use super::connections::Response;
 use crate::error::{CarrierError, CarrierFault};
 
 /// Maximum number of characters of a response body that an error quotes.
 const WHY_CHARS: usize = 200;
 
-/// Why there is no response, or why its body broke off.
-pub fn failure(error: reqwest::Error) -> CarrierError {
+/// Why there is no response.
+pub fn unsent(error: legacy::Error) -> CarrierError {
     let connecting = error.is_connect();
-    let timed_out = error.is_timeout();
-    let error = error.without_url();
+    failure(&error, connecting)
+}
+
+/// Why a body broke off.
+pub fn broken(error: hyper::Error) -> CarrierError {
+    failure(&error, false)
+}
+
+/// A server said nothing for that long.
+pub fn silent(limit: Duration) -> CarrierError {
+    let why = format!("the server said nothing for {limit:?}");
+    CarrierError::new(CarrierFault::TimedOut, why)
+}
+
+fn failure(error: &(dyn Error + 'static), connecting: bool) -> CarrierError {
     // The innermost cause says most.
-    let mut source: &dyn Error = &error;
-    let mut tls = false;
+    let mut source = error;
+    let (mut tls, mut timed_out) = (false, false);
     while let Some(inner) = cause(source) {
         source = inner;
         tls |= source.is::<rustls::Error>();
+        let io = source.downcast_ref::<io::Error>();
+        timed_out |= io.is_some_and(|it| it.kind() == io::ErrorKind::TimedOut);
     }
     let (fault, what) = match (connecting, timed_out, tls) {
         (_, _, true) => (CarrierFault::Tls, "no secure connection"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use reqwest::Url;
+use url::Url;
 
 use crate::client::Client;
 use crate::connection::{Config, OpeningMode};

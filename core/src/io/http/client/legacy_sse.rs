@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use reqwest::{Response, Url};
 use tokio::time::timeout;
+use url::Url;
 
 use super::carrier::Carrier;
+use super::connections::Response;
 use super::event_reader::{EventReader, ServerEvent};
-use super::failure::failure;
 use super::outgoing::OutgoingMessage;
 use super::requests::{FollowUp, patience};
 use super::response::{BodyKind, ErrorResponse, body_kind};
@@ -33,14 +33,14 @@ impl LegacyStream {
             return Err(ErrorResponse::read(response).await.error);
         }
         let mut events = EventReader::new(carrier.max_message_bytes());
-        while let Some(piece) = response.chunk().await.map_err(failure)? {
+        while let Some(piece) = response.chunk().await? {
             events.push(piece);
             while let Some(found) = events.next() {
                 let ServerEvent::Endpoint(uri) = found else {
                     continue;
                 };
                 let uri = std::str::from_utf8(uri).ok().map(str::trim);
-                let post = uri.and_then(|uri| response.url().join(uri).ok());
+                let post = uri.and_then(|uri| response.url(url).join(uri).ok());
                 // R-LEG-03
                 let post = post
                     .filter(|post| carrier.transport.is_own(post))

@@ -1,11 +1,11 @@
 //! Ends a login.
 
 use mcpbolt_oauth::client::{LoginError, LoginStage};
-use reqwest::Url;
+use url::Url;
 
 use super::authorization::{Authorization, LoggedOut};
+use super::connections::{ConnectionSettings, PROTOCOLS};
 use super::options::HttpClientOptions;
-use super::transport::{PROTOCOLS, client_builder};
 
 impl Authorization {
     /// Removes the credentials for the MCP server at `url` from the store, and has their authorization
@@ -24,8 +24,8 @@ impl Authorization {
     ) -> Result<LoggedOut, LoginError> {
         let wrong = |why: &str| LoginError::new(LoginStage::Options, why);
         let url = Url::parse(url).map_err(|_| wrong("the server's URL is no URL"))?;
-        let http =
-            client_builder(options, None, &PROTOCOLS).map_err(|error| wrong(&error.to_string()))?;
+        let http = ConnectionSettings::new(options, None, &PROTOCOLS);
+        let http = http.map_err(|error| wrong(&error.to_string()))?;
         self.forget(url, http, options.proxy.hosts()).await
     }
 }

@@ -4,12 +4,10 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::outgoing::OutgoingMessage;
 use super::transport::SESSION;
 use crate::json::{number, reader};
-use crate::mcp::Method;
 use crate::mcp::header::HeaderParam;
 
 pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -27,23 +25,12 @@ pub fn session_id(head: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Adds headers for the method of a message, and for the name of its target (R-HDR-01, R-HDR-12).
-pub fn add_message_headers(headers: &mut HeaderMap, message: &OutgoingMessage) {
-    if let Some(method) = message.method_name() {
+pub fn add_message_headers(headers: &mut HeaderMap, method: Option<&str>, target: Option<&str>) {
+    if let Some(method) = method {
         insert(headers, METHOD, method);
     }
-    if let Some(name) = target(message) {
-        insert(headers, NAME, &name);
-    }
-}
-
-/// The name of the tool, prompt, resource or task that a request targets.
-pub fn target(message: &OutgoingMessage) -> Option<String> {
-    match message.method? {
-        Method::CallTool | Method::GetPrompt => message.param(&["name"]),
-        Method::ReadResource => message.param(&["uri"]),
-        // R-TSX-15
-        Method::GetTask | Method::UpdateTask | Method::CancelTask => message.param(&["taskId"]),
-        _ => None,
+    if let Some(name) = target {
+        insert(headers, NAME, name);
     }
 }
 

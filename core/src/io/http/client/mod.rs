@@ -14,7 +14,9 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `options` | the options of a client |
-//! | `transport`, `failure` | HTTP requests: credentials, redirects; what their failures mean |
+//! | `connector` | opens connections: names, proxies, TLS |
+//! | `connections`, `failure` | requests and responses on them; what failures mean |
+//! | `transport` | requests to one server: its URL, credentials, redirects |
 //! | `outgoing`, `message_headers` | one outgoing message, and the headers that repeat its fields |
 //! | `event_reader`, `response` | parsing of responses |
 //! | `exchange` | what answers a request, passed to a sink; a stream is resumed when it breaks off |
@@ -32,6 +34,8 @@ mod actions;
 #[cfg(feature = "oauth")]
 mod authorization;
 mod carrier;
+mod connections;
+mod connector;
 mod driver;
 mod driver_tasks;
 mod engine;
@@ -54,15 +58,22 @@ mod transport;
 
 #[cfg(feature = "oauth")]
 pub use self::authorization::{Authorization, Hooked, LoggedOut, LoginHooks, WithBrowser};
+#[cfg(feature = "resource-server")]
+pub(super) use self::connections::{HttpConnections, uri};
 pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};
+#[cfg(feature = "resource-server")]
+pub(super) use self::response::read_body;
 pub(in crate::io) use self::transport::SharedConnections;
 
-/// An HTTP client with the proxy, the roots and the certificate of `options`. It follows no redirects.
+/// Connections with the proxy, the roots and the certificate of `options`.
 ///
 /// # Errors
 /// When an option is not valid.
 #[cfg(feature = "resource-server")]
-pub(super) fn http_client(options: &HttpClientOptions) -> std::io::Result<reqwest::Client> {
-    transport::client(options, options.certificate.as_ref(), &transport::PROTOCOLS)
+pub(super) fn connections_by(options: &HttpClientOptions) -> std::io::Result<HttpConnections> {
+    let certificate = options.certificate.as_ref();
+    let settings =
+        connections::ConnectionSettings::new(options, certificate, &connections::PROTOCOLS)?;
+    Ok(HttpConnections::new(settings, None))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 #[cfg(feature = "oauth")]
 use super::authorization::Authorization;
 #[cfg(feature = "oauth")]
-use reqwest::Url;
+use url::Url;
 
 use crate::error::CarrierError;
 use crate::io::{Auth, Backoff, ClientCertificate};

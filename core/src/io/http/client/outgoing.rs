@@ -1,5 +1,7 @@
 //! One outgoing message, with the fields that the transport needs.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use crate::json::{number, reader};
@@ -76,20 +78,36 @@ impl OutgoingMessage {
         reader::find(self.text(), "params").unwrap_or("{}")
     }
 
-    /// A string in the params.
-    pub fn param(&self, path: &[&str]) -> Option<String> {
-        let value = reader::find_path(self.params(), path)?;
-        reader::as_str(value).map(Into::into)
+    /// The URI that a subscription is to.
+    pub fn uri(&self) -> Option<String> {
+        let uri = reader::find(self.params(), "uri").and_then(reader::as_str);
+        uri.map(Cow::into_owned)
     }
 
-    /// The arguments of a tool call, as a JSON object.
-    pub fn arguments(&self) -> &str {
-        reader::find(self.params(), "arguments").unwrap_or("{}")
-    }
-
-    /// The revision that the message itself names.
-    pub fn version(&self) -> Option<String> {
-        self.param(&["_meta", meta::PROTOCOL_VERSION])
+    /// The params that headers repeat, read in one pass.
+    pub fn repeated(&self) -> RepeatedParams<'_> {
+        let named_by = match self.method {
+            Some(Method::CallTool | Method::GetPrompt) => "name",
+            Some(Method::ReadResource) => "uri",
+            // R-TSX-15
+            Some(Method::GetTask | Method::UpdateTask | Method::CancelTask) => "taskId",
+            _ => "",
+        };
+        let mut found = RepeatedParams::default();
+        for (member, value) in reader::members(self.params()) {
+            match member.raw() {
+                "_meta" if found.version.is_none() => {
+                    let version = reader::find(value, meta::PROTOCOL_VERSION);
+                    found.version = version.and_then(reader::as_str);
+                }
+                "arguments" if found.arguments.is_empty() => found.arguments = value,
+                name if name == named_by && found.target.is_none() => {
+                    found.target = reader::as_str(value);
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// The id of the request that a `notifications/cancelled` cancels.
@@ -112,6 +130,17 @@ impl OutgoingMessage {
     }
 }
 
+/// Params that headers repeat.
+#[derive(Default)]
+pub struct RepeatedParams<'a> {
+    /// The name of the tool, prompt, resource or task that a request targets.
+    pub target: Option<Cow<'a, str>>,
+    /// The revision that the message itself names.
+    pub version: Option<Cow<'a, str>>,
+    /// The arguments of a tool call, as a JSON object; empty if there are none.
+    pub arguments: &'a str,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,9 +155,10 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
         );
         assert_eq!((call.id, call.method), (Some(7), Some(Method::CallTool)));
-        assert_eq!(call.param(&["name"]).as_deref(), Some("a\"b"));
-        assert_eq!(call.version().as_deref(), Some("2026-07-28"));
-        assert_eq!((call.arguments(), call.cancels()), ("{}", None));
+        let repeated = call.repeated();
+        assert_eq!(repeated.target.as_deref(), Some("a\"b"));
+        assert_eq!(repeated.version.as_deref(), Some("2026-07-28"));
+        assert_eq!((repeated.arguments, call.cancels()), ("", None));
         assert_eq!(call.token(), Some("7"));
 
         let answer = of(r#"{"jsonrpc":"2.0","id":7,"result":{"method":"x","id":8}}"#);

@@ -33,14 +33,14 @@ impl SessionSetup {
             Some(Method::Initialized) => of(&mut self.initialized),
             Some(Method::SetLevel) => of(&mut self.level),
             Some(Method::Subscribe) => {
-                if let Some(uri) = message.param(&["uri"])
+                if let Some(uri) = message.uri()
                     && self.subscriptions.len() < MAX_SUBSCRIPTIONS
                 {
                     self.subscriptions.insert(uri, message.clone());
                 }
             }
             Some(Method::Unsubscribe) => {
-                if let Some(uri) = message.param(&["uri"]) {
+                if let Some(uri) = message.uri() {
                     self.subscriptions.remove(&uri);
                 }
             }

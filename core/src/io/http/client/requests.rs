@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Response;
 use tokio::time::timeout;
 
 use super::carrier::{Carrier, ClientSession};
+use super::connections::Response;
 use super::outgoing::OutgoingMessage;
 use super::response::ErrorResponse;
 use crate::error::{CarrierError, CarrierFault, RequestError};

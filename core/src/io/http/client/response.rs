@@ -1,11 +1,11 @@
 //! Reads responses: a JSON answer, a stream of events, or an error status.
 
 use bytes::Bytes;
-use reqwest::Response;
-use reqwest::header::CONTENT_TYPE;
+use hyper::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::failure::{failure, refused};
+use super::connections::Response;
+use super::failure::refused;
 use crate::error::{CarrierError, CarrierFault, PeerError};
 use crate::json::number;
 
@@ -50,7 +50,7 @@ pub async fn read_body(
         return Err(too_long());
     }
     let (mut pieces, mut len) = (Vec::new(), 0);
-    while let Some(piece) = response.chunk().await.map_err(failure)? {
+    while let Some(piece) = response.chunk().await? {
         len += piece.len();
         if len > max_len {
             return Err(too_long());

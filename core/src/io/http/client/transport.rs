@@ -5,17 +5,18 @@ use std::io;
 use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, Method, Request, Response, Url};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use hyper::{Method, Uri};
+use url::Url;
 
 #[cfg(feature = "oauth")]
 use super::authorization::{ServerAccess, Tries};
-use super::failure::failure;
-use super::options::{HttpClientOptions, Proxy};
+use super::connections::{ConnectionSettings, HttpConnections, PROTOCOLS, Response, uri};
+use super::options::HttpClientOptions;
 use super::outgoing::OutgoingMessage;
 use crate::error::{CarrierError, CarrierFault};
-use crate::io::{Auth, ClientCertificate, trust};
+use crate::io::Auth;
+use crate::io::faults::invalid;
 use crate::sync::lock;
 
 /// The header that names the session of the handshake era (R-SES-03).
@@ -27,11 +28,8 @@ pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 pub const JSON_OR_EVENTS: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
-/// The protocols offered in the TLS handshake.
-pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-
-/// Adds credentials to a request to the server's own origin.
-type Authorize<'a> = &'a mut (dyn FnMut(&mut Request) -> Result<(), CarrierError> + Send);
+/// Adds credentials to the headers of a request to the server's own origin.
+type Authorize<'a> = &'a mut (dyn FnMut(&Url, &mut HeaderMap) -> Result<(), CarrierError> + Send);
 
 /// The connections to one server, and what TLS has learnt of it. Clones share them among clients with the same options that one
 /// runtime drives.
@@ -41,19 +39,21 @@ type Authorize<'a> = &'a mut (dyn FnMut(&mut Request) -> Result<(), CarrierError
 pub struct SharedConnections(Arc<Mutex<HashMap<Option<tokio::runtime::Id>, Weak<Connections>>>>);
 
 struct Connections {
-    http: Client,
-    /// A client without the certificate, for other origins; `None` if no certificate is set.
-    bare: Option<Client>,
+    own: HttpConnections,
+    /// Without the certificate, for other origins; `None` if no certificate is set.
+    bare: Option<HttpConnections>,
 }
 
 impl Connections {
     fn new(options: &HttpClientOptions, protocols: &[&[u8]]) -> io::Result<Self> {
         let certificate = options.certificate.as_ref();
+        let connections = |certificate| {
+            let settings = ConnectionSettings::new(options, certificate, protocols)?;
+            Ok::<_, io::Error>(HttpConnections::new(settings, None))
+        };
         Ok(Self {
-            http: client(options, certificate, protocols)?,
-            bare: certificate
-                .map(|_| client(options, None, protocols))
-                .transpose()?,
+            own: connections(certificate)?,
+            bare: certificate.map(|_| connections(None)).transpose()?,
         })
     }
 }
@@ -76,6 +76,8 @@ impl SharedConnections {
 pub struct HttpTransport {
     connections: Arc<Connections>,
     url: Url,
+    /// The same, as requests have it.
+    uri: Uri,
     /// Headers sent only to the server's own origin: credentials, and those that the program adds.
     own: HeaderMap,
     /// The credentials of a login.
@@ -127,13 +129,14 @@ impl HttpTransport {
         let access = match &options.authorization {
             Some(authorization) => {
                 // The certificate is for the MCP server alone.
-                let http = client_builder(&options, None, &PROTOCOLS)?;
+                let http = ConnectionSettings::new(&options, None, &PROTOCOLS)?;
                 Some(authorization.server(&url, http, options.proxy.hosts()))
             }
             None => None,
         };
         Ok(Self {
             connections,
+            uri: uri(&url).map_err(io::Error::other)?,
             url,
             own,
             #[cfg(feature = "oauth")]
@@ -159,11 +162,11 @@ impl HttpTransport {
 
     /// Whether a URL has the server's own origin, where credentials may be sent.
     pub fn is_own(&self, url: &Url) -> bool {
-        url.origin() == self.url.origin()
+        same_origin(url, &self.url)
     }
 
     fn trusts(&self, url: &Url) -> bool {
-        self.trusted.iter().any(|own| own.origin() == url.origin())
+        self.trusted.iter().any(|own| same_origin(own, url))
     }
 
     /// Posts a message. If the connection breaks off and the message may be repeated, it is posted once
@@ -225,25 +228,25 @@ impl HttpTransport {
             loop {
                 let held = access.current().await?;
                 let mut nonce = None;
-                let mut authorize = |request: &mut Request| {
+                let mut authorize = |url: &Url, headers: &mut HeaderMap| {
                     if let Some(held) = &held {
-                        nonce = access.authorize(held, request)?;
+                        nonce = access.authorize(held, &method, url, headers)?;
                     }
                     Ok(())
                 };
                 let response = self
                     .redirected(&method, url, headers, &body, &mut authorize)
                     .await?;
-                let sends_again = self.is_own(response.url())
+                let sends_again = self.is_own(response.url(url))
                     && access
-                        .sends_again(&response, held.as_ref(), nonce.as_deref(), &mut tries)
+                        .sends_again(&response.head, held.as_ref(), nonce.as_deref(), &mut tries)
                         .await?;
                 if !sends_again {
                     return Ok(response);
                 }
             }
         }
-        self.redirected(&method, url, headers, &body, &mut |_| Ok(()))
+        self.redirected(&method, url, headers, &body, &mut |_, _| Ok(()))
             .await
     }
 
@@ -256,32 +259,35 @@ impl HttpTransport {
         body: &Option<Bytes>,
         authorize: Authorize<'_>,
     ) -> Result<Response, CarrierError> {
-        let mut url = url.clone();
+        let mut moved: Option<Url> = None;
         let mut redirects = 0;
         loop {
-            let mut request = Request::new(method.clone(), url.clone());
-            *request.headers_mut() = headers.clone();
-            let is_own = self.is_own(&url);
+            let url = moved.as_ref().unwrap_or(url);
+            let mut headers = headers.clone();
+            let is_own = self.is_own(url);
             if is_own {
-                request
-                    .headers_mut()
-                    .extend(self.own.iter().map(|(n, v)| (n.clone(), v.clone())));
-                authorize(&mut request)?;
+                headers.extend(self.own.iter().map(|(n, v)| (n.clone(), v.clone())));
+                authorize(url, &mut headers)?;
             } else {
-                request.headers_mut().remove(SESSION);
+                headers.remove(SESSION);
             }
-            *request.body_mut() = body.clone().map(Into::into);
             let http = match &self.connections.bare {
                 Some(bare) if !is_own => bare,
-                _ => &self.connections.http,
+                _ => &self.connections.own,
             };
-            let response = http.execute(request).await.map_err(failure)?;
+            let to = match *url == self.url {
+                true => self.uri.clone(),
+                false => uri(url)?,
+            };
+            let body_bytes = body.clone().unwrap_or_default();
+            let mut response = http.send(method.clone(), to, headers, body_bytes).await?;
             let status = response.status().as_u16();
             let redirected = matches!(status, 301 | 302 | 307 | 308);
             let Some(to) = redirected
                 .then(|| response.headers().get(LOCATION))
                 .flatten()
             else {
+                response.moved = moved;
                 return Ok(response);
             };
             let to = to.to_str().ok().and_then(|to| url.join(to).ok());
@@ -290,7 +296,10 @@ impl HttpTransport {
                 status: Some(status),
                 ..CarrierError::new(CarrierFault::Redirected, why)
             };
-            let to = to.ok_or_else(|| refused("the server redirects to no URL"))?;
+            let mut to = to.ok_or_else(|| refused("the server redirects to no URL"))?;
+            // The server has no say in the credentials.
+            let _ = to.set_username("");
+            let _ = to.set_password(None);
             if url.scheme() == "https" && to.scheme() != "https" {
                 return Err(refused("the server redirects out of TLS"));
             }
@@ -307,50 +316,16 @@ impl HttpTransport {
                 return Err(refused("the server redirects on and on"));
             }
             redirects += 1;
-            url = to;
+            moved = Some(to);
         }
     }
 }
 
-/// An HTTP client that shows `certificate`, if there is one.
-pub fn client(
-    options: &HttpClientOptions,
-    certificate: Option<&ClientCertificate>,
-    protocols: &[&[u8]],
-) -> io::Result<Client> {
-    let http = client_builder(options, certificate, protocols)?.build();
-    http.map_err(|error| io::Error::other(error.without_url()))
-}
-
-/// An HTTP client as the options have it.
-pub fn client_builder(
-    options: &HttpClientOptions,
-    certificate: Option<&ClientCertificate>,
-    protocols: &[&[u8]],
-) -> io::Result<ClientBuilder> {
-    let tls = trust::config(&options.root_certificates, certificate, protocols)?;
-    let http = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(Policy::none())
-        .connect_timeout(options.connect_timeout)
-        .pool_idle_timeout(options.idle_timeout)
-        .user_agent(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")));
-    let http = match options.read_timeout {
-        Some(timeout) => http.read_timeout(timeout),
-        None => http,
-    };
-    let http = match &options.proxy {
-        Proxy::Environment => http,
-        Proxy::None => http.no_proxy(),
-        Proxy::At(url) => {
-            let proxy = reqwest::Proxy::all(url.as_str());
-            http.proxy(proxy.map_err(|_| invalid("no URL of a proxy"))?)
-        }
-    };
-    Ok(match options.http2_prior_knowledge {
-        true => http.http2_prior_knowledge(),
-        false => http,
-    })
+/// Whether two URLs have one scheme, host and port.
+fn same_origin(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host_str() == other.host_str()
+        && one.port_or_known_default() == other.port_or_known_default()
 }
 
 fn origins(named: &[String]) -> io::Result<Vec<Url>> {
@@ -379,8 +354,4 @@ fn decoded(part: &str) -> io::Result<String> {
         bytes.push((high * 16 + low) as u8);
     }
     String::from_utf8(bytes).map_err(|_| wrong())
-}
-
-fn invalid(why: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, why)
 }

@@ -11,15 +11,16 @@ use bytes::{Buf as _, Bytes};
 use http_body::Body;
 use hyper::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use mcpbolt_oauth::proxy::{
     ConsentProxy, Fetch, FetchRequest, FetchResponse, Fetched, ProxyReply, ProxyRequest,
 };
-use reqwest::{Client, Method};
 use tokio::time::timeout;
+use url::Url;
 
 use super::body::HttpBody;
-use crate::io::http::client::{HttpClientOptions, http_client};
+use crate::error::{CarrierError, CarrierFault};
+use crate::io::http::client::{HttpClientOptions, HttpConnections, connections_by, read_body, uri};
 
 /// How long the identity provider may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -146,43 +147,42 @@ fn response(status: StatusCode, text: Bytes) -> Response<HttpBody> {
 }
 
 /// Asks the identity provider.
-struct IdentityProvider(Client);
+struct IdentityProvider(HttpConnections);
 
 impl IdentityProvider {
     fn new() -> io::Result<Self> {
-        http_client(&HttpClientOptions::default()).map(Self)
+        connections_by(&HttpClientOptions::default()).map(Self)
     }
 
-    async fn ask(&self, request: FetchRequest) -> Result<FetchResponse, reqwest::Error> {
+    async fn ask(&self, request: FetchRequest) -> Result<FetchResponse, CarrierError> {
+        let wrong = |why: &str| CarrierError::new(CarrierFault::Unreachable, why);
         let method = Method::from_bytes(request.method.as_bytes()).unwrap_or(Method::POST);
-        let asked = self.0.request(method, &request.url).timeout(ANSWER_TIMEOUT);
-        let asked = asked.body(request.body);
-        let asked = request
-            .headers
-            .into_iter()
-            .fold(asked, |asked, (name, value)| asked.header(name, value));
-        let mut response = asked.send().await?;
-        let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await? {
-            if body.len() + piece.len() > MAX_ANSWER_BYTES {
-                break;
-            }
-            body.extend_from_slice(&piece);
+        let url = Url::parse(&request.url).map_err(|_| wrong("the URL is malformed"))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in request.headers {
+            let name = HeaderName::try_from(name).map_err(|_| wrong("no name of a header"))?;
+            let value = HeaderValue::try_from(value);
+            let value = value.map_err(|_| wrong("a value that no header may have"))?;
+            headers.append(name, value);
         }
+        let sent = self
+            .0
+            .send(method, uri(&url)?, headers, request.body.into());
+        let mut response = sent.await?;
+        let body = read_body(&mut response, MAX_ANSWER_BYTES).await?;
         Ok(FetchResponse {
             status: response.status().as_u16(),
-            body,
+            body: body.concat(),
         })
     }
 }
 
 impl Fetch for IdentityProvider {
     fn fetch(&self, request: FetchRequest) -> Fetched<'_> {
-        // The error could hold the URL, and with it what is secret.
         Box::pin(async move {
-            self.ask(request)
-                .await
-                .map_err(|error| error.without_url().to_string())
+            let asked = timeout(ANSWER_TIMEOUT, self.ask(request)).await;
+            let asked = asked.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
+            asked.map_err(|error| error.to_string())
         })
     }
 }
@@ -359,8 +359,8 @@ mod tests {
         });
         let provider = IdentityProvider::new().unwrap();
         let ask = |body: &str| provider.fetch(FetchRequest::post(url.clone(), body.to_owned()));
-        let long = ask("long").await.unwrap();
-        assert!(long.body.len() <= MAX_ANSWER_BYTES && long.status == 200);
+        let long = ask("long").await.unwrap_err();
+        assert!(long.contains("longer than allowed"), "{long}");
         assert_eq!(ask("other").await.unwrap().status, 302);
         let nowhere = FetchRequest::post("http://127.0.0.1:9/secret".into(), String::new());
         let why = provider.fetch(nowhere).await.unwrap_err();

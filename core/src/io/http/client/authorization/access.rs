@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
+use hyper::Method;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::http::response::Parts;
 use mcpbolt_oauth::challenge::Challenge;
 use mcpbolt_oauth::client::{LoginError, LoginStage, Occasion, ServerCredentials, Zone};
-use reqwest::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use reqwest::{Request, Response, Url};
 use tokio::sync::watch;
+use url::Url;
 
 use super::agent::{Agent, now};
 use crate::error::{CarrierError, CarrierFault, FailedLogin};
+use crate::io::http::client::connections::remote_address;
 use crate::io::runtime::awaited;
 use crate::sync::lock;
 
@@ -97,50 +100,47 @@ impl ServerAccess {
         }
     }
 
-    /// Adds the credentials to a request to the server's own origin (R-AUC-01). Returns the nonce of the
+    /// Adds the credentials to the headers of a request to the server's own origin (R-AUC-01). Returns the nonce of the
     /// proof.
     pub fn authorize(
         &self,
         held: &ServerCredentials,
-        request: &mut Request,
+        method: &Method,
+        url: &Url,
+        headers: &mut HeaderMap,
     ) -> Result<Option<String>, CarrierError> {
         let nonce = lock(&self.state).nonce.clone();
-        let own = held.headers(
-            request.method().as_str(),
-            request.url().as_str(),
-            nonce.as_deref(),
-            now(),
-        );
+        let own = held.headers(method.as_str(), url.as_str(), nonce.as_deref(), now());
         for (name, value) in own.map_err(|error| lost(0, None, &error))? {
             let Ok(mut value) = HeaderValue::try_from(value) else {
                 let why = "the access token has characters that no header may have";
                 return Err(lost(0, None, &LoginError::new(LoginStage::Token, why)));
             };
             value.set_sensitive(true);
-            request.headers_mut().insert(name, value);
+            headers.insert(name, value);
         }
         Ok(nonce)
     }
 
-    /// Looks at a response of the server's own origin. Returns whether the request is to be sent again,
+    /// Looks at the head of a response of the server's own origin. Returns whether the request is to be sent again,
     /// with other credentials.
     pub async fn sends_again(
         self: &Arc<Self>,
-        response: &Response,
+        response: &Parts,
         sent: Option<&Arc<ServerCredentials>>,
         nonce: Option<&str>,
         tries: &mut Tries,
     ) -> Result<bool, CarrierError> {
-        let told = response.headers().get(DPOP_NONCE);
+        let told = response.headers.get(DPOP_NONCE);
         let told = told.and_then(|nonce| nonce.to_str().ok());
         if let Some(told) = told.filter(|_| sent.is_some()) {
             lock(&self.state).nonce = Some(told.to_owned());
         }
-        let status = response.status().as_u16();
+        let status = response.status.as_u16();
         if !matches!(status, 401 | 403) {
             return Ok(false);
         }
-        let headers = response.headers().get_all(WWW_AUTHENTICATE);
+        let headers = response.headers.get_all(WWW_AUTHENTICATE);
         let challenges = Challenge::parse_all(headers.iter().map(HeaderValue::as_bytes));
         let mut occasion = Occasion {
             status,
@@ -156,7 +156,7 @@ impl ServerAccess {
             tries.nonces += 1;
             return Ok(tries.nonces <= MAX_NONCES);
         }
-        let header = response.headers().get(WWW_AUTHENTICATE);
+        let header = response.headers.get(WWW_AUTHENTICATE);
         let header = header.and_then(|value| value.to_str().ok());
         if status == 403 && !occasion.is_step_up() {
             return Ok(false);
@@ -182,7 +182,7 @@ impl ServerAccess {
             tries.step_ups += 1;
             occasion.is_refreshed = true;
         }
-        let zone = self.agent.zone_of(response.remote_addr());
+        let zone = self.agent.zone_of(remote_address(response));
         let mut fresh = self.renewed(sent, occasion.clone(), zone).await;
         // A refresh that others had begun may find that nothing but a login helps, which this answer asks for.
         if fresh.as_ref().is_err_and(LoginError::is_login_needed) {
@@ -269,8 +269,8 @@ mod tests {
 
     use super::*;
     use crate::io::http::client::authorization::Authorization;
+    use crate::io::http::client::connections::{ConnectionSettings, PROTOCOLS};
     use crate::io::http::client::options::{HttpClientOptions, Proxy};
-    use crate::io::http::client::transport::{PROTOCOLS, client_builder};
     use crate::io::runtime::runtime;
 
     /// A request whose token was refused waits for a refresh that others began before the server asked for a
@@ -283,13 +283,13 @@ mod tests {
             proxy: Proxy::None,
             ..HttpClientOptions::default()
         };
-        let http = client_builder(&options, None, &PROTOCOLS).unwrap();
+        let http = ConnectionSettings::new(&options, None, &PROTOCOLS).unwrap();
         let access = logins.server(&url, http, HashSet::new());
         let (refresh, running) = watch::channel(None);
         lock(&access.state).running = Some(running);
         let refused = hyper::Response::builder().status(401);
-        let refused = refused.header(WWW_AUTHENTICATE, "Bearer").body("");
-        let refused = Response::from(refused.unwrap());
+        let refused = refused.header(WWW_AUTHENTICATE, "Bearer").body(());
+        let (refused, ()) = refused.unwrap().into_parts();
         let waiting = access.clone();
         let waiting = runtime().unwrap().spawn(async move {
             let mut tries = Tries::default();

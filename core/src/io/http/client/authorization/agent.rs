@@ -5,20 +5,21 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hyper::Method;
+use hyper::header::{HeaderMap, HeaderValue};
 use mcpbolt_oauth::client::{
     Login, LoginAnswer, LoginError, LoginOptions, LoginStage, LoginStep, OAuthRequest,
     OAuthResponse, Occasion, ServerCredentials, UrlGuard, Zone,
 };
 use mcpbolt_oauth::store::CredentialStore;
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::{Client, ClientBuilder, Method, Request, Url};
-use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
+use url::Url;
 
 use super::Logins;
 use super::hooks::LoginHooks;
-use super::resolver::GuardedResolver;
-use crate::io::http::client::failure::failure;
+use crate::error::CarrierError;
+use crate::io::http::client::connections::{ConnectionSettings, HttpConnections, uri};
+use crate::io::http::client::failure::silent;
 use crate::io::http::client::response::read_body;
 use crate::io::runtime::awaited;
 use crate::sync::lock;
@@ -29,15 +30,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Drives the logins for one MCP server.
 pub struct Agent {
     url: Url,
-    http: Mutex<Option<ClientBuilder>>,
+    http: HttpConnections,
     /// Hosts of proxies, which the user chose.
     proxies: HashSet<String>,
     options: Arc<LoginOptions>,
     pub store: Arc<dyn CredentialStore>,
     hooks: Arc<dyn LoginHooks>,
     timeout: Duration,
-    client: OnceCell<Client>,
-    /// The URLs that the client uses in the login that runs: one at a time does.
+    /// The addresses that are connected to in the login that runs: one at a time does.
     guard: Arc<Mutex<UrlGuard>>,
 }
 
@@ -48,33 +48,26 @@ pub fn now() -> u64 {
 }
 
 impl Agent {
-    pub fn new(url: Url, http: ClientBuilder, proxies: HashSet<String>, logins: &Logins) -> Self {
+    pub fn new(
+        url: Url,
+        http: ConnectionSettings,
+        proxies: HashSet<String>,
+        logins: &Logins,
+    ) -> Self {
+        let guard = Arc::new(Mutex::new(UrlGuard::new(Zone::Public, false)));
+        let (watched, chosen) = (guard.clone(), proxies.clone());
+        let allows =
+            move |name: &str, address| chosen.contains(name) || lock(&watched).allows(address);
         Self {
             url,
-            http: Mutex::new(Some(http)),
+            http: HttpConnections::new(http, Some(Arc::new(allows))),
             proxies,
             options: logins.options.clone(),
             store: logins.store.clone(),
             hooks: logins.hooks.clone(),
             timeout: logins.timeout,
-            client: OnceCell::new(),
-            guard: Arc::new(Mutex::new(UrlGuard::new(Zone::Public, false))),
+            guard,
         }
-    }
-
-    async fn client(&self) -> Result<&Client, LoginError> {
-        let wrong = |why: String| LoginError::new(LoginStage::Options, why);
-        let made = self.client.get_or_try_init(async || {
-            let resolver = GuardedResolver {
-                guard: self.guard.clone(),
-                proxies: self.proxies.clone(),
-            };
-            let http = lock(&self.http).take();
-            let http = http.ok_or_else(|| wrong("there is no HTTP client".into()))?;
-            let client = http.dns_resolver(resolver).build();
-            client.map_err(|error| wrong(error.without_url().to_string()))
-        });
-        made.await
     }
 
     /// The URL of the MCP server.
@@ -111,18 +104,16 @@ impl Agent {
         occasion: Occasion,
         zone: Zone,
     ) -> Result<ServerCredentials, LoginError> {
-        let client = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
         let login = Login::new(options, store, self.guard(zone), occasion, now());
-        self.drive(login, client).await
+        self.drive(login).await
     }
 
     /// Ends the tokens of these credentials at their authorization server.
     pub async fn revoke(&self, held: ServerCredentials) -> Result<ServerCredentials, LoginError> {
-        let client = self.client().await?;
         let (options, store) = (self.options.clone(), self.store.clone());
         let guard = self.guard(held.reach());
-        self.drive(Login::revoke(options, store, guard, held, now()), client)
+        self.drive(Login::revoke(options, store, guard, held, now()))
             .await
     }
 
@@ -143,11 +134,7 @@ impl Agent {
         LoginError::new(LoginStage::Store, why)
     }
 
-    async fn drive(
-        &self,
-        mut login: Login,
-        client: &Client,
-    ) -> Result<ServerCredentials, LoginError> {
+    async fn drive(&self, mut login: Login) -> Result<ServerCredentials, LoginError> {
         loop {
             // A login waits for nothing but the store.
             let Ok(step) = timeout(self.timeout, login.next()).await else {
@@ -159,7 +146,7 @@ impl Agent {
             };
             let answer = match step? {
                 LoginStep::Done(credentials) => return Ok(*credentials),
-                LoginStep::Send(request) => match send(client, request).await {
+                LoginStep::Send(request) => match send(&self.http, request).await {
                     Ok(response) => LoginAnswer::Response(response),
                     Err(why) => LoginAnswer::Failed(why),
                 },
@@ -207,7 +194,7 @@ impl Agent {
 }
 
 /// Sends a request of a login.
-async fn send(client: &Client, request: OAuthRequest) -> Result<OAuthResponse, String> {
+async fn send(http: &HttpConnections, request: OAuthRequest) -> Result<OAuthResponse, String> {
     let url = Url::parse(&request.url).map_err(|_| "this is no URL")?;
     let method = match request.method {
         "POST" => Method::POST,
@@ -221,22 +208,25 @@ async fn send(client: &Client, request: OAuthRequest) -> Result<OAuthResponse, S
         value.set_sensitive(matches!(name, "authorization" | "dpop"));
         headers.insert(name, value);
     }
-    let place = url.origin().ascii_serialization();
-    let mut sent = Request::new(method, url);
-    *sent.headers_mut() = headers;
-    *sent.timeout_mut() = Some(REQUEST_TIMEOUT);
-    *sent.body_mut() = (!request.body.is_empty()).then(|| request.body.into());
-    let at = |error: crate::error::CarrierError| format!("{place}: {error}");
-    let response = client.execute(sent).await;
-    let mut response = response.map_err(|error| at(failure(error)))?;
-    let body = read_body(&mut response, OAuthRequest::MAX_RESPONSE_BYTES).await;
-    let headers = response.headers().iter().filter_map(|(name, value)| {
+    let answered = timeout(REQUEST_TIMEOUT, async {
+        let sent = http.send(method, uri(&url)?, headers, request.body.into());
+        let mut response = sent.await?;
+        let body = read_body(&mut response, OAuthRequest::MAX_RESPONSE_BYTES).await?;
+        Ok((response.head, body))
+    });
+    let answered = answered
+        .await
+        .unwrap_or_else(|_| Err(silent(REQUEST_TIMEOUT)));
+    let (head, body) = answered.map_err(|error: CarrierError| {
+        format!("{}: {error}", url.origin().ascii_serialization())
+    })?;
+    let headers = head.headers.iter().filter_map(|(name, value)| {
         Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
     });
     Ok(OAuthResponse {
-        status: response.status().as_u16(),
+        status: head.status.as_u16(),
         headers: headers.collect(),
-        body: body.map_err(at)?.concat(),
+        body: body.concat(),
     })
 }
 
@@ -244,6 +234,7 @@ async fn send(client: &Client, request: OAuthRequest) -> Result<OAuthResponse, S
 mod tests {
     use super::*;
     use crate::io::http::client::authorization::Authorization;
+    use crate::io::http::client::options::HttpClientOptions;
 
     /// R-AUC-19: what a server may name depends on the address that its answer came from, not on what its
     /// name leads to afterwards.
@@ -254,7 +245,8 @@ mod tests {
             options.allows_private_addresses = allows;
             let Authorization(logins) = Authorization::new(options);
             let proxies = proxies.iter().map(|&host| host.into()).collect();
-            let agent = Agent::new(url.parse().unwrap(), Client::builder(), proxies, &logins);
+            let http = ConnectionSettings::new(&HttpClientOptions::default(), None, &[]).unwrap();
+            let agent = Agent::new(url.parse().unwrap(), http, proxies, &logins);
             let address = address.map(|address| address.parse().unwrap());
             let guard = agent.guard(agent.zone_of(address));
             assert_eq!(lock(&agent.guard).reach, guard.reach);

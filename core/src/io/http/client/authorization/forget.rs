@@ -5,12 +5,13 @@ use std::io;
 use std::sync::Arc;
 
 use mcpbolt_oauth::client::{LoginError, LoginStage, ServerCredentials};
-use reqwest::{ClientBuilder, Url};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use url::Url;
 
 use super::agent::Agent;
 use super::{Authorization, ServerAccess};
+use crate::io::http::client::connections::ConnectionSettings;
 use crate::io::runtime::{awaited, runtime};
 use crate::sync::lock;
 
@@ -27,12 +28,12 @@ pub enum LoggedOut {
 }
 
 impl Authorization {
-    /// Forgets the credentials for the server at `url`, and revokes them with an HTTP client made with
-    /// `http`, through these proxies.
+    /// Forgets the credentials for the server at `url`, and revokes them on connections of that
+    /// kind, through these proxies.
     pub(in crate::io::http::client) async fn forget(
         &self,
         url: Url,
-        http: ClientBuilder,
+        http: ConnectionSettings,
         proxies: HashSet<String>,
     ) -> Result<LoggedOut, LoginError> {
         let running = lock(&self.0.servers).get(url.as_str()).cloned();

@@ -6,13 +6,11 @@
 //! | `agent` | drives a login: sends its requests, asks the user |
 //! | `forget` | forgets and revokes tokens |
 //! | `hooks` | what a login needs of the program: a browser, assertions |
-//! | `resolver` | addresses of hosts, without those that a server may not choose |
 
 mod access;
 mod agent;
 mod forget;
 mod hooks;
-mod resolver;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -21,12 +19,13 @@ use std::time::Duration;
 
 use mcpbolt_oauth::client::{Grant, LoginOptions};
 use mcpbolt_oauth::store::{CredentialStore, MemoryStore};
-use reqwest::{ClientBuilder, Url};
+use url::Url;
 
 pub use self::access::{ServerAccess, Tries};
 use self::agent::Agent;
 pub use self::forget::LoggedOut;
 pub use self::hooks::{Hooked, LoginHooks, WithBrowser};
+use super::connections::ConnectionSettings;
 use crate::sync::lock;
 
 /// How long a user may take to log in.
@@ -134,12 +133,12 @@ impl Authorization {
         }
     }
 
-    /// The credentials for the server at `url`, whose logins use an HTTP client made with `http`, through
-    /// these proxies.
+    /// The credentials for the server at `url`, whose logins use connections of that kind, through these
+    /// proxies.
     pub(super) fn server(
         &self,
         url: &Url,
-        http: ClientBuilder,
+        http: ConnectionSettings,
         proxies: HashSet<String>,
     ) -> Arc<ServerAccess> {
         let mut servers = lock(&self.0.servers);

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use futures_util::future::AbortHandle;
-use reqwest::header::HeaderMap;
+use hyper::header::HeaderMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 

@@ -5,13 +5,14 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method as Verb, Response};
+use hyper::Method as Verb;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::watch;
 
 use super::driver::Sending;
 use super::{RelayEvent, RelayOptions, Tell};
 use crate::error::{CarrierError, CarrierFault};
+use crate::io::http::client::connections::Response;
 use crate::io::http::client::event_reader::EventReader;
 use crate::io::http::client::exchange::{ClientExchange, MessageSink, Resume, joined, no_answer};
 use crate::io::http::client::message_headers::{VERSION, add_message_headers, session_id};
@@ -106,8 +107,8 @@ impl RelayState {
             session.is_opening = true;
         } else if let Some(version) = headers.get(VERSION) {
             session.version = Some(version.clone());
-        } else if let Some(version) = message.version() {
-            session.version = version.try_into().ok();
+        } else if let Some(version) = message.repeated().version {
+            session.version = HeaderValue::from_str(&version).ok();
         }
         if message.method == Some(Method::Initialized) {
             session.headers = headers.clone();
@@ -133,7 +134,8 @@ impl RelayState {
         let message = &sending.message;
         let mut headers = HeaderMap::new();
         if sending.is_stateless {
-            add_message_headers(&mut headers, message);
+            let target = message.repeated().target;
+            add_message_headers(&mut headers, message.method_name(), target.as_deref());
         }
         headers.extend(match message.method {
             Some(Method::Initialize) => sending.headers.clone(),

@@ -1,0 +1,235 @@
+//! Opens connections to HTTP servers: names, proxies, TLS.
+
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+use tower_service::Service;
+
+/// How long a connection is silent before TCP asks whether the peer is there, and how often it asks.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_RETRIES: u32 = 3;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+type Tcp = HttpConnector<Resolver>;
+
+/// Says whether an address of the host of that name may be connected to.
+pub type AddressFilter = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
+
+/// Connects to the server of a URI, through a proxy where one is set, and with TLS for `https`.
+#[derive(Clone)]
+pub struct Connector {
+    https: HttpsConnector<Hops>,
+    /// How long all of it may take.
+    timeout: Duration,
+}
+
+impl Connector {
+    pub fn new(
+        tls: Arc<ClientConfig>,
+        proxies: Arc<Matcher>,
+        timeout: Duration,
+        filter: Option<AddressFilter>,
+    ) -> Self {
+        let mut tcp = HttpConnector::new_with_resolver(Resolver(filter));
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE));
+        tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+        let hops = Hops {
+            tcp,
+            tls: tls.clone(),
+            proxies,
+        };
+        Self {
+            https: HttpsConnector::from((hops, tls)),
+            timeout,
+        }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<Hop>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.https.poll_ready(cx)
+    }
+
+    fn call(&mut self, server: Uri) -> Self::Future {
+        let connected = timeout(self.timeout, self.https.call(server));
+        let limit = self.timeout;
+        Box::pin(async move {
+            connected.await.unwrap_or_else(|_| {
+                let why = format!("no connection within {limit:?}");
+                Err(io::Error::new(io::ErrorKind::TimedOut, why).into())
+            })
+        })
+    }
+}
+
+/// Connects to a server, or to the proxy that stands in front of it.
+#[derive(Clone)]
+struct Hops {
+    tcp: Tcp,
+    tls: Arc<ClientConfig>,
+    proxies: Arc<Matcher>,
+}
+
+impl Service<Uri> for Hops {
+    type Response = Hop;
+    type Error = BoxError;
+    type Future = Connecting<Hop>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, server: Uri) -> Self::Future {
+        let Some(proxy) = self.proxies.intercept(&server) else {
+            let connecting = self.tcp.call(server);
+            return Box::pin(async move {
+                let stream = MaybeHttpsStream::Http(connecting.await?);
+                Ok(Hop {
+                    stream,
+                    is_proxy: false,
+                })
+            });
+        };
+        let to = proxy.uri().clone();
+        if !matches!(to.scheme_str(), Some("http" | "https")) {
+            let why = "the proxy is one of SOCKS: give one of http or https";
+            return Box::pin(async move { Err(io::Error::other(why).into()) });
+        }
+        // With a proxy, HTTP/1.1 is spoken.
+        let mut tls = ClientConfig::clone(&self.tls);
+        tls.alpn_protocols.clear();
+        let mut connector = HttpsConnector::from((self.tcp.clone(), tls));
+        if server.scheme() != Some(&Scheme::HTTPS) {
+            let connecting = connector.call(to);
+            return Box::pin(async move {
+                Ok(Hop {
+                    stream: connecting.await?,
+                    is_proxy: true,
+                })
+            });
+        }
+        let mut tunnel = Tunnel::new(to, connector);
+        if let Some(auth) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(auth.clone());
+        }
+        let connecting = tunnel.call(server);
+        Box::pin(async move {
+            Ok(Hop {
+                stream: connecting.await?,
+                is_proxy: false,
+            })
+        })
+    }
+}
+
+/// A connection to a server, through a tunnel perhaps, or to a proxy.
+pub struct Hop {
+    stream: MaybeHttpsStream<TokioIo<TcpStream>>,
+    /// Whether requests go to a proxy, which reads whole URLs.
+    is_proxy: bool,
+}
+
+impl Connection for Hop {
+    fn connected(&self) -> Connected {
+        self.stream.connected().proxy(self.is_proxy)
+    }
+}
+
+impl Read for Hop {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl Write for Hop {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+}
+
+/// Resolves names, without the addresses that the filter refuses. It sees the addresses that are connected to, so a name that
+/// changes its address does not evade it.
+#[derive(Clone)]
+struct Resolver(Option<AddressFilter>);
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let filter = self.0.clone();
+        Box::pin(async move {
+            let all = lookup_host((name.as_str(), 0)).await?;
+            let fits = |address: &SocketAddr| {
+                filter
+                    .as_ref()
+                    .is_none_or(|fits| fits(name.as_str(), address.ip()))
+            };
+            let allowed: Vec<_> = all.filter(fits).collect();
+            if allowed.is_empty() && filter.is_some() {
+                let why = "the name leads to an inner network, which this server may not choose; if it may, allow private addresses (--allow-private, allowsPrivateAddresses, allows_private_addresses)";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            Ok(allowed.into_iter())
+        })
+    }
+}
