@@ -7,7 +7,7 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::carrier::Carrier;
-use super::connections::Response;
+use super::connections::HttpResponse;
 use super::exchange::{Resume, no_answer};
 use super::failure::refused;
 use super::outgoing::OutgoingMessage;
@@ -73,7 +73,7 @@ async fn exchange(
 async fn receive_json(
     carrier: &Carrier,
     id: u64,
-    mut response: Response,
+    mut response: HttpResponse,
 ) -> Result<(), CarrierError> {
     let answer = read_body(&mut response, carrier.max_message_bytes()).await?;
     let answer = answer.concat();

@@ -6,7 +6,7 @@ use hyper::Method as Verb;
 use hyper::header::{HeaderMap, HeaderValue};
 use url::Url;
 
-use super::connections::Response;
+use super::connections::HttpResponse;
 use super::engine::{Engine, ToConnection};
 use super::exchange::{ClientExchange, Resume};
 use super::message_headers as headers;
@@ -98,7 +98,7 @@ impl Carrier {
         url: &Url,
         session: &ClientSession,
         message: &OutgoingMessage,
-    ) -> Result<Response, CarrierError> {
+    ) -> Result<HttpResponse, CarrierError> {
         let mut headers = match message.method {
             Some(Method::Initialize) => HeaderMap::new(),
             _ => self.headers(session),

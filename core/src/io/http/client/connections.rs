@@ -1,6 +1,5 @@
 //! Connections to HTTP servers: requests on them, and responses.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +19,7 @@ use url::Url;
 
 use super::connector::{AddressFilter, Connector};
 use super::failure::{broken, silent, unsent};
-use super::options::{HttpClientOptions, Proxy};
 use crate::error::{CarrierError, CarrierFault};
-use crate::io::faults::invalid;
-use crate::io::{ClientCertificate, trust};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")));
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
@@ -34,51 +30,16 @@ pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// How connections are made and kept.
 #[derive(Clone)]
 pub struct ConnectionSettings {
-    tls: Arc<ClientConfig>,
-    proxies: Arc<Matcher>,
-    connect_timeout: Duration,
-    idle_timeout: Duration,
-    read_timeout: Option<Duration>,
-    http2_prior_knowledge: bool,
-}
-
-impl ConnectionSettings {
-    /// As the options have it, with that certificate.
-    ///
-    /// # Errors
-    /// When a certificate, or the URL of the proxy, is not valid.
-    pub fn new(
-        options: &HttpClientOptions,
-        certificate: Option<&ClientCertificate>,
-        protocols: &[&[u8]],
-    ) -> io::Result<Self> {
-        Ok(Self {
-            tls: Arc::new(trust::config(
-                &options.root_certificates,
-                certificate,
-                protocols,
-            )?),
-            proxies: Arc::new(proxies(&options.proxy)?),
-            connect_timeout: options.connect_timeout,
-            idle_timeout: options.idle_timeout,
-            read_timeout: options.read_timeout,
-            http2_prior_knowledge: options.http2_prior_knowledge,
-        })
-    }
-}
-
-fn proxies(proxy: &Proxy) -> io::Result<Matcher> {
-    match proxy {
-        Proxy::Environment => Ok(Matcher::from_system()),
-        Proxy::None => Ok(Matcher::builder().build()),
-        Proxy::At(url) => {
-            let proxies = Matcher::builder().all(url.as_str()).build();
-            let is_any = proxies.intercept(&Uri::from_static("http://localhost"));
-            is_any
-                .map(|_| proxies)
-                .ok_or_else(|| invalid("no URL of a proxy"))
-        }
-    }
+    pub tls: Arc<ClientConfig>,
+    pub proxies: Arc<Matcher>,
+    /// How long connecting may take, including TLS.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// How long a server may be silent in the middle of an answer.
+    pub read_timeout: Option<Duration>,
+    /// Whether HTTP/2 is spoken without TLS.
+    pub http2_prior_knowledge: bool,
 }
 
 /// Connections to HTTP servers. Redirects are not followed.
@@ -115,7 +76,7 @@ impl HttpConnections {
         to: Uri,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, CarrierError> {
+    ) -> Result<HttpResponse, CarrierError> {
         headers.entry(USER_AGENT).or_insert(AGENT);
         headers.entry(ACCEPT).or_insert(ANYTHING);
         // A tunnel has shown it already.
@@ -131,7 +92,7 @@ impl HttpConnections {
         *request.headers_mut() = headers;
         let response = within(self.read_timeout, self.pool.request(request)).await?;
         let (head, body) = response.map_err(unsent)?.into_parts();
-        Ok(Response {
+        Ok(HttpResponse {
             head,
             body,
             read_timeout: self.read_timeout,
@@ -152,7 +113,7 @@ pub fn uri(url: &Url) -> Result<Uri, CarrierError> {
 }
 
 /// A response, whose body is read piece by piece.
-pub struct Response {
+pub struct HttpResponse {
     pub head: Parts,
     body: Incoming,
     read_timeout: Option<Duration>,
@@ -160,7 +121,7 @@ pub struct Response {
     pub moved: Option<Url>,
 }
 
-impl Response {
+impl HttpResponse {
     pub fn status(&self) -> StatusCode {
         self.head.status
     }

@@ -9,7 +9,7 @@ use hyper::header::{HeaderMap, HeaderValue};
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
-use super::connections::Response;
+use super::connections::HttpResponse;
 use super::event_reader::{EventReader, ServerEvent};
 use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
 use super::transport::HttpTransport;
@@ -84,7 +84,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub async fn receive(&mut self, response: Response) -> Result<(), CarrierError> {
+    pub async fn receive(&mut self, response: HttpResponse) -> Result<(), CarrierError> {
         match body_kind(&response) {
             BodyKind::Json => self.receive_json(response).await,
             BodyKind::Events => self.follow(Some(response)).await,
@@ -99,7 +99,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
         }
     }
 
-    async fn receive_json(&mut self, mut response: Response) -> Result<(), CarrierError> {
+    async fn receive_json(&mut self, mut response: HttpResponse) -> Result<(), CarrierError> {
         self.sink.ready().await;
         let body = read_body(&mut response, self.max_body_bytes).await?;
         let body: Vec<_> = body.iter().map(|piece| &**piece).collect();
@@ -115,7 +115,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
     ///
     /// # Errors
     /// The last failure, the server's refusal to continue the stream, or an event that fails it.
-    pub async fn follow(&mut self, first: Option<Response>) -> Result<(), CarrierError> {
+    pub async fn follow(&mut self, first: Option<HttpResponse>) -> Result<(), CarrierError> {
         let options = &self.transport.options;
         let (mut stream, mut failure, mut failures) = (first, None, 0);
         loop {
@@ -166,7 +166,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
         }
     }
 
-    async fn request_stream(&self) -> Result<Response, CarrierError> {
+    async fn request_stream(&self) -> Result<HttpResponse, CarrierError> {
         let Some(Resume { url, headers }) = &self.resume else {
             return Err(no_answer("the stream cannot be requested"));
         };
@@ -176,7 +176,7 @@ impl<'a, S: MessageSink> ClientExchange<'a, S> {
 
     /// Reads events to the end of the connection, until a while after the answer, or until an event
     /// fails the exchange. Returns whether any event arrived, and why the reading ended.
-    pub async fn read(&mut self, mut response: Response) -> (bool, CarrierError) {
+    pub async fn read(&mut self, mut response: HttpResponse) -> (bool, CarrierError) {
         let (mut came, mut end) = (false, None);
         loop {
             self.sink.ready().await;

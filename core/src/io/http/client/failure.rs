@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper_util::client::legacy;
 
-use super::connections::Response;
+use super::connections::HttpResponse;
 use crate::error::{CarrierError, CarrierFault};
 
 /// Maximum number of characters of a response body that an error quotes.
@@ -69,7 +69,7 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 }
 
 /// The error for a response with an error status; quotes its body if it is not empty.
-pub fn refused(response: &Response, body: &str) -> CarrierError {
+pub fn refused(response: &HttpResponse, body: &str) -> CarrierError {
     let status = response.status();
     let authenticate = response.headers().get(WWW_AUTHENTICATE);
     let authenticate = authenticate.and_then(|value| value.to_str().ok());

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::carrier::Carrier;
-use super::connections::Response;
+use super::connections::HttpResponse;
 use super::event_reader::{EventReader, ServerEvent};
 use super::outgoing::OutgoingMessage;
 use super::requests::{FollowUp, patience};
@@ -16,7 +16,7 @@ use crate::error::{CarrierError, CarrierFault, ConnectionError};
 /// The stream of such a server, and the URI that it has named.
 pub struct LegacyStream {
     pub post: Url,
-    response: Response,
+    response: HttpResponse,
     events: EventReader,
 }
 

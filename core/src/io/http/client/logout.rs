@@ -4,7 +4,7 @@ use mcpbolt_oauth::client::{LoginError, LoginStage};
 use url::Url;
 
 use super::authorization::{Authorization, LoggedOut};
-use super::connections::{ConnectionSettings, PROTOCOLS};
+use super::connections::PROTOCOLS;
 use super::options::HttpClientOptions;
 
 impl Authorization {
@@ -24,7 +24,7 @@ impl Authorization {
     ) -> Result<LoggedOut, LoginError> {
         let wrong = |why: &str| LoginError::new(LoginStage::Options, why);
         let url = Url::parse(url).map_err(|_| wrong("the server's URL is no URL"))?;
-        let http = ConnectionSettings::new(options, None, &PROTOCOLS);
+        let http = options.connections(None, &PROTOCOLS);
         let http = http.map_err(|error| wrong(&error.to_string()))?;
         self.forget(url, http, options.proxy.hosts()).await
     }

@@ -73,7 +73,6 @@ pub(in crate::io) use self::transport::SharedConnections;
 #[cfg(feature = "resource-server")]
 pub(super) fn connections_by(options: &HttpClientOptions) -> std::io::Result<HttpConnections> {
     let certificate = options.certificate.as_ref();
-    let settings =
-        connections::ConnectionSettings::new(options, certificate, &connections::PROTOCOLS)?;
+    let settings = options.connections(certificate, &connections::PROTOCOLS)?;
     Ok(HttpConnections::new(settings, None))
 }

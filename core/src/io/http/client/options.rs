@@ -3,15 +3,21 @@
 #[cfg(feature = "oauth")]
 use std::collections::HashSet;
 use std::fmt;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "oauth")]
-use super::authorization::Authorization;
+use hyper::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 #[cfg(feature = "oauth")]
 use url::Url;
 
+#[cfg(feature = "oauth")]
+use super::authorization::Authorization;
+use super::connections::ConnectionSettings;
 use crate::error::CarrierError;
-use crate::io::{Auth, Backoff, ClientCertificate};
+use crate::io::faults::invalid;
+use crate::io::{Auth, Backoff, ClientCertificate, trust};
 
 /// Longest `Retry-After` that is honoured.
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
@@ -67,6 +73,26 @@ pub struct HttpClientOptions {
 }
 
 impl HttpClientOptions {
+    /// How connections are made and kept; `certificate` is shown, and `protocols` are offered by TLS.
+    ///
+    /// # Errors
+    /// When a certificate, or the URL of the proxy, is not valid.
+    pub(super) fn connections(
+        &self,
+        certificate: Option<&ClientCertificate>,
+        protocols: &[&[u8]],
+    ) -> io::Result<ConnectionSettings> {
+        let tls = trust::config(&self.root_certificates, certificate, protocols)?;
+        Ok(ConnectionSettings {
+            tls: Arc::new(tls),
+            proxies: Arc::new(self.proxy.matcher()?),
+            connect_timeout: self.connect_timeout,
+            idle_timeout: self.idle_timeout,
+            read_timeout: self.read_timeout,
+            http2_prior_knowledge: self.http2_prior_knowledge,
+        })
+    }
+
     /// How long to wait before requesting a stream again, as the server asked in `Retry-After`; capped
     /// at [`LONGEST_ASKED`].
     pub(super) fn left_alone(&self, error: &CarrierError) -> Duration {
@@ -87,9 +113,24 @@ pub enum Proxy {
     At(String),
 }
 
-#[cfg(feature = "oauth")]
 impl Proxy {
+    /// Finds the proxy of each URL.
+    fn matcher(&self) -> io::Result<Matcher> {
+        match self {
+            Self::Environment => Ok(Matcher::from_system()),
+            Self::None => Ok(Matcher::builder().build()),
+            Self::At(url) => {
+                let proxies = Matcher::builder().all(url.as_str()).build();
+                let is_any = proxies.intercept(&Uri::from_static("http://localhost"));
+                is_any
+                    .map(|_| proxies)
+                    .ok_or_else(|| invalid("no URL of a proxy"))
+            }
+        }
+    }
+
     /// The hosts of the proxies that requests may be sent through.
+    #[cfg(feature = "oauth")]
     pub(super) fn hosts(&self) -> HashSet<String> {
         let urls = match self {
             Self::None => Vec::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::carrier::{Carrier, ClientSession};
-use super::connections::Response;
+use super::connections::HttpResponse;
 use super::outgoing::OutgoingMessage;
 use super::response::ErrorResponse;
 use crate::error::{CarrierError, CarrierFault, RequestError};
@@ -72,7 +72,7 @@ async fn refused(
     id: u64,
     session: &ClientSession,
     message: OutgoingMessage,
-    response: Response,
+    response: HttpResponse,
 ) -> Result<FollowUp, RequestError> {
     let response = ErrorResponse::read(response).await;
     let wants_credentials = response.wants_credentials();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::connections::Response;
+use super::connections::HttpResponse;
 use super::failure::refused;
 use crate::error::{CarrierError, CarrierFault, PeerError};
 use crate::json::number;
@@ -24,7 +24,7 @@ pub enum BodyKind {
 }
 
 /// The format of a body, according to its `Content-Type` (R-HTP-04).
-pub fn body_kind(response: &Response) -> BodyKind {
+pub fn body_kind(response: &HttpResponse) -> BodyKind {
     let Some(kind) = response.headers().get(CONTENT_TYPE) else {
         return BodyKind::Other;
     };
@@ -42,7 +42,7 @@ pub fn body_kind(response: &Response) -> BodyKind {
 /// # Errors
 /// When it is longer than `max_len` or breaks off.
 pub async fn read_body(
-    response: &mut Response,
+    response: &mut HttpResponse,
     max_len: usize,
 ) -> Result<Vec<Bytes>, CarrierError> {
     let too_long = || CarrierError::new(CarrierFault::TooLong, "the answer is longer than allowed");
@@ -76,7 +76,7 @@ pub struct ErrorResponse {
 
 impl ErrorResponse {
     /// Reads the rest of an error response.
-    pub async fn read(mut response: Response) -> Self {
+    pub async fn read(mut response: HttpResponse) -> Self {
         let is_json = body_kind(&response) == BodyKind::Json;
         // If the body breaks off, the status is enough.
         let body = read_body(&mut response, MAX_ERROR_BODY_BYTES)

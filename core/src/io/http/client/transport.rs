@@ -11,7 +11,7 @@ use url::Url;
 
 #[cfg(feature = "oauth")]
 use super::authorization::{ServerAccess, Tries};
-use super::connections::{ConnectionSettings, HttpConnections, PROTOCOLS, Response, uri};
+use super::connections::{HttpConnections, HttpResponse, PROTOCOLS, uri};
 use super::options::HttpClientOptions;
 use super::outgoing::OutgoingMessage;
 use crate::error::{CarrierError, CarrierFault};
@@ -48,7 +48,7 @@ impl Connections {
     fn new(options: &HttpClientOptions, protocols: &[&[u8]]) -> io::Result<Self> {
         let certificate = options.certificate.as_ref();
         let connections = |certificate| {
-            let settings = ConnectionSettings::new(options, certificate, protocols)?;
+            let settings = options.connections(certificate, protocols)?;
             Ok::<_, io::Error>(HttpConnections::new(settings, None))
         };
         Ok(Self {
@@ -129,7 +129,7 @@ impl HttpTransport {
         let access = match &options.authorization {
             Some(authorization) => {
                 // The certificate is for the MCP server alone.
-                let http = ConnectionSettings::new(&options, None, &PROTOCOLS)?;
+                let http = options.connections(None, &PROTOCOLS)?;
                 Some(authorization.server(&url, http, options.proxy.hosts()))
             }
             None => None,
@@ -179,7 +179,7 @@ impl HttpTransport {
         url: &Url,
         mut headers: HeaderMap,
         message: &OutgoingMessage,
-    ) -> Result<Response, CarrierError> {
+    ) -> Result<HttpResponse, CarrierError> {
         headers.entry(CONTENT_TYPE).or_insert(JSON);
         headers.entry(ACCEPT).or_insert(JSON_OR_EVENTS);
         let post = || self.send(Method::POST, url, &headers, Some(message.body.clone()));
@@ -200,7 +200,7 @@ impl HttpTransport {
         url: &Url,
         mut headers: HeaderMap,
         position: Option<&HeaderValue>,
-    ) -> Result<Response, CarrierError> {
+    ) -> Result<HttpResponse, CarrierError> {
         headers.entry(ACCEPT).or_insert(EVENTS);
         if let Some(position) = position {
             headers.insert(LAST_EVENT, position.clone());
@@ -221,7 +221,7 @@ impl HttpTransport {
         url: &Url,
         headers: &HeaderMap,
         body: Option<Bytes>,
-    ) -> Result<Response, CarrierError> {
+    ) -> Result<HttpResponse, CarrierError> {
         #[cfg(feature = "oauth")]
         if let Some(access) = &self.access {
             let mut tries = Tries::default();
@@ -258,7 +258,7 @@ impl HttpTransport {
         headers: &HeaderMap,
         body: &Option<Bytes>,
         authorize: Authorize<'_>,
-    ) -> Result<Response, CarrierError> {
+    ) -> Result<HttpResponse, CarrierError> {
         let mut moved: Option<Url> = None;
         let mut redirects = 0;
         loop {

@@ -269,7 +269,7 @@ mod tests {
 
     use super::*;
     use crate::io::http::client::authorization::Authorization;
-    use crate::io::http::client::connections::{ConnectionSettings, PROTOCOLS};
+    use crate::io::http::client::connections::PROTOCOLS;
     use crate::io::http::client::options::{HttpClientOptions, Proxy};
     use crate::io::runtime::runtime;
 
@@ -283,7 +283,7 @@ mod tests {
             proxy: Proxy::None,
             ..HttpClientOptions::default()
         };
-        let http = ConnectionSettings::new(&options, None, &PROTOCOLS).unwrap();
+        let http = options.connections(None, &PROTOCOLS).unwrap();
         let access = logins.server(&url, http, HashSet::new());
         let (refresh, running) = watch::channel(None);
         lock(&access.state).running = Some(running);

@@ -245,7 +245,7 @@ mod tests {
             options.allows_private_addresses = allows;
             let Authorization(logins) = Authorization::new(options);
             let proxies = proxies.iter().map(|&host| host.into()).collect();
-            let http = ConnectionSettings::new(&HttpClientOptions::default(), None, &[]).unwrap();
+            let http = HttpClientOptions::default().connections(None, &[]).unwrap();
             let agent = Agent::new(url.parse().unwrap(), http, proxies, &logins);
             let address = address.map(|address| address.parse().unwrap());
             let guard = agent.guard(agent.zone_of(address));

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::driver::Sending;
 use super::{RelayEvent, RelayOptions, Tell};
 use crate::error::{CarrierError, CarrierFault};
-use crate::io::http::client::connections::Response;
+use crate::io::http::client::connections::HttpResponse;
 use crate::io::http::client::event_reader::EventReader;
 use crate::io::http::client::exchange::{ClientExchange, MessageSink, Resume, joined, no_answer};
 use crate::io::http::client::message_headers::{VERSION, add_message_headers, session_id};
@@ -130,7 +130,7 @@ impl RelayState {
         headers
     }
 
-    async fn post(&self, sending: &Sending) -> Result<Response, CarrierError> {
+    async fn post(&self, sending: &Sending) -> Result<HttpResponse, CarrierError> {
         let message = &sending.message;
         let mut headers = HeaderMap::new();
         if sending.is_stateless {
@@ -229,7 +229,7 @@ impl RelayState {
     }
 
     /// Interprets an error status for a request: an error in the body answers it.
-    async fn refused(&self, of: Option<u64>, response: Response) -> Result<(), CarrierError> {
+    async fn refused(&self, of: Option<u64>, response: HttpResponse) -> Result<(), CarrierError> {
         let response = ErrorResponse::read(response).await;
         if !response.wants_credentials()
             && let Ok(message) = Message::parse(&response.json, MAX_DEPTH)
