@@ -8,6 +8,7 @@ use mcpbolt::io::http::Network;
 use mcpbolt::io::{Address, ServeOptions, Serving, TlsOptions};
 use tracing::info;
 
+use crate::role::Own;
 use crate::shown;
 
 /// Access rules and bounds.
@@ -74,12 +75,29 @@ pub struct Carrier {
         help_heading = "Limits"
     )]
     grace: u64,
+    /// Serve with several processes, which share the address; one that ends is started again
+    ///
+    /// SIGHUP replaces them one by one, without a lost call. A request of a session of one process that comes to another is
+    /// passed on to its owner. The bounds above are those of each process.
+    #[arg(long, value_name = "COUNT", help_heading = "Processes", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    pub workers: Option<usize>,
+    /// Give each process a socket of its own (SO_REUSEPORT): the system distributes connections by a hash
+    #[arg(long, requires = "workers", help_heading = "Processes")]
+    pub reuse_port: bool,
+    /// Where to answer /healthz and /readyz, such as http://127.0.0.1:9090, for supervisors and load balancers
+    #[arg(long, value_name = "ADDRESS", help_heading = "Processes")]
+    pub health: Option<Address>,
     /// Threads for network I/O, besides those for tools; without it all sockets share one
     #[arg(long, value_name = "COUNT", help_heading = "Limits")]
     threads: Option<usize>,
 }
 
 impl Carrier {
+    /// How long calls in flight may take at shutdown.
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace)
+    }
+
     pub fn options(&self) -> ServeOptions {
         let mut options = ServeOptions {
             threads: self.threads,
@@ -96,7 +114,7 @@ impl Carrier {
         http.max_sessions_per_peer = self.max_sessions_per_peer;
         http.trusted_proxies.clone_from(&self.trusted_proxy);
         http.limits.max_message_bytes = self.max_message;
-        http.grace = Duration::from_secs(self.grace);
+        http.grace = self.grace();
         options.stdio.grace = http.grace;
         // `watch` takes them, also while child processes end, which would outlive this one.
         options.stdio.signals = !cfg!(unix);
@@ -112,12 +130,14 @@ impl Carrier {
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
-pub fn run(serving: &Serving, address: &Address) -> Result<u8> {
-    if !matches!(address, Address::Stdio(_)) {
+pub fn run(serving: &Serving, address: &Address, own: &Own) -> Result<u8> {
+    if !matches!(address, Address::Stdio(_)) && !own.is_worker {
         shown::print(&format!("{}\n", serving.address()))?;
     }
-    watch(serving)?;
+    watch(serving, own)?;
+    own.is_ready();
     serving.wait();
+    own.is_draining();
     tell(serving);
     Ok(0)
 }
@@ -130,10 +150,10 @@ fn tell(serving: &Serving) {
 
 /// Stops the server at the first signal, and the process at the second. Logs the counters at SIGUSR1.
 #[cfg(unix)]
-fn watch(serving: &Serving) -> Result<()> {
+fn watch(serving: &Serving, own: &Own) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])?;
-    let (stopper, metrics) = (serving.stopper(), serving.metrics().clone());
+    let (stopper, metrics, own) = (serving.stopper(), serving.metrics().clone(), own.clone());
     std::thread::spawn(move || {
         let mut stopping = false;
         for signal in signals.forever() {
@@ -143,6 +163,7 @@ fn watch(serving: &Serving) -> Result<()> {
                 std::process::exit(128 + signal);
             } else {
                 info!(signal, "asked to end");
+                own.is_draining();
                 stopper.stop();
             }
         }
@@ -152,6 +173,6 @@ fn watch(serving: &Serving) -> Result<()> {
 
 /// On other systems Ctrl-C ends the process.
 #[cfg(not(unix))]
-fn watch(_: &Serving) -> Result<()> {
+fn watch(_: &Serving, _: &Own) -> Result<()> {
     Ok(())
 }

@@ -4,21 +4,29 @@
 
 mod carrier;
 mod gateway;
+mod health;
 mod inspect;
 mod load;
 mod log;
 mod login;
 mod network;
 mod on_the_spot;
+mod page;
+
 mod proxy;
+mod role;
 mod serve;
 mod session;
 mod shown;
+#[cfg(unix)]
+mod supervisor;
+mod systemd;
 
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use session::Start;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Inspect an MCP server, call its tools, log in to it, serve it over another transport, or serve a sample server.
 #[derive(Parser)]
@@ -44,7 +52,7 @@ enum Task {
     /// Serve a sample server that has every feature, to try clients with
     ///
     /// It is the server for the official conformance suite. Ctrl-C shuts it down gracefully, a second Ctrl-C
-    /// at once; SIGUSR1 logs its counters.
+    /// at once; SIGUSR1 logs its counters. With --workers, SIGHUP replaces the processes one by one.
     Serve(Box<serve::Serve>),
     /// Serve another server at an address: over another transport, or in another revision of the protocol
     ///
@@ -116,9 +124,44 @@ pub fn run(
     }
 }
 
+/// Serves an address with several processes: starts `command` for each of `workers`, keeps them running, and replaces them one
+/// by one on SIGHUP, until SIGTERM or SIGINT. Each worker takes its socket by
+/// [`WorkerProcess::inherited`](mcpbolt::io::WorkerProcess::inherited), and has `grace` for its calls in flight when it ends. Calls `ready` with
+/// the address when all serve. A listening socket of the service manager is used in place of one at the address. Blocks, and starts logging
+/// for the whole process.
+///
+/// # Errors
+/// When the address cannot be listened on, or a worker ends before all serve.
+#[cfg(unix)]
+pub fn supervise(
+    command: Vec<OsString>,
+    address: mcpbolt::io::Address,
+    (workers, grace): (usize, std::time::Duration),
+    ready: impl FnOnce(&str),
+) -> std::io::Result<()> {
+    log::begin(None, LevelFilter::WARN);
+    let listener = systemd::Handed::new().and_then(|handed| handed.mcp());
+    let supervise = |listener| {
+        let supervision = supervisor::Supervision {
+            command,
+            address,
+            workers,
+            grace,
+            reuse_port: false,
+            listener,
+        };
+        supervision.run(None, |address| {
+            ready(&address.to_string());
+            Ok(())
+        })
+    };
+    let supervised = listener.and_then(supervise);
+    supervised.map_err(|error| std::io::Error::other(format!("{error:#}")))
+}
+
 impl Args {
     fn run(self) -> u8 {
-        log::begin(self.log.as_deref());
+        log::begin(self.log.as_deref(), LevelFilter::INFO);
         let done = match self.task {
             Task::Serve(args) => serve::serve(&args),
             Task::Proxy(args) => proxy::proxy(*args),

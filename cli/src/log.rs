@@ -3,10 +3,10 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Starts logging, from level info by default, unless the process logs already. Invalid directives of the
+/// Starts logging, from level `least` by default, unless the process logs already. Invalid directives of the
 /// filter are ignored.
-pub fn begin(asked: Option<&str>) {
-    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into());
+pub fn begin(asked: Option<&str>, least: LevelFilter) {
+    let filter = EnvFilter::builder().with_default_directive(least.into());
     let filter = match asked {
         Some(asked) => filter.parse_lossy(asked),
         None => filter.from_env_lossy(),

@@ -6,6 +6,7 @@ use mcpbolt::io::{Address, wait_for_clients};
 use mcpbolt::mcp::Revision;
 
 use crate::carrier::{self, Carrier};
+use crate::role::{self, Role};
 use crate::session::{FAREWELL, Start};
 
 /// Where to serve, and which server.
@@ -26,13 +27,17 @@ pub struct Proxy {
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn proxy(args: Proxy) -> Result<u8> {
+    let (options, own) = match role::take(&args.carrier, &args.address)? {
+        Role::Serve(options, own) => (*options, own),
+        Role::Done(status) => return Ok(status),
+    };
     let mut external = args.start.external()?;
     if !args.revisions.is_empty() {
         external = external.revisions(args.revisions.iter().copied().collect());
     }
     let front = Front::new(external);
-    let serving = front.serve(&args.address, args.carrier.options())?;
-    let done = carrier::run(&serving, &args.address);
+    let serving = front.serve(&args.address, options)?;
+    let done = carrier::run(&serving, &args.address, &own);
     drop((serving, front));
     wait_for_clients(FAREWELL);
     done

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow};
 use mcpbolt::io::Address;
 
 use crate::carrier::{self, Carrier};
+use crate::role::{self, Role};
 
 #[allow(dead_code, reason = "it is a module of an example, too")]
 #[path = "../../core/examples/conformance/server.rs"]
@@ -29,10 +30,11 @@ pub struct Serve {
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn serve(args: &Serve) -> Result<u8> {
+    let (options, own) = match role::take(&args.carrier, &args.address)? {
+        Role::Serve(options, own) => (*options, own),
+        Role::Done(status) => return Ok(status),
+    };
     let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
-    let serving = server
-        .serve(&args.address)
-        .options(args.carrier.options())
-        .start()?;
-    carrier::run(&serving, &args.address)
+    let serving = server.serve(&args.address).options(options).start()?;
+    carrier::run(&serving, &args.address, &own)
 }

@@ -22,6 +22,7 @@ use tracing::{info, warn};
 
 use crate::carrier::{self, Carrier};
 use crate::network::Network;
+use crate::role::{self, Role};
 use crate::session::{FAREWELL, connecting};
 use crate::shown;
 
@@ -75,13 +76,23 @@ pub fn gateway(args: Gateway) -> Result<u8> {
         Some(address) => address,
         None => ADDRESS.parse()?,
     };
+    ensure!(
+        started.status.0.is_none() || args.carrier.workers.is_none(),
+        "status is that of one process; leave it out with --workers, and use --health ADDRESS"
+    );
+    let (options, own) = match role::take(&args.carrier, &address)? {
+        Role::Serve(options, own) => (*options, own),
+        Role::Done(code) => return Ok(code),
+    };
     if let (Some(at), is_anonymous) = &started.status {
-        let at = status_page::serve(status.clone(), at, *is_anonymous)?;
+        let health = own.clone();
+        let health = move || health.health();
+        let at = status_page::serve(status.clone(), at, *is_anonymous, health)?;
         info!(%at, "status");
     }
     let mut current = None;
     let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
-    let serving = serve_with(hosting, &address, args.carrier.options())?;
+    let serving = serve_with(hosting, &address, options)?;
     if let Some(current) = &current {
         reload::watch(files, Arc::downgrade(current), move || {
             let config = load(&args)?;
@@ -89,7 +100,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
             config.front(&args.network, &status)
         });
     }
-    let done = carrier::run(&serving, &address);
+    let done = carrier::run(&serving, &address, &own);
     drop((serving, current, front));
     wait_for_clients(FAREWELL);
     done

@@ -1,50 +1,24 @@
-//! The status of a gateway over HTTP: a page at `/`, JSON at `/status.json`.
+//! The status of a gateway over HTTP: a page at `/`, JSON at `/status.json`, and the addresses of health.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::future::ready;
-use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{self, HeaderValue};
+use hyper::header;
 use hyper::http::uri::Authority;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{Request, Response, StatusCode};
 use mcpbolt::io::Address;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::status::{Row, Status};
-
-/// The most connections at a time.
-const MAX_CONNECTIONS: usize = 16;
-
-/// How long a connection may last.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Longest head of a request.
-const MAX_HEAD_BYTES: usize = 32 << 10;
+use crate::health::{self, Health};
+use crate::page::{self, PageListener, page, plain};
 
 /// Where to listen for an address, unless the status cannot be shown there.
 pub fn place(address: &Address, anywhere: bool) -> Result<SocketAddr, String> {
-    let Address::Http(url) = address else {
-        return Err("is no address of HTTP; write one such as http://127.0.0.1:9090".to_owned());
-    };
-    if url.secure {
-        return Err("is served without TLS; write http://".to_owned());
-    }
-    if url.path != "/" {
-        return Err("has a path; the page is at /, and there is /status.json".to_owned());
-    }
-    let places = (url.host.as_str(), url.port).to_socket_addrs();
-    let mut places = places.map_err(|error| format!("finding its host: {error}"))?;
-    let place = places.next().ok_or("its host has no address")?;
+    let place = page::place(address)?;
     if !anywhere && !place.ip().is_loopback() {
         let why = "can be reached from other machines, where everybody could read it; write 127.0.0.1, or status_anonymous = true";
         return Err(why.to_owned());
@@ -56,122 +30,59 @@ pub fn place(address: &Address, anywhere: bool) -> Result<SocketAddr, String> {
 ///
 /// # Errors
 /// If the address is not one on this machine although it has to be, or cannot be listened on.
-pub fn serve(status: Arc<Status>, address: &Address, anywhere: bool) -> Result<String> {
+pub fn serve(
+    status: Arc<Status>,
+    address: &Address,
+    anywhere: bool,
+    health: impl Fn() -> Health + Clone + Send + 'static,
+) -> Result<String> {
     let wrong = |why| anyhow!("status: {why}");
     let place = place(address, anywhere).map_err(wrong)?;
     let host = match address {
         Address::Http(url) => url.host.clone(),
         _ => String::new(),
     };
-    let listener = TcpListener::bind(place).with_context(|| format!("status: {place}"))?;
-    listener.set_nonblocking(true)?;
+    let listener = PageListener::bind(place).with_context(|| format!("status: {place}"))?;
     let place = listener.local_addr()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let page = Page {
-        status,
-        host: host.into(),
-    };
-    thread::Builder::new()
-        .name("mcpbolt-status".to_owned())
-        .spawn(move || runtime.block_on(page.accept(listener)))?;
+    listener.serve("mcpbolt-status", move |request| {
+        health::answer(request, health()).unwrap_or_else(|| respond(request, &status, &host))
+    })?;
     Ok(format!("http://{place}/"))
 }
 
-#[derive(Clone)]
-struct Page {
-    status: Arc<Status>,
-    /// As the settings name it.
-    host: Arc<str>,
-}
-
-impl Page {
-    async fn accept(self, listener: TcpListener) {
-        let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
-            return;
-        };
-        let mut connections = JoinSet::new();
-        loop {
-            while connections.len() >= MAX_CONNECTIONS {
-                connections.join_next().await;
-            }
-            while connections.try_join_next().is_some() {}
-            let Ok((stream, _)) = listener.accept().await else {
-                // The process has run out of descriptors.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let page = self.clone();
-            connections.spawn(async move {
-                let respond =
-                    service_fn(|request| ready(Ok::<_, Infallible>(page.respond(&request))));
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .keep_alive(false)
-                    .max_buf_size(MAX_HEAD_BYTES)
-                    .timer(TokioTimer::new())
-                    .serve_connection(TokioIo::new(stream), respond);
-                // A peer that breaks off or takes too long is gone.
-                drop(timeout(CONNECTION_TIMEOUT, connection).await);
-            });
-        }
+/// `host` is the name in the settings.
+fn respond<B>(request: &Request<B>, status: &Status, host: &str) -> Response<Full<Bytes>> {
+    if !is_meant(request, host) {
+        return plain(StatusCode::FORBIDDEN, "the Host is not this one\n");
     }
-
-    fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        if !self.is_meant(request) {
-            return plain(StatusCode::FORBIDDEN, "the Host is not this one\n");
+    match request.uri().path() {
+        "/" => {
+            let html = html(&status.report().upstreams);
+            page(StatusCode::OK, "text/html; charset=utf-8", html)
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "GET alone\n");
+        "/status.json" => {
+            let json = serde_json::to_string(&status.report()).unwrap_or_default();
+            page(StatusCode::OK, "application/json", json)
         }
-        match request.uri().path() {
-            "/" => {
-                let html = html(&self.status.report().upstreams);
-                answer(StatusCode::OK, "text/html; charset=utf-8", html)
-            }
-            "/status.json" => {
-                let json = serde_json::to_string(&self.status.report()).unwrap_or_default();
-                answer(StatusCode::OK, "application/json", json)
-            }
-            _ => plain(StatusCode::NOT_FOUND, "there are / and /status.json\n"),
-        }
-    }
-
-    /// Whether a request is for this place by its `Host`: pages elsewhere whose name leads here must not read the status. The
-    /// name of such a page is neither a number nor the one in the settings.
-    fn is_meant<B>(&self, request: &Request<B>) -> bool {
-        let host = request.headers().get(header::HOST);
-        let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let Ok(host) = host.parse::<Authority>() else {
-            return false;
-        };
-        let name = host.host().trim_matches(['[', ']']);
-        let is_number = name.parse::<IpAddr>().is_ok();
-        let is_named = |own: &str| name.eq_ignore_ascii_case(own);
-        is_number || is_named("localhost") || is_named(&self.host)
-    }
-}
-
-fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
-    answer(status, "text/plain; charset=utf-8", text.to_owned())
-}
-
-fn answer(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, kind),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+        _ => plain(
+            StatusCode::NOT_FOUND,
+            "there are /, /status.json, /healthz and /readyz\n",
         ),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
     }
-    response
+}
+
+/// Whether a request is for this place by its `Host`: pages elsewhere whose name leads here must not read the status. The
+/// name of such a page is neither a number nor the one in the settings.
+fn is_meant<B>(request: &Request<B>, own: &str) -> bool {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let Ok(host) = host.parse::<Authority>() else {
+        return false;
+    };
+    let name = host.host().trim_matches(['[', ']']);
+    let is_number = name.parse::<IpAddr>().is_ok();
+    let is_named = |own: &str| name.eq_ignore_ascii_case(own);
+    is_number || is_named("localhost") || is_named(own)
 }
 
 const HEAD: &str = "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\

@@ -276,7 +276,7 @@ fn each_mistake_is_told_with_its_line_and_key() {
         ),
         (
             "status = \"http://127.0.0.1/status\"\n[servers.a]\ncommand = \"x\"",
-            vec!["1: status: has a path; the page is at /, and there is /status.json"],
+            vec!["1: status: has a path, but its paths are fixed; write http://HOST:PORT"],
         ),
         (
             "status = \"http://0.0.0.0:9090\"\n[servers.a]\ncommand = \"x\"",

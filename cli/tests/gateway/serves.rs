@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::serving::Serving;
-use crate::{Folder, Log, adder, comes, gateway, inspected, status};
+use crate::{Folder, Log, adder, comes, gateway, http, inspected, status};
 
 #[test]
 fn several_servers_are_one() {
@@ -173,4 +173,51 @@ fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
         "{}",
         log.text()
     );
+}
+
+/// Each worker has the servers for itself.
+#[cfg(unix)]
+#[test]
+fn several_processes_are_one_gateway() {
+    let folder = Folder::new("workers");
+    let server = format!("[servers.one]\ncommand = {:?}\n", adder());
+    let file = folder.write("gateway.toml", &server);
+    let file = file.to_str().unwrap();
+    let args = ["gateway", "http://127.0.0.1:0/mcp", "--config", file];
+    let args = [&args[..], &["--workers", "2"]].concat();
+    let gateway = Serving::with(&args);
+    for _ in 0..4 {
+        let called = gateway.run(&["call", "one_add", r#"{"a": 1, "b": 2}"#]);
+        assert_eq!(String::from_utf8(called.stdout).unwrap(), "3\n");
+    }
+    folder.write(
+        "gateway.toml",
+        &format!("status = \"http://127.0.0.1:0\"\n{server}"),
+    );
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(args)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(!run.status.success() && said.contains("--health"), "{said}");
+}
+
+/// Beside the status, for which the Host matters.
+#[test]
+fn the_health_of_a_gateway_stands_beside_its_status() {
+    let folder = Folder::new("health");
+    let text = format!(
+        "status = \"http://127.0.0.1:0\"\n[servers.one]\ncommand = {:?}\n",
+        adder()
+    );
+    let mut gateway = gateway(&folder.write("gateway.toml", &text));
+    let place = Log::of(&mut gateway).status();
+    for (path, host, expected) in [
+        ("/readyz", &*place, "HTTP/1.1 200"),
+        ("/healthz", "probe.example.com", "HTTP/1.1 200"),
+        ("/status.json", "probe.example.com", "HTTP/1.1 403"),
+    ] {
+        let answer = http(&place, &format!("GET {path} HTTP/1.1\r\nHost: {host}"), "");
+        assert!(answer.starts_with(expected), "{path}: {answer}");
+    }
 }

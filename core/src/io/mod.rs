@@ -19,6 +19,7 @@
 //! | `client_stream` | `ClientBuilder::connect_on`, `connect_transport` |
 //! | `prefixed` | messages of a carrier of the program's own, as a byte stream |
 //! | `spawn`, `running`, `pair` | clients of a child process; a client and a server in one process |
+//! | `supervise` | several processes that serve one address |
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `login` | a browser for the user of a login, and the address it comes back to |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
@@ -93,6 +94,8 @@ mod shutdown;
 mod spawn;
 mod stderr;
 mod stdio;
+#[cfg(all(unix, feature = "http"))]
+mod supervise;
 #[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
 mod task;
 #[cfg(feature = "tokio")]
@@ -128,6 +131,8 @@ pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;
 #[cfg(feature = "http")]
+pub use net::listener::Listener;
+#[cfg(feature = "http")]
 pub use net::metrics::{Counts, Metrics};
 #[cfg(feature = "http")]
 pub use net::serve::{ServeOptions, Serving, Stopper, TlsOptions, serve, serve_with};
@@ -155,6 +160,8 @@ pub use serve::OnTransport;
 pub use serve::{OnStdio, Serve};
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
+#[cfg(all(unix, feature = "http"))]
+pub use supervise::{Supervising, SupervisionState, Supervisor, SupervisorOptions, WorkerProcess};
 pub use trace::{TRACE_VARIABLE, trace_to, traced};
 pub use wake::LoopWake;
 pub use wire::{Wire, WireEvent, WireHandle};

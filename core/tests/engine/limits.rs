@@ -398,6 +398,18 @@ const OPTIONS: &[(&str, &str)] = &[
     ("RetryPolicy::longest", "waits_double_within_their_bounds"),
     ("RetryPolicy::tries", "what_may_pass_is_tried_again"),
     (
+        "SupervisorOptions::start_timeout",
+        "a_replacement_that_is_never_ready_is_killed",
+    ),
+    (
+        "SupervisorOptions::end_timeout",
+        "a_replaced_worker_that_does_not_end_is_killed_and_the_next_one_follows",
+    ),
+    (
+        "SupervisorOptions::workers",
+        "workers_are_replaced_one_by_one",
+    ),
+    (
         "ServeOptions::max_connections",
         "no_more_connections_are_open_than_may_be",
     ),
@@ -470,6 +482,10 @@ const CONSTANTS: &[(&str, &str)] = &[
     (
         "chain::list_cache::MAX_TTL",
         "a_list_is_kept_for_its_time_and_says_what_is_left_of_it",
+    ),
+    (
+        "io::http::server::hop::MAX_IDLE",
+        "few_connections_to_a_worker_are_kept",
     ),
     (
         "chain::external::MAX_CONNECTIONS",

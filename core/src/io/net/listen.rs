@@ -36,7 +36,9 @@ impl Reach {
         }
     }
 
-    fn check(self, address: SocketAddr) -> io::Result<()> {
+    /// # Errors
+    /// When the address can be reached from further.
+    pub fn check(self, address: SocketAddr) -> io::Result<()> {
         let ip = address.ip();
         if self == Self::Anywhere || ip.to_canonical().is_loopback() {
             return Ok(());
@@ -51,14 +53,19 @@ impl Reach {
 }
 
 /// Listens on the first resolved address on which that is possible. Requires a tokio runtime with I/O
-/// enabled.
+/// enabled. `shares_port`: other sockets that ask for it, too, may listen on the same port.
 ///
 /// # Errors
 /// Why no address can be listened on.
-pub async fn listen(address: impl ToSocketAddrs, reach: Reach) -> io::Result<TcpListener> {
+pub async fn listen(
+    address: impl ToSocketAddrs,
+    reach: Reach,
+    shares_port: bool,
+) -> io::Result<TcpListener> {
     let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in lookup_host(address).await? {
-        outcome = reach.check(address).and_then(|()| listen_on(address));
+        let listened = reach.check(address);
+        outcome = listened.and_then(|()| listen_on(address, shares_port));
         if outcome.is_ok() {
             break;
         }
@@ -66,7 +73,7 @@ pub async fn listen(address: impl ToSocketAddrs, reach: Reach) -> io::Result<Tcp
     outcome
 }
 
-fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen_on(address: SocketAddr, shares_port: bool) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -74,6 +81,10 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     // On other systems this option would let other programs take over the address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
+    #[cfg(unix)]
+    socket.set_reuseport(shares_port)?;
+    #[cfg(not(unix))]
+    let _ = shares_port;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }

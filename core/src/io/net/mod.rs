@@ -16,6 +16,8 @@
 //! | `reception` | connections that clients open |
 //! | `connect`, `upgrade` | connections that this side opens |
 //! | `listen`, `unix`, `serve` | listening sockets; a server at any address |
+//! | `listener` | listening sockets that a server is handed |
+//! | `tenure` | what the supervisor of several processes tells their servers |
 //! | `threads` | the threads that drive a server's sockets: their own, or those of handlers |
 //! | `metrics` | what a server has done so far |
 //! | `turns`, `least_used` | which connections run first when more is ready than the threads can do |
@@ -29,6 +31,8 @@ mod least_used;
 #[cfg(feature = "http")]
 pub(super) mod listen;
 #[cfg(feature = "http")]
+pub(super) mod listener;
+#[cfg(feature = "http")]
 pub(super) mod metrics;
 #[cfg(feature = "http")]
 pub(super) mod places;
@@ -37,6 +41,8 @@ pub(super) mod reception;
 #[cfg(feature = "http")]
 pub(super) mod serve;
 mod socket;
+#[cfg(feature = "http")]
+pub(super) mod tenure;
 #[cfg(feature = "http")]
 mod threads;
 #[cfg(all(feature = "http", feature = "tls"))]

@@ -16,9 +16,11 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::listen::{Reach, SocketListener, fill, listen};
+use super::listener::Listener;
 use super::metrics::{Counted, Metrics};
 use super::places::{Place, Places};
 use super::reception::{Accepted, Reception};
+use super::tenure::Tenure;
 use super::threads::{self, Threads};
 use crate::connection::{Connection, Framing};
 use crate::handler::Spawner;
@@ -27,6 +29,8 @@ use crate::io::faults::unsupported;
 use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, HttpServer, HttpService};
 use crate::io::stdio::{Stdio, StdioOptions};
+#[cfg(unix)]
+use crate::io::supervise::WorkerProcess;
 use crate::io::task::FAREWELL;
 use crate::io::trace::traced;
 use crate::io::workers::{Workers, WorkersConfig};
@@ -56,6 +60,13 @@ pub struct ServeOptions {
     /// quarters of `max_connections`; the last quarter is left for addresses that have few. Clients of
     /// Unix sockets and [trusted proxies](HttpOptions::trusted_proxies) are exempt.
     pub max_connections_per_peer: Option<usize>,
+    /// A socket that listens already, in place of one that the server binds: its port counts, not that of the address.
+    /// `None` by default.
+    pub listener: Option<Listener>,
+    /// This process as one of several that serve the address. Its listener is used, it ends when its supervisor says so,
+    /// and it passes requests of other workers' sessions on to them. `None` by default.
+    #[cfg(unix)]
+    pub worker: Option<WorkerProcess>,
 }
 
 impl Default for ServeOptions {
@@ -67,6 +78,9 @@ impl Default for ServeOptions {
             threads: None,
             max_connections: 65_536,
             max_connections_per_peer: None,
+            listener: None,
+            #[cfg(unix)]
+            worker: None,
         }
     }
 }
@@ -186,7 +200,7 @@ fn on_stdio(hosting: &dyn Hosting, options: ServeOptions) -> io::Result<Serving>
 
 /// Runs a closure on another thread. It creates a runtime, blocks on it and may drop it: all three
 /// panic on a thread of another runtime, from which a program may call this.
-fn aside<T: Send>(run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+pub(super) fn aside<T: Send>(run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let aside = thread::Builder::new().spawn_scoped(scope, run)?;
         aside.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -240,13 +254,24 @@ pub(crate) async fn bind(
         verifies || asks_for_certificates(address, &options),
         &options.http,
     );
+    let tenure = Tenure::begin(&options)?;
+    let mut told = tenure.clone();
+    let stopped = async move {
+        tokio::select! {
+            () = stopped => {}
+            () = told.dismissed() => {}
+        }
+    };
     let bound = match address {
         Address::Tcp {
             host,
             port,
             framing,
         } => {
-            let listener = listen((host.as_str(), *port), reach).await?;
+            let listener = match options.handed() {
+                Some(handed) => handed.tcp(address, reach)?,
+                None => listen((host.as_str(), *port), reach, false).await?,
+            };
             let address = Address::Tcp {
                 host: host.clone(),
                 port: listener.local_addr()?.port(),
@@ -267,7 +292,10 @@ pub(crate) async fn bind(
         }
         #[cfg(unix)]
         Address::Unix { path, framing } => {
-            let (listener, file) = super::unix::listen(path)?;
+            let (listener, file) = match options.handed() {
+                Some(handed) => (handed.unix(address)?, None),
+                None => super::unix::listen(path).map(|(socket, file)| (socket, Some(file)))?,
+            };
             let reception = Arc::new(Reception::new(hosting, &options.http));
             Bound {
                 address: address.clone(),
@@ -284,12 +312,15 @@ pub(crate) async fn bind(
         #[cfg(not(unix))]
         Address::Unix { .. } => return Err(unsupported("this system has no Unix sockets")),
         Address::Http(url) | Address::WebSocket(url) => {
-            let listener = listen((url.host.as_str(), url.port), reach).await?;
+            let listener = match options.handed() {
+                Some(handed) => handed.tcp(address, reach)?,
+                None => listen((url.host.as_str(), url.port), reach, false).await?,
+            };
             let url = Url {
                 port: listener.local_addr()?.port(),
                 ..url.clone()
             };
-            let server = on_http(hosting, listener, &url, options)?;
+            let server = on_http(hosting, listener, &url, options)?.during(tenure.clone());
             Bound {
                 address: match address {
                     Address::WebSocket(_) => Address::WebSocket(url),
@@ -305,8 +336,20 @@ pub(crate) async fn bind(
             ));
         }
     };
+    tenure.announce();
     event!(info, address = %bound.address, "listening");
     Ok(bound)
+}
+
+impl ServeOptions {
+    /// The socket that was handed to the server.
+    fn handed(&self) -> Option<&Listener> {
+        #[cfg(unix)]
+        if let Some(worker) = &self.worker {
+            return Some(worker.listener());
+        }
+        self.listener.as_ref()
+    }
 }
 
 /// Serves connections that are byte streams; `kept` is dropped at the end.
@@ -357,7 +400,12 @@ fn on_http(
     if !is_unspecified(&url.host) {
         http.hosts.push(url.bracketed_host());
     }
-    let server = HttpServer::on(listener, HttpService::hosting(hosting, http)?)
+    #[cfg(unix)]
+    let worker = options.worker.as_ref().map(WorkerProcess::number);
+    #[cfg(not(unix))]
+    let worker = None;
+    let service = HttpService::of_worker(hosting, http, worker)?;
+    let server = HttpServer::on(listener, service)
         .max_connections(options.max_connections, options.max_connections_per_peer);
     match (url.secure, &options.tls) {
         (false, _) => Ok(server),

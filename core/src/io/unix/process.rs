@@ -38,6 +38,12 @@ impl Process {
         })
     }
 
+    /// The id of the process, until it is reaped.
+    #[cfg(feature = "http")]
+    pub(in crate::io) fn pid(&self) -> Option<Pid> {
+        self.reaped.is_none().then_some(self.pid)
+    }
+
     /// Our ends of its stdout, stdin and, if it is piped, stderr.
     pub(in crate::io) fn pipes(
         &mut self,

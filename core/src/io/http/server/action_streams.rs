@@ -24,12 +24,12 @@ use super::exchange::{Answering, Moved};
 use super::message_log::{MessageLog, Which};
 use super::options::HttpOptions;
 use super::refusal::{ACTION_EVENTS_GONE, HttpRefusal};
+use super::session_name::name;
 use super::sse::{SseEncoder, SseSource, parse_id};
 use crate::connection::{Budget, Held, Principal, StreamId};
 use crate::io::http::message_bytes::MessageBytes;
 use crate::json::string;
 use crate::limits::MAX_LEFT_BYTES;
-use crate::unguessable;
 
 /// The streams of one endpoint that a client may reconnect to.
 pub struct ActionStreams {
@@ -40,6 +40,7 @@ pub struct ActionStreams {
     ttl: Duration,
     replay_bytes: usize,
     budget: Arc<Budget>,
+    worker: Option<u64>,
 }
 
 /// The stream of one action.
@@ -69,7 +70,7 @@ pub struct ActionReader {
 }
 
 impl ActionStreams {
-    pub fn new(options: &HttpOptions, budget: &Arc<Budget>) -> Arc<Self> {
+    pub fn new(options: &HttpOptions, budget: &Arc<Budget>, worker: Option<u64>) -> Arc<Self> {
         Arc::new(Self {
             live: Mutex::default(),
             bytes: Arc::default(),
@@ -77,6 +78,7 @@ impl ActionStreams {
             ttl: options.action_ttl,
             replay_bytes: options.replay_bytes,
             budget: budget.clone(),
+            worker,
         })
     }
 
@@ -98,7 +100,7 @@ impl ActionStreams {
             log.stream = None;
         }
         let stream = Arc::new(ActionStream {
-            name: unguessable::name().unwrap_or_default(),
+            name: name(self.worker).unwrap_or_default(),
             principal: principal.cloned(),
             state: Mutex::new(State {
                 answering,
@@ -318,7 +320,7 @@ mod tests {
         let runtime = { runtime }.enable_time().build().expect("a runtime");
         let _entered = runtime.enter();
         let budget = Arc::new(Budget::default());
-        let streams = ActionStreams::new(&HttpOptions::default(), &budget);
+        let streams = ActionStreams::new(&HttpOptions::default(), &budget, None);
         let part = Bytes::from(vec![b'x'; MAX_LEFT_BYTES / 4 - 1024]);
         let leave = || {
             let message: MessageBytes = [part.clone()].into_iter().collect();

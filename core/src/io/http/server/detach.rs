@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use hyper::Response;
 use hyper::header::{CONNECTION, HeaderValue};
+use hyper::{Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::body::HttpBody;
+use super::carried::Carried;
 use super::chunked_events::ChunkedEvents;
 use super::sse::SseEvents;
 use crate::io::task::{LINGER, LINGER_BYTES, poll_discard};
@@ -73,16 +73,17 @@ impl<S> Detach<S> {
     }
 
     /// Records whether a request with a body was refused.
-    pub fn answered(&self, has_body: bool, response: &Response<HttpBody>) {
-        let status = response.status();
+    pub fn answered(&self, has_body: bool, status: StatusCode) {
         let is_error = status.is_client_error() || status.is_server_error();
         self.has_refused.store(has_body && is_error, Relaxed);
     }
 
     /// Takes the events out of a response on HTTP/1.1. hyper writes only its head, which says that the
     /// connection closes after this response.
-    pub fn ask(&self, response: &mut Response<HttpBody>) {
-        if let Some(events) = response.body_mut().take_events() {
+    pub fn ask(&self, response: &mut Response<Carried>) {
+        if let Carried::Own(body) = response.body_mut()
+            && let Some(events) = body.take_events()
+        {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
             self.kept().events = Some(events);

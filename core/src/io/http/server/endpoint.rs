@@ -63,7 +63,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(hosting: Arc<dyn Hosting>, options: HttpOptions) -> io::Result<Self> {
+    /// `worker`: the number of this process among those that serve the endpoint.
+    pub fn new(
+        hosting: Arc<dyn Hosting>,
+        options: HttpOptions,
+        worker: Option<u64>,
+    ) -> io::Result<Self> {
         let reception = Arc::new(Reception::new(hosting.clone(), &options));
         let mut config = Config::clone(hosting.config());
         config.limits = options.limits.clone();
@@ -85,10 +90,11 @@ impl Endpoint {
         };
         let exchanges = Exchanges::new(hosting.clone(), Arc::new(alone), options.clone());
         let exchanges = Arc::new(exchanges);
-        let streams = ActionStreams::new(&options, &config.budget);
+        let streams = ActionStreams::new(&options, &config.budget, worker);
         let sessions = has_sessions.then(|| {
             let (options, metrics) = (options.clone(), reception.metrics().clone());
-            let sessions = Sessions::new(hosting.clone(), Arc::new(handshake), options, metrics);
+            let sessions = (hosting.clone(), Arc::new(handshake));
+            let sessions = Sessions::new(sessions, options, metrics, worker);
             Arc::new(sessions)
         });
         #[cfg(feature = "resource-server")]
@@ -129,6 +135,13 @@ impl Endpoint {
     /// Whether clients must send credentials.
     pub fn has_verifier(&self) -> bool {
         self.gate.has_verifier()
+    }
+
+    /// Has clients begin other sessions at a worker that has taken over, before [`stop`](Self::stop).
+    pub fn give_up_sessions(&self) {
+        if let Some(sessions) = &self.sessions {
+            sessions.give_up();
+        }
     }
 
     /// Ends open streams gracefully.

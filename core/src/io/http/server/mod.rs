@@ -23,10 +23,13 @@
 //! | `header_check` | checks the headers of a request against its body |
 //! | `sessions`, `session_table` | the requests of sessions; the table of sessions |
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
+//! | `session_name` | the names of sessions, and of the streams of actions |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
+//! | `hop` | requests of sessions that other workers have |
 //! | `actions` | requests that are actions |
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
 //! | `action_streams` | streams of actions, kept for clients that reconnect |
+//! | `carried` | bodies of this process and of other workers |
 //! | `refusal`, `response`, `body`, `sse`, `gzip` | refusals, responses and their bodies |
 //! | `head_timer` | the time in which the head of a request arrives |
 //! | `detach`, `chunked_events` | event streams that go on without hyper's buffers |
@@ -40,6 +43,7 @@ mod action_response;
 mod action_streams;
 mod actions;
 mod body;
+mod carried;
 mod chunked_events;
 mod collect;
 #[cfg(feature = "consent-proxy")]
@@ -58,6 +62,8 @@ mod gzip;
 mod head_timer;
 mod header_check;
 mod headers;
+#[cfg(unix)]
+mod hop;
 mod media;
 mod message_log;
 mod options;
@@ -73,6 +79,7 @@ mod service;
 mod session;
 mod session_bell;
 mod session_logs;
+mod session_name;
 mod session_reader;
 mod session_table;
 mod sessions;

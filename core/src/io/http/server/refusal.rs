@@ -115,6 +115,10 @@ pub const EVENTS_GONE: HttpRefusal = HttpRefusal::new(
 );
 pub const NO_SESSION_LEFT: HttpRefusal =
     HttpRefusal::new(503, "all sessions are in use: try again later");
+pub const OWNER_GONE: HttpRefusal = HttpRefusal::new(
+    502,
+    "the worker that has the session ended before it had answered: it may have run the request",
+);
 
 // Actions.
 pub const NO_GET: HttpRefusal = HttpRefusal::new(

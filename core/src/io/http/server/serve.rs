@@ -9,9 +9,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
+use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
-use hyper::header::UPGRADE;
+use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
+use hyper::http::request::Parts;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,10 +22,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-use super::body::HttpBody;
+use super::carried::Carried;
 use super::detach::Detach;
 use super::endpoint::Endpoint;
 use super::head_timer::HeadTimer;
+#[cfg(unix)]
+use super::hop::{self, Hop};
 use super::options::HttpOptions;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::service::HttpService;
@@ -32,12 +36,16 @@ use crate::io::net::listen::{Reach, fill, listen};
 use crate::io::net::metrics::Counted;
 use crate::io::net::places::{Place, Places};
 use crate::io::net::serve::{ServeOptions, TlsOptions};
+use crate::io::net::tenure::Tenure;
 #[cfg(feature = "tls")]
 use crate::io::net::tls::Acceptor;
 use crate::io::net::turns::{self, FairExecutor};
 use crate::io::task::{ABRUPT, FAREWELL};
 use crate::server::Server;
 
+/// How long a worker that another has replaced answers further requests on its connections, each with the last response of
+/// its connection.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent streams on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 200;
 /// Maximum size of all headers of a request, in bytes, as in Node; longer ones get status 431. With
@@ -52,6 +60,7 @@ pub struct HttpServer {
     listener: TcpListener,
     service: HttpService,
     places: Places,
+    tenure: Tenure,
     #[cfg(feature = "tls")]
     tls: Option<Acceptor>,
 }
@@ -79,7 +88,7 @@ impl HttpServer {
         let service = HttpService::new(server, options)?;
         let endpoint = service.endpoint();
         let reach = Reach::of(endpoint.has_verifier(), endpoint.options());
-        let listener = listen(address, reach).await?;
+        let listener = listen(address, reach, false).await?;
         Ok(Self::on(listener, service))
     }
 
@@ -92,6 +101,7 @@ impl HttpServer {
             listener,
             places: Places::new(own.max_connections, own.max_connections_per_peer, proxies),
             service,
+            tenure: Tenure::default(),
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -100,6 +110,12 @@ impl HttpServer {
     /// The service that answers the requests.
     pub fn service(&self) -> &HttpService {
         &self.service
+    }
+
+    /// Serves as one of several processes, for as long as their supervisor says.
+    pub(in crate::io) fn during(mut self, tenure: Tenure) -> Self {
+        self.tenure = tenure;
+        self
     }
 
     /// Limits the number of connections at a time, and of connections from one address: see
@@ -145,17 +161,17 @@ impl HttpServer {
 
     /// Serves until the future `stop` completes, then accepts no new connections and answers requests
     /// in flight within the grace period.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let endpoint = self.service.endpoint().clone();
-        let stopping = CancelToken::new();
-        let http = Arc::new(http(endpoint.options()));
+        let shared = Shared {
+            http: Arc::new(http(endpoint.options())),
+            leaving: CancelToken::new(),
+            stopping: CancelToken::new(),
+            way: Way::of(&self.tenure),
+            endpoint: endpoint.clone(),
+        };
         let begin = |stream: TcpStream, place: Place| {
-            let connection = Connection {
-                http: http.clone(),
-                stopping: stopping.clone(),
-                endpoint: endpoint.clone(),
-                place: place.clone(),
-            };
+            let connection = shared.connection(place.clone());
             #[cfg(feature = "tls")]
             let tls = self.tls.clone();
             let served = async move {
@@ -173,15 +189,120 @@ impl HttpServer {
             };
             tokio::spawn(place.task(until(place.gives_way(), served)));
         };
+        let beside = Beside::begin(&self.tenure, &shared);
         let stall = endpoint.options().limits.stall_timeout;
         fill(&self.places, self.listener, stall, stop, begin).await;
-        stopping.cancel(None);
+        if self.tenure.is_replaced() {
+            shared.leaving.cancel(None);
+            let all = async {
+                tokio::join!(
+                    self.places.emptied(LAST_REQUESTS),
+                    beside.emptied(LAST_REQUESTS)
+                );
+            };
+            tokio::select! {
+                () = all => {}
+                () = self.tenure.over() => {}
+            }
+            endpoint.give_up_sessions();
+        }
+        shared.stopping.cancel(None);
         endpoint.stop();
         let grace = endpoint.options().grace;
         // The final messages of requests that the grace period has ended are still sent.
-        self.places.emptied(grace.saturating_add(ABRUPT)).await;
+        let last = grace.saturating_add(ABRUPT);
+        tokio::join!(self.places.emptied(last), beside.emptied(last));
         self.places.close_all();
         self.places.emptied(FAREWELL).await;
+    }
+}
+
+/// What all connections of a server share.
+#[derive(Clone)]
+struct Shared {
+    http: Arc<auto::Builder<FairExecutor>>,
+    /// Cancelled when another worker has taken over: the connection then ends after its next response.
+    leaving: CancelToken,
+    /// Cancelled when the server stops: the connection then ends after its current responses.
+    stopping: CancelToken,
+    way: Way,
+    endpoint: Arc<Endpoint>,
+}
+
+impl Shared {
+    fn connection(&self, place: Place) -> Connection {
+        Connection {
+            shared: self.clone(),
+            place,
+        }
+    }
+}
+
+/// Where requests of sessions go that other workers have.
+#[derive(Clone)]
+enum Way {
+    /// Nowhere: there are no other workers, or the request came from one.
+    None,
+    /// To their owners.
+    #[cfg(unix)]
+    Onward(Arc<Hop>),
+    /// The connections come from other workers.
+    #[cfg(unix)]
+    Arrived,
+}
+
+impl Way {
+    fn of(tenure: &Tenure) -> Self {
+        #[cfg(unix)]
+        if let Some(worker) = tenure.worker() {
+            return Self::Onward(Hop::new(worker));
+        }
+        let _ = tenure;
+        Self::None
+    }
+}
+
+/// Serves the requests that other workers pass on, until it is dropped.
+struct Beside {
+    places: Places,
+    accepts: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Beside {
+    fn begin(tenure: &Tenure, shared: &Shared) -> Self {
+        let limit = ServeOptions::default().max_connections;
+        let places = Places::new(limit, None, &[]);
+        let mut accepts = None;
+        #[cfg(unix)]
+        if let Some(private) = tenure.worker().and_then(|worker| worker.private().ok()) {
+            let way = Way::Arrived;
+            let (own, shared) = (places.clone(), shared.clone());
+            let shared = Shared { way, ..shared };
+            let stall = shared.endpoint.options().limits.stall_timeout;
+            accepts = Some(tokio::spawn(async move {
+                let begin = |stream, place: Place| {
+                    let served = shared.connection(place.clone()).serve(stream, None);
+                    tokio::spawn(place.task(until(place.gives_way(), served)));
+                };
+                fill(&own, private, stall, std::future::pending(), begin).await;
+            }));
+        }
+        #[cfg(not(unix))]
+        let _ = (tenure, shared);
+        Self { places, accepts }
+    }
+
+    /// Waits until all requests that were passed on are answered, for at most `within`.
+    async fn emptied(&self, within: Duration) {
+        self.places.emptied(within).await;
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(accepts) = &self.accepts {
+            accepts.abort();
+        }
     }
 }
 
@@ -215,10 +336,7 @@ async fn until(end: impl Future<Output = ()>, work: impl Future<Output = ()>) {
 
 /// One accepted connection.
 struct Connection {
-    http: Arc<auto::Builder<FairExecutor>>,
-    /// Cancelled when the server stops: the connection then ends after its current responses.
-    stopping: CancelToken,
-    endpoint: Arc<Endpoint>,
+    shared: Shared,
     place: Place,
 }
 
@@ -250,10 +368,20 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let metrics = self.endpoint.metrics().clone();
+        let Shared {
+            http,
+            leaving,
+            stopping,
+            way,
+            endpoint,
+        } = self.shared;
+        let metrics = endpoint.metrics().clone();
         let _state = metrics.occupied(CONNECTION_BYTES);
         let requests = Arc::new(Requests {
-            endpoint: self.endpoint,
+            endpoint,
+            way,
+            leaving: leaving.clone(),
+            is_multiplexed: AtomicBool::new(false),
             peer: self.place.peer().map(PeerAddress),
             place: self.place,
             certificate,
@@ -263,11 +391,12 @@ impl Connection {
         let own = requests.clone();
         let respond = service_fn(move |request| own.clone().respond(request));
         let stream = TokioIo::new(detach.lend(Counted::new(stream, &metrics)));
-        let mut http = (*self.http).clone();
+        let mut http = (*http).clone();
         http.http1().timer(HeadTimer::default());
         let connection = http.serve_connection_with_upgrades(stream, respond);
         let mut connection = pin!(connection);
-        let mut stopping = Some(self.stopping.cancelled());
+        let mut stopping = Some(stopping.cancelled());
+        let mut leaving = Some(leaving.cancelled());
         // hyper starts its header timer only once it knows the HTTP version.
         let mut opening = pin!(sleep(requests.endpoint.options().header_timeout));
         poll_fn(|cx| {
@@ -276,6 +405,15 @@ impl Connection {
             {
                 stopping = None;
                 connection.as_mut().graceful_shutdown();
+            }
+            // HTTP/2 tells the client which of its requests are still answered.
+            if let Some(leave) = &mut leaving
+                && pin!(leave).poll(cx).is_ready()
+            {
+                leaving = None;
+                if requests.is_multiplexed.load(Relaxed) {
+                    connection.as_mut().graceful_shutdown();
+                }
             }
             // A client that disconnects is not an error of the server.
             if connection.as_mut().poll(cx).is_ready() || detach.is_due() {
@@ -293,6 +431,10 @@ impl Connection {
 /// State that the requests of one connection share.
 struct Requests<S> {
     endpoint: Arc<Endpoint>,
+    way: Way,
+    leaving: CancelToken,
+    /// The connection is HTTP/2.
+    is_multiplexed: AtomicBool,
     place: Place,
     peer: Option<PeerAddress>,
     certificate: Option<PeerCertificate>,
@@ -305,27 +447,57 @@ impl<S> Requests<S> {
     async fn respond(
         self: Arc<Self>,
         request: Request<Incoming>,
-    ) -> Result<Response<HttpBody>, Infallible> {
+    ) -> Result<Response<Carried>, Infallible> {
         self.has_begun.store(true, Relaxed);
         let (mut parts, body) = request.into_parts();
-        let is_get = parts.method == Method::GET;
-        if is_get && parts.headers.contains_key(UPGRADE) {
+        let (is_get, version) = (parts.method == Method::GET, parts.version);
+        if version == Version::HTTP_2 {
+            self.is_multiplexed.store(true, Relaxed);
+        }
+        let has_body = version < Version::HTTP_2 && !body.is_end_stream();
+        let mut response = self.answer(&mut parts, body).await;
+        if response.status().is_success() {
+            self.place.establish();
+        }
+        self.detach.answered(has_body, response.status());
+        if self.leaving.is_cancelled() && version < Version::HTTP_2 {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        if is_get && version == Version::HTTP_11 {
+            self.detach.ask(&mut response);
+        }
+        Ok(response)
+    }
+
+    async fn answer(&self, parts: &mut Parts, body: Incoming) -> Response<Carried> {
+        #[cfg(unix)]
+        let (peer, body) = match &self.way {
+            Way::None => (self.peer, body),
+            Way::Arrived => (hop::arrived(parts), body),
+            Way::Onward(hop) => match hop.owner(parts) {
+                None => (self.peer, body),
+                Some(owner) => {
+                    let from = (self.peer, self.certificate.as_ref());
+                    // Rare, so that the futures of other requests are smaller.
+                    let passed = Box::pin(hop.pass(owner, parts, body, from));
+                    match passed.await {
+                        Ok(response) => return response,
+                        Err(body) => (self.peer, body),
+                    }
+                }
+            },
+        };
+        #[cfg(not(unix))]
+        let peer = self.peer;
+        if parts.method == Method::GET && parts.headers.contains_key(UPGRADE) {
             // The place is held for as long as the connection lives, also as a WebSocket.
             parts.extensions.insert(self.place.clone());
         }
         if let Some(certificate) = &self.certificate {
             parts.extensions.insert(certificate.clone());
         }
-        let detaches = is_get && parts.version == Version::HTTP_11;
-        let has_body = parts.version < Version::HTTP_2 && !body.is_end_stream();
-        let mut response = self.endpoint.respond(&mut parts, body, self.peer).await;
-        if response.status().is_success() {
-            self.place.establish();
-        }
-        self.detach.answered(has_body, &response);
-        if detaches {
-            self.detach.ask(&mut response);
-        }
-        Ok(response)
+        let response = self.endpoint.respond(parts, body, peer).await;
+        response.map(Carried::Own)
     }
 }

@@ -60,9 +60,18 @@ impl HttpService {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn hosting(hosting: Arc<dyn Hosting>, options: HttpOptions) -> io::Result<Self> {
+        Self::of_worker(hosting, options, None)
+    }
+
+    /// The service of one of several processes, with its number among them.
+    pub(in crate::io) fn of_worker(
+        hosting: Arc<dyn Hosting>,
+        options: HttpOptions,
+        worker: Option<u64>,
+    ) -> io::Result<Self> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         options.check().map_err(invalid)?;
-        let endpoint = Arc::new(Endpoint::new(hosting, options)?);
+        let endpoint = Arc::new(Endpoint::new(hosting, options, worker)?);
         Ok(Self { endpoint })
     }
 

@@ -1,6 +1,7 @@
 //! Requests of sessions: beginning one, posting to it, reading its streams and ending it.
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
@@ -16,6 +17,7 @@ use super::refusal::{
 use super::response::{self, HttpAnswer};
 use super::session::{HttpSession, PostAnswer};
 use super::session_logs::SESSION_LOG;
+use super::session_name::name;
 use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
 use super::sse::StreamPosition;
@@ -25,8 +27,8 @@ use crate::error::ConnectionError;
 use crate::io::net::metrics::Metrics;
 use crate::io::net::turns;
 use crate::io::wait::Alarm;
+use crate::message::{self, Envelope, Frame};
 use crate::server::Hosting;
-use crate::unguessable;
 
 /// The sessions of one endpoint.
 pub struct Sessions {
@@ -34,14 +36,18 @@ pub struct Sessions {
     config: Arc<Config>,
     options: Arc<HttpOptions>,
     table: SessionTable,
+    worker: Option<u64>,
+    /// Requests are refused, since another worker has taken over.
+    are_given_up: AtomicBool,
 }
 
 impl Sessions {
+    /// `worker`: the number of this process among those that serve the endpoint.
     pub fn new(
-        hosting: Arc<dyn Hosting>,
-        config: Arc<Config>,
+        (hosting, config): (Arc<dyn Hosting>, Arc<Config>),
         options: Arc<HttpOptions>,
         metrics: Arc<Metrics>,
+        worker: Option<u64>,
     ) -> Self {
         let (max, each) = (options.max_sessions, options.max_sessions_per_peer);
         Self {
@@ -49,7 +55,15 @@ impl Sessions {
             config,
             table: SessionTable::new(max, each, metrics),
             options,
+            worker,
+            are_given_up: AtomicBool::new(false),
         }
+    }
+
+    /// From now on there is no session for a request, so its client begins another one; what belongs to a request in
+    /// flight is still taken.
+    pub fn give_up(&self) {
+        self.are_given_up.store(true, Relaxed);
     }
 
     /// Ends all sessions gracefully.
@@ -85,7 +99,7 @@ impl Sessions {
 
     /// Creates a session that is not listed yet, and spawns the task that drives it.
     fn create(self: &Arc<Self>, request: &Admitted<'_>) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let name = unguessable::name().ok_or(NO_SESSION_LEFT)?;
+        let name = name(self.worker).ok_or(NO_SESSION_LEFT)?;
         let source = request.source(&self.options.trusted_proxies);
         let sender = (request.principal().cloned(), source);
         let (hosting, replay_bytes) = (&*self.hosting, self.options.replay_bytes);
@@ -133,6 +147,9 @@ impl Sessions {
         request: &Admitted<'_>,
         body: Input,
     ) -> HttpAnswer {
+        if self.are_given_up.load(Relaxed) && is_request(&body, &self.config) {
+            return Err(SESSION_GONE);
+        }
         self.advance(session);
         let head = self.hosting.wants_heads();
         let head = head.then(|| request.head(Some(session.id())));
@@ -171,6 +188,9 @@ impl Sessions {
         request: &Admitted<'_>,
         body: &Input,
     ) -> HttpAnswer {
+        if self.are_given_up.load(Relaxed) && is_request(body, &self.config) {
+            return Err(SESSION_GONE);
+        }
         self.advance(session);
         match session.say(body, request.principal()) {
             true => Ok(response::empty(StatusCode::ACCEPTED)),
@@ -226,6 +246,20 @@ impl Sessions {
         session.close(ConnectionError::ClosedByPeer);
         Ok(response::empty(StatusCode::NO_CONTENT))
     }
+}
+
+/// Whether a body brings requests: one, or a batch.
+fn is_request(body: &Input, config: &Config) -> bool {
+    let Some(frame) = Frame::new(body.padded(), body.len()) else {
+        return false;
+    };
+    let mut envelope = Envelope::new();
+    let decoded = message::decode(frame, config.limits.max_depth, &mut envelope);
+    decoded.is_ok()
+        && matches!(
+            envelope.kind(),
+            message::Kind::Request | message::Kind::Batch
+        )
 }
 
 fn listen(

@@ -1,0 +1,116 @@
+//! Where and as what this process serves: alone, as a worker, or as the supervisor of workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use anyhow::{Context, Result, ensure};
+use mcpbolt::io::{Address, ServeOptions};
+use tracing::info;
+
+use crate::carrier::Carrier;
+use crate::health::{self, Health};
+use crate::page::PageListener;
+#[cfg(unix)]
+use crate::shown;
+#[cfg(unix)]
+use crate::supervisor::{Supervision, own_command};
+use crate::systemd::{self, Handed};
+
+/// What a process is to do.
+pub enum Role {
+    /// To serve with these options.
+    Serve(Box<ServeOptions>, Own),
+    /// Nothing: its workers have served until they were ended. The exit status.
+    Done(u8),
+}
+
+/// How far the server of this process is, and who else is told.
+#[derive(Clone, Default)]
+pub struct Own {
+    state: Arc<AtomicU8>,
+    /// A supervisor tells about this process.
+    pub is_worker: bool,
+}
+
+impl Own {
+    pub fn health(&self) -> Health {
+        match self.state.load(Relaxed) {
+            0 => Health::Starting,
+            1 => Health::Ready,
+            _ => Health::Draining,
+        }
+    }
+
+    /// The server takes requests.
+    pub fn is_ready(&self) {
+        self.state.store(1, Relaxed);
+        self.notify("READY=1");
+    }
+
+    /// The server takes no further requests.
+    pub fn is_draining(&self) {
+        self.state.store(2, Relaxed);
+        self.notify("STOPPING=1");
+    }
+
+    fn notify(&self, state: &str) {
+        if !self.is_worker {
+            systemd::notify(state);
+        }
+    }
+}
+
+/// Decides what this process is to do, and does it if it is to supervise.
+pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
+    let mut options = carrier.options();
+    let mut own = Own::default();
+    #[cfg(unix)]
+    if let Some(worker) = mcpbolt::io::WorkerProcess::inherited()? {
+        options.worker = Some(worker);
+        own.is_worker = true;
+        return Ok(Role::Serve(Box::new(options), own));
+    }
+    let is_stdio = matches!(address, Address::Stdio(_));
+    ensure!(
+        !is_stdio || (carrier.workers.is_none() && carrier.health.is_none()),
+        "stdio: has one client and one process; --workers and --health need an address such as http://127.0.0.1:8000/mcp"
+    );
+    if is_stdio {
+        return Ok(Role::Serve(Box::new(options), own));
+    }
+    let handed = Handed::new()?;
+    let pages = match (&carrier.health, handed.health()) {
+        (Some(address), None) => Some(health::listen(address)?),
+        (_, handed) => handed.map(PageListener::from),
+    };
+    if let Some(pages) = &pages {
+        let at = pages.local_addr()?;
+        info!(%at, "health");
+    }
+    let listener = handed.mcp().context("the socket of the service manager")?;
+    if let Some(workers) = carrier.workers {
+        #[cfg(unix)]
+        {
+            let supervision = Supervision {
+                command: own_command()?,
+                address: address.clone(),
+                workers,
+                grace: carrier.grace(),
+                reuse_port: carrier.reuse_port,
+                listener,
+            };
+            let ready = |address: &Address| Ok(shown::print(&format!("{address}\n"))?);
+            return supervision.run(pages, ready).map(|()| Role::Done(0));
+        }
+        #[cfg(not(unix))]
+        anyhow::bail!(
+            "--workers {workers}: this system cannot hand sockets to other processes; start several processes at ports of their own, behind a proxy that keeps clients of sessions at one of them"
+        );
+    }
+    options.listener = listener;
+    if let Some(pages) = pages {
+        let own = own.clone();
+        health::serve(pages, move || own.health())?;
+    }
+    Ok(Role::Serve(Box::new(options), own))
+}

@@ -1,0 +1,108 @@
+//! A session belongs to one worker; its requests come to any.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::client::Client;
+use crate::tree::Tree;
+
+/// Clients with sessions at several workers.
+fn begun(tree: &Tree, count: usize) -> Vec<(Client, String)> {
+    let begun = (0..count).map(|_| {
+        let mut client = tree.client();
+        let session = client.begin().unwrap();
+        (client, session)
+    });
+    begun.collect()
+}
+
+/// The worker that a session's id names.
+fn worker(session: &str) -> &str {
+    let id = session.lines().next().unwrap();
+    id.rsplit_once('-').unwrap().1
+}
+
+/// Each call of each session on a connection of its own, so that most come to another worker than the session's.
+#[test]
+fn a_session_is_served_by_whichever_worker_gets_its_requests() {
+    let tree = Tree::new(3, &["--reuse-port"]);
+    let mut clients = begun(&tree, 12);
+    let owners: BTreeSet<_> = clients.iter().map(|(_, session)| worker(session)).collect();
+    assert!(owners.len() > 1, "{owners:?}");
+    for _ in 0..20 {
+        for (client, session) in &mut clients {
+            client.hang_up();
+            let answer = client.call_in(session, "test_simple_text").unwrap();
+            assert_eq!(answer.status, 200, "{answer:?}");
+            assert_eq!(answer.text(), "This is a simple text response for testing.");
+        }
+    }
+    for (client, session) in &mut clients {
+        client.hang_up();
+        let ended = client.send("DELETE", session, "").unwrap();
+        assert_eq!(ended.status, 204, "{ended:?}");
+        client.hang_up();
+        // R-SES-05.
+        let gone = client.call_in(session, "test_simple_text").unwrap();
+        assert_eq!(gone.status, 404, "{gone:?}");
+    }
+}
+
+/// A call that asks its client: the question comes on the stream of the call, and the answer to any worker.
+#[test]
+fn an_answer_finds_the_call_that_asked() {
+    let tree = Tree::new(3, &["--reuse-port"]);
+    for (mut client, session) in begun(&tree, 12) {
+        let mut call = client.open(&session, "test_elicitation");
+        let question = call.next().unwrap();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let answer = json!({
+            "jsonrpc": "2.0", "id": question["id"],
+            "result": {"action": "accept", "content": {"username": "a", "email": "a@example.com"}},
+        });
+        client.hang_up();
+        let taken = client.send("POST", &session, &answer.to_string()).unwrap();
+        assert_eq!(taken.status, 202, "{taken:?}");
+        let answer = call.next().unwrap();
+        assert_eq!(answer["id"], 1, "{answer}");
+        assert!(answer["result"]["content"].is_array(), "{answer}");
+    }
+}
+
+/// R-SES-05: nobody can name a worker that is not there, and a session of a worker is of no other.
+#[test]
+fn a_session_of_no_worker_is_unknown() {
+    let tree = Tree::new(2, &[]);
+    let mut client = tree.client();
+    for id in [
+        "a-99",
+        "a-0",
+        "a-18446744073709551615",
+        "a-18446744073709551616",
+        "a-1",
+        "a-2",
+        "a",
+    ] {
+        let session = format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-06-18\r\n");
+        let answer = client.call_in(&session, "test_simple_text").unwrap();
+        assert_eq!(answer.status, 404, "{id}: {answer:?}");
+    }
+}
+
+/// What a request is checked for is checked where it is served, for the host that the client wrote (R-HTP-06).
+#[test]
+fn a_request_that_is_passed_on_is_checked() {
+    let tree = Tree::new(2, &["--reuse-port"]);
+    for (mut client, session) in begun(&tree, 6) {
+        for (header, status) in [
+            ("Origin: https://evil.example.com\r\n", 403),
+            ("Origin: http://localhost:3000\r\n", 200),
+        ] {
+            client.hang_up();
+            let headers = format!("{session}{header}");
+            let answer = client.call_in(&headers, "test_simple_text").unwrap();
+            assert_eq!(answer.status, status, "{answer:?}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The control socket between a supervisor and a worker.
+//!
+//! | from | what | meaning |
+//! |---|---|---|
+//! | supervisor | one byte, with descriptors | the listening socket, then the worker's private one |
+//! | worker | [`READY`] | it accepts connections |
+//! | supervisor | [`REPLACED`] | another worker has taken over: accept no more, and take your time |
+//! | supervisor | end of stream | end |
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+pub const READY: u8 = b'r';
+pub const REPLACED: u8 = b'l';
+
+/// The environment variable that makes a process a worker: the process id of its supervisor, its number, and the folder
+/// of the private sockets, with a space between them.
+pub const VARIABLE: &str = "MCPBOLT_WORKER";
+
+/// The byte that comes with the descriptors.
+const SOCKETS: u8 = b's';
+
+/// Hands over the listening socket and the private one.
+pub fn send(to: &UnixStream, sockets: [BorrowedFd<'_>; 2]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    rights.push(SendAncillaryMessage::ScmRights(&sockets));
+    let text = [IoSlice::new(&[SOCKETS])];
+    sendmsg(to.as_fd(), &text, &mut rights, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Takes the listening socket and the private one.
+///
+/// # Errors
+/// When something else comes.
+pub fn receive(from: &UnixStream) -> io::Result<[OwnedFd; 2]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let mut text = [0];
+    // Close-on-exec is set below where the system cannot set it here.
+    #[cfg(not(target_vendor = "apple"))]
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    #[cfg(target_vendor = "apple")]
+    let flags = RecvFlags::empty();
+    recvmsg(
+        from.as_fd(),
+        &mut [IoSliceMut::new(&mut text)],
+        &mut rights,
+        flags,
+    )?;
+    let mut sockets = Vec::new();
+    for message in rights.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = message {
+            sockets.extend(fds);
+        }
+    }
+    #[cfg(target_vendor = "apple")]
+    for socket in &sockets {
+        rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    let wrong = |_| io::Error::other("the supervisor handed over no sockets");
+    <[OwnedFd; 2]>::try_from(sockets).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_sockets_arrive_and_nothing_else_does() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (one, other) = UnixStream::pair().unwrap();
+        send(&here, [one.as_fd(), other.as_fd()]).unwrap();
+        let [one, other] = receive(&there).unwrap().map(UnixStream::from);
+        io::Write::write_all(&mut &one, b"x").unwrap();
+        let mut read = [0];
+        io::Read::read_exact(&mut &other, &mut read).unwrap();
+        assert_eq!(read, *b"x");
+        io::Write::write_all(&mut &here, b"x").unwrap();
+        assert!(receive(&there).is_err());
+        drop(here);
+        assert!(receive(&there).is_err());
+    }
+}

@@ -1,0 +1,155 @@
+//! One worker, as its supervisor has it.
+
+use std::fs::{DirBuilder, remove_dir, remove_file};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, id};
+
+use mio::{Interest, Registry, Token};
+use rustix::process::Signal;
+
+use super::control::{self, READY, REPLACED, VARIABLE};
+use super::plan::Number;
+use super::worker::private_socket;
+use crate::io::net::listener::Listener;
+use crate::io::unix::Process;
+use crate::unguessable;
+
+/// The folder of the private sockets, which only this user can enter. Removed when dropped.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> io::Result<Self> {
+        let chance = unguessable::name().ok_or_else(|| io::Error::other("no randomness"))?;
+        let name = format!("mcpbolt-{}", chance.get(..16).unwrap_or_default());
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = remove_dir(&self.0);
+    }
+}
+
+/// A worker that has not been reaped.
+#[derive(Debug)]
+pub struct RunningWorker {
+    process: Process,
+    control: mio::net::UnixStream,
+    /// The file of its private socket.
+    _file: SocketPath,
+    /// The worker has closed its end of the control socket, or ended.
+    has_hung_up: bool,
+}
+
+/// A file that is removed when dropped.
+#[derive(Debug)]
+struct SocketPath(PathBuf);
+
+impl Drop for SocketPath {
+    fn drop(&mut self) {
+        let _ = remove_file(&self.0);
+    }
+}
+
+impl RunningWorker {
+    /// Starts a worker on a listening socket. What it says, and its end, are reported to `registry` as these tokens.
+    ///
+    /// # Errors
+    /// When the process cannot be started.
+    pub fn start(
+        mut command: Command,
+        number: Number,
+        folder: &Folder,
+        listener: &Listener,
+        (registry, says, ends): (&Registry, Token, Token),
+    ) -> io::Result<Self> {
+        let file = SocketPath(private_socket(folder.path(), number));
+        let private = UnixListener::bind(&file.0)?;
+        let (control, theirs) = UnixStream::pair()?;
+        let value = format!("{} {number} {}", id(), folder.path().display());
+        command.env(VARIABLE, value).stdin(OwnedFd::from(theirs));
+        let mut process = Process::spawn(&mut command)?;
+        control::send(&control, [listener.as_fd(), private.as_fd()])?;
+        control.set_nonblocking(true)?;
+        let mut control = mio::net::UnixStream::from_std(control);
+        registry.register(&mut control, says, Interest::READABLE)?;
+        process.register(registry, ends);
+        Ok(Self {
+            process,
+            control,
+            _file: file,
+            has_hung_up: false,
+        })
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Reads what the worker has said. Returns whether it says that it serves.
+    pub fn hear(&mut self) -> bool {
+        let mut said = [0; 16];
+        let mut is_ready = false;
+        loop {
+            match self.control.read(&mut said) {
+                Ok(0) => {
+                    self.has_hung_up = true;
+                    return is_ready;
+                }
+                Ok(len) => is_ready |= said.iter().take(len).any(|byte| *byte == READY),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.has_hung_up |= error.kind() != io::ErrorKind::WouldBlock;
+                    return is_ready;
+                }
+            }
+        }
+    }
+
+    /// Whether the process must be asked from time to time whether it has ended.
+    pub fn is_to_be_watched(&self) -> bool {
+        self.has_hung_up || !self.process.is_told()
+    }
+
+    /// Tells the worker that another has taken over.
+    pub fn replace(&mut self) {
+        // A worker that has hung up ends anyway.
+        let _ = self.control.write(&[REPLACED]);
+    }
+
+    /// Tells the worker to end.
+    pub fn end(&self) {
+        let _ = self.control.shutdown(Shutdown::Write);
+    }
+
+    /// Kills the worker, and what it has started in its process group.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Sends a signal to the worker alone.
+    pub fn signal(&self, signal: i32) {
+        if let (Some(pid), Some(signal)) = (self.process.pid(), Signal::from_named_raw(signal)) {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    /// Reaps the process if it has ended.
+    pub fn take_exit(&mut self) -> Option<io::Result<ExitStatus>> {
+        self.process.has_exited().then(|| self.process.reap())
+    }
+}

@@ -1,0 +1,167 @@
+//! The worker's side of the control socket.
+
+use std::env;
+use std::io;
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::getppid;
+use rustix::stdio;
+use tokio::sync::watch;
+
+use super::control::{self, READY, REPLACED, VARIABLE};
+use super::plan::Number;
+use crate::io::net::listener::Listener;
+use crate::sync::lock;
+
+/// This process as one of several that serve an address, which a [`Supervisor`](super::Supervisor) has started. Set
+/// [`ServeOptions::worker`](crate::io::ServeOptions::worker) to serve as this worker. Clones are the same worker.
+#[derive(Clone, Debug)]
+pub struct WorkerProcess(Arc<Own>);
+
+#[derive(Debug)]
+struct Own {
+    number: Number,
+    /// The process id of the supervisor.
+    supervisor: i32,
+    control: UnixStream,
+    listener: Listener,
+    private: UnixListener,
+    folder: PathBuf,
+}
+
+/// What the supervisor has told a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing yet.
+    Serving,
+    /// Another worker has taken over.
+    Replaced,
+    /// To end, or it is gone.
+    Over,
+}
+
+fn parent_id() -> Option<i32> {
+    getppid().map(|pid| pid.as_raw_nonzero().get())
+}
+
+/// The path of a worker's private socket.
+pub fn private_socket(folder: &Path, number: Number) -> PathBuf {
+    folder.join(number.to_string())
+}
+
+impl WorkerProcess {
+    /// This process as a worker; `None` if no supervisor has started it. Takes stdin, which is then empty. Further calls
+    /// return the same worker.
+    ///
+    /// # Errors
+    /// When the supervisor has died, or hands over no sockets.
+    pub fn inherited() -> io::Result<Option<Self>> {
+        static OWN: Mutex<Option<WorkerProcess>> = Mutex::new(None);
+        let mut own = lock(&OWN);
+        if own.is_none() {
+            *own = Self::take()?;
+        }
+        Ok(own.clone())
+    }
+
+    fn take() -> io::Result<Option<Self>> {
+        let value = env::var(VARIABLE).unwrap_or_default();
+        let mut parts = value.splitn(3, ' ');
+        let mut part = || parts.next().unwrap_or_default();
+        let (supervisor, number, folder) = (part().parse::<i32>(), part().parse(), part());
+        let (Ok(supervisor), Ok(number)) = (supervisor, number) else {
+            return Ok(None);
+        };
+        let kind = fstat(stdio::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
+        if !kind.is_ok_and(|kind| kind == FileType::Socket) {
+            // A program that a worker has started.
+            return Ok(None);
+        }
+        if parent_id() != Some(supervisor) {
+            return Err(io::Error::other("the supervisor of this worker has died"));
+        }
+        let control = UnixStream::from(fcntl_dupfd_cloexec(stdio::stdin(), 3)?);
+        let nowhere = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        stdio::dup2_stdin(&nowhere)?;
+        let [listener, private] = control::receive(&control)?;
+        control.set_nonblocking(true)?;
+        let private = UnixListener::from(private);
+        private.set_nonblocking(true)?;
+        Ok(Some(Self(Arc::new(Own {
+            number,
+            supervisor,
+            control,
+            listener: listener.try_into()?,
+            private,
+            folder: folder.into(),
+        }))))
+    }
+
+    /// The number of this worker: 1 for the first one, and never the same for two workers of a supervisor.
+    pub fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    /// The socket that the workers share, or this worker's own where each has one.
+    pub fn listener(&self) -> &Listener {
+        &self.0.listener
+    }
+
+    /// The socket on which other workers pass on requests, for the tokio runtime of the caller.
+    pub(in crate::io) fn private(&self) -> io::Result<tokio::net::UnixListener> {
+        tokio::net::UnixListener::from_std(self.0.private.try_clone()?)
+    }
+
+    /// The folder of the private sockets.
+    pub(in crate::io) fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
+    /// Tells the supervisor that this worker serves.
+    pub(in crate::io) fn ready(&self) {
+        // If the supervisor is gone, the watch says so.
+        let _ = (&self.0.control).write(&[READY]);
+    }
+
+    /// Watches what the supervisor says, in a task of the caller's tokio runtime.
+    pub(in crate::io) fn watch(&self) -> io::Result<watch::Receiver<Standing>> {
+        let control = tokio::net::UnixStream::from_std(self.0.control.try_clone()?)?;
+        let (standing, receiver) = watch::channel(Standing::Serving);
+        let own = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let mut said = [0; 16];
+                match control
+                    .readable()
+                    .await
+                    .and_then(|()| control.try_read(&mut said))
+                {
+                    Ok(0) => break,
+                    Ok(len) if said.iter().take(len).any(|byte| *byte == REPLACED) => {
+                        standing.send_replace(Standing::Replaced);
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => break,
+                }
+            }
+            standing.send_replace(Standing::Over);
+            own.tidy();
+        });
+        Ok(receiver)
+    }
+
+    /// Removes the private socket, in case the supervisor was killed and cannot do so.
+    fn tidy(&self) {
+        if parent_id() != Some(self.0.supervisor) {
+            let _ = std::fs::remove_file(private_socket(&self.0.folder, self.0.number));
+            // The last one succeeds.
+            let _ = std::fs::remove_dir(&self.0.folder);
+        }
+    }
+}
