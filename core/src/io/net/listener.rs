@@ -10,7 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use super::listen::{Reach, listen};
-use super::serve::aside;
+use super::threads::aside;
 #[cfg(unix)]
 use super::unix::{self, SocketFile};
 use crate::io::address::{Address, Url};

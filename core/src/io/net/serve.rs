@@ -3,12 +3,10 @@
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,7 +19,7 @@ use super::metrics::{Counted, Metrics};
 use super::places::{Place, Places};
 use super::reception::{Accepted, Reception};
 use super::tenure::Tenure;
-use super::threads::{self, Threads};
+use super::threads::{self, Threads, aside};
 use crate::connection::{Connection, Framing};
 use crate::handler::Spawner;
 use crate::io::address::{Address, Url};
@@ -198,15 +196,6 @@ fn on_stdio(hosting: &dyn Hosting, options: ServeOptions) -> io::Result<Serving>
     })
 }
 
-/// Runs a closure on another thread. It creates a runtime, blocks on it and may drop it: all three
-/// panic on a thread of another runtime, from which a program may call this.
-pub(super) fn aside<T: Send>(run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    thread::scope(|scope| {
-        let aside = thread::Builder::new().spawn_scoped(scope, run)?;
-        aside.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })
-}
-
 fn on_sockets(
     threads: Threads,
     hosting: Arc<dyn Hosting>,
@@ -254,7 +243,7 @@ pub(crate) async fn bind(
         verifies || asks_for_certificates(address, &options),
         &options.http,
     );
-    let tenure = Tenure::begin(&options)?;
+    let tenure = options.tenure()?;
     let mut told = tenure.clone();
     let stopped = async move {
         tokio::select! {
@@ -342,6 +331,15 @@ pub(crate) async fn bind(
 }
 
 impl ServeOptions {
+    /// How long this process serves, in the tokio runtime of the caller.
+    fn tenure(&self) -> io::Result<Tenure> {
+        #[cfg(unix)]
+        if let Some(worker) = &self.worker {
+            return Tenure::of(worker.clone());
+        }
+        Ok(Tenure::default())
+    }
+
     /// The socket that was handed to the server.
     fn handed(&self) -> Option<&Listener> {
         #[cfg(unix)]

@@ -1,12 +1,12 @@
 //! How long a server serves as a worker: until its supervisor says that another has taken over, or that all end.
 
 use std::future::pending;
+#[cfg(unix)]
 use std::io;
 
 #[cfg(unix)]
 use tokio::sync::watch;
 
-use super::serve::ServeOptions;
 #[cfg(unix)]
 use crate::io::supervise::{Standing, WorkerProcess};
 
@@ -18,16 +18,12 @@ pub struct Tenure {
 }
 
 impl Tenure {
-    /// Begins to listen, in the tokio runtime of the caller.
-    pub fn begin(options: &ServeOptions) -> io::Result<Self> {
-        #[cfg(unix)]
-        if let Some(worker) = options.worker.clone() {
-            let standing = worker.watch()?;
-            let worker = Some((worker, standing));
-            return Ok(Self { worker });
-        }
-        let _ = options;
-        Ok(Self::default())
+    /// Listens to the supervisor of a worker, in the tokio runtime of the caller.
+    #[cfg(unix)]
+    pub fn of(worker: WorkerProcess) -> io::Result<Self> {
+        let standing = worker.watch()?;
+        let worker = Some((worker, standing));
+        Ok(Self { worker })
     }
 
     /// This process as a worker.

@@ -7,6 +7,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -253,4 +254,13 @@ pub fn begin(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Rece
             drop::<std::sync::mpsc::Sender<()>>(told);
         })?;
     Ok(over)
+}
+
+/// Runs a closure on another thread. It creates a runtime, blocks on it and may drop it: all three
+/// panic on a thread of another runtime, from which a program may call this.
+pub fn aside<T: Send>(run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let aside = thread::Builder::new().spawn_scoped(scope, run)?;
+        aside.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }

@@ -24,7 +24,7 @@ pub enum Order {
 
 /// Times and waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct PlanTerms {
     pub start_timeout: Duration,
     pub end_timeout: Duration,
     pub backoff: Backoff,
@@ -56,7 +56,7 @@ struct Slot {
 /// The plan of one tree.
 #[derive(Debug)]
 pub struct Plan {
-    terms: Terms,
+    terms: PlanTerms,
     slots: Vec<Slot>,
     /// Workers that were told to end, or that another has replaced.
     leaving: Vec<Member>,
@@ -88,7 +88,7 @@ pub enum Loss {
 
 impl Plan {
     /// Begins a worker in each of `count` slots.
-    pub fn new(count: usize, terms: Terms, now: Instant) -> Self {
+    pub fn new(count: usize, terms: PlanTerms, now: Instant) -> Self {
         let mut plan = Self {
             terms,
             slots: (0..count.max(1)).map(|_| Slot::default()).collect(),
@@ -301,7 +301,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    const TERMS: Terms = Terms {
+    const TERMS: PlanTerms = PlanTerms {
         start_timeout: Duration::from_secs(60),
         end_timeout: Duration::from_secs(30),
         backoff: Backoff {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll, Token, Waker};
 
 use super::member::{Folder, RunningWorker};
-use super::plan::{Loss, Number, Order, Plan, Terms};
+use super::plan::{Loss, Number, Order, Plan, PlanTerms};
 use crate::io::net::listener::Listener;
 use crate::io::reconnect::Backoff;
 use crate::sync::lock;
@@ -170,7 +170,7 @@ impl Supervisor {
             changed: Condvar::new(),
             waker: Waker::new(poll.registry(), WAKER)?,
         });
-        let terms = Terms {
+        let terms = PlanTerms {
             start_timeout: self.options.start_timeout,
             end_timeout: self.options.end_timeout,
             backoff: self.options.backoff,
