@@ -50,7 +50,7 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
 /// The way to the other workers.
-pub struct Hop {
+pub struct WorkerHop {
     folder: PathBuf,
     own: u64,
     idle: Mutex<HashMap<u64, Vec<SendRequest<Incoming>>>>,
@@ -72,7 +72,7 @@ pub fn arrived(parts: &mut Parts) -> Option<PeerAddress> {
         .map(PeerAddress)
 }
 
-impl Hop {
+impl WorkerHop {
     pub fn new(worker: &WorkerProcess) -> Arc<Self> {
         Arc::new(Self {
             folder: worker.folder().to_owned(),
@@ -253,7 +253,7 @@ pub struct Relayed {
     body: Incoming,
     /// The connection that it comes on; `None` once it may carry another request.
     sender: Option<SendRequest<Incoming>>,
-    hop: Arc<Hop>,
+    hop: Arc<WorkerHop>,
     owner: u64,
 }
 
@@ -301,8 +301,8 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn hop() -> Hop {
-        Hop {
+    fn hop() -> WorkerHop {
+        WorkerHop {
             folder: PathBuf::new(),
             own: 3,
             idle: Mutex::default(),
@@ -360,7 +360,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("mcpbolt-hop-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let _listener = tokio::net::UnixListener::bind(private_socket(&folder, 1)).unwrap();
-        let hop = Hop {
+        let hop = WorkerHop {
             folder: folder.clone(),
             ..hop()
         };

@@ -27,7 +27,7 @@ use super::detach::Detach;
 use super::endpoint::Endpoint;
 use super::head_timer::HeadTimer;
 #[cfg(unix)]
-use super::hop::{self, Hop};
+use super::hop::{self, WorkerHop};
 use super::options::HttpOptions;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::service::HttpService;
@@ -245,7 +245,7 @@ enum Way {
     None,
     /// To their owners.
     #[cfg(unix)]
-    Onward(Arc<Hop>),
+    Onward(Arc<WorkerHop>),
     /// The connections come from other workers.
     #[cfg(unix)]
     Arrived,
@@ -255,7 +255,7 @@ impl Way {
     fn of(tenure: &Tenure) -> Self {
         #[cfg(unix)]
         if let Some(worker) = tenure.worker() {
-            return Self::Onward(Hop::new(worker));
+            return Self::Onward(WorkerHop::new(worker));
         }
         let _ = tenure;
         Self::None
