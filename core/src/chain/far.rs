@@ -1,7 +1,7 @@
 //! An open connection to the server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 
 use super::parts::Parts;
@@ -9,9 +9,11 @@ use super::places::Place;
 use super::routes::Routes;
 use crate::client::Client;
 use crate::connection::{Caller, Callers, Handle};
+use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Revision;
+use crate::sync::lock;
 
 /// An open connection to the server.
 #[derive(Clone)]
@@ -47,6 +49,11 @@ impl Far {
         self.routes().connection
     }
 
+    /// What it leads to now.
+    pub fn session(&self) -> FarSession {
+        lock(&self.used.upstream().session).clone()
+    }
+
     /// The calls that it carries.
     pub fn routes(&self) -> &Arc<Routes> {
         &self.used.upstream().routes
@@ -66,10 +73,36 @@ impl Far {
     }
 }
 
+/// What a connection leads to, until the server begins another session: a server that comes back on the same connection may be another
+/// version.
+#[derive(Clone)]
+pub(super) struct FarSession {
+    /// A number that no other session of this process has.
+    pub number: u64,
+    /// Cancelled when it ends.
+    pub ended: CancelToken,
+}
+
+impl FarSession {
+    fn new() -> Self {
+        Self {
+            number: number(),
+            ended: CancelToken::new(),
+        }
+    }
+}
+
+/// A number that no other connection or session of this process has.
+fn number() -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// A connection to a server, until nothing of it is left: for a command, until its process has ended.
 pub(super) struct Upstream {
     parts: Arc<Parts>,
     pub routes: Arc<Routes>,
+    session: Mutex<FarSession>,
     /// Dropped after the middleware has been told.
     pub place: Place,
 }
@@ -84,21 +117,28 @@ impl Upstream {
         is_of_one: bool,
         cx: &Context<'_>,
     ) -> Poll<Result<Arc<Self>, RequestError>> {
-        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         parts.places.poll_take(cx).map_ok(|place| {
-            let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
             Arc::new(Self {
                 parts: parts.clone(),
-                routes: Arc::new(Routes::new(number, is_of_one)),
+                routes: Arc::new(Routes::new(number(), is_of_one)),
+                session: Mutex::new(FarSession::new()),
                 place,
             })
         })
+    }
+
+    /// The server begins another session.
+    pub fn session_ended(&self) {
+        let before = std::mem::replace(&mut *lock(&self.session), FarSession::new());
+        before.ended.cancel(None);
+        self.parts.connection_ended(before.number);
     }
 }
 
 impl Drop for Upstream {
     fn drop(&mut self) {
-        self.parts.connection_ended(self.routes.connection);
+        let session = lock(&self.session).number;
+        self.parts.connection_ended(session);
     }
 }
 

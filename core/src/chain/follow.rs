@@ -306,18 +306,23 @@ fn reopen(lane: Weak<Lane>) {
 
 /// Tells a client of the handshake era that all lists may be others.
 fn tell_all(lane: &Arc<Lane>, far: &Far) {
-    for (kind, _, method) in LISTS {
-        let offers = match lane.parts.is_of_many {
-            // The lists of several servers change when one of them is found.
-            true => reader::find(far.capabilities(), kind).is_some(),
-            false => declares(far.capabilities(), kind, "listChanged"),
-        };
-        if offers {
-            for session in lane.sessions.all() {
-                tell_client(lane, &session.handle, method, None);
-            }
+    for method in changing(lane, far.capabilities()) {
+        for session in lane.sessions.all() {
+            tell_client(lane, &session.handle, method, None);
         }
     }
+}
+
+/// The notifications that all lists of a server with these capabilities may be others.
+pub(super) fn changing(lane: &Lane, capabilities: &str) -> impl Iterator<Item = Method> {
+    let lists = LISTS
+        .into_iter()
+        .filter(|(kind, _, _)| match lane.parts.is_of_many {
+            // The lists of several servers change when one of them is found.
+            true => reader::find(capabilities, kind).is_some(),
+            false => declares(capabilities, kind, "listChanged"),
+        });
+    lists.map(|(_, _, method)| method)
 }
 
 /// Tells a client of the handshake era of a change, as middleware shows it.

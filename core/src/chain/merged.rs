@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde_json::value::RawValue;
 
 use super::follow;
+use super::hop::{self, Terms};
 use super::list_cache::Freshness;
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::pages::{Wanted, kept_or};
@@ -16,7 +17,6 @@ use super::parts::{Parts, no_such_method};
 use super::passage::Passage;
 use super::prefix::{Kind, TOO_LONG};
 use super::shared::{Member, Shared};
-use super::trip::{self, Terms};
 use super::unless::{Work, all, before};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
@@ -163,7 +163,7 @@ async fn one(
             capability: Some(capability),
             late: Some(late),
         };
-        trip::pass(&lane, &passage.route, request.clone(), terms).await
+        hop::pass(&lane, &passage.route, request.clone(), terms).await
     };
     match kept_or(wanted, || ask).await {
         // Another revision of the server has it.

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `front`, `executor` | the side towards clients; connections of clients: which connection to the server a request takes |
 //! | `carry`, `route`, `routes` | one call from its arrival to its answer; the calls that a connection carries |
-//! | `passage`, `trip` | which server a request is for; one request to it |
+//! | `passage`, `hop`, `trip` | which server a request is for; over which connection it goes; one request to it |
 //! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
 //! | `pages`, `list_cache` | lists that servers allow to be kept |
 //! | `hiding` | what a policy keeps from a client: entries of lists, changes of resources |
@@ -41,6 +41,7 @@ mod front;
 mod handoff;
 mod health;
 mod hiding;
+mod hop;
 mod idle;
 mod introduce;
 mod lane;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::hop::{self, Terms};
 use super::introduce;
 use super::lane::Lane;
 use super::lanes::{Exclusive, LaneKey, may_be_asked};
@@ -10,7 +11,6 @@ use super::parts::no_such_method;
 use super::prefix;
 use super::route::Route;
 use super::shared::{Member, Shared};
-use super::trip::{self, Terms};
 use crate::error::RequestError;
 use crate::mcp::code::INVALID_PARAMS;
 use crate::mcp::{Era, Method};
@@ -41,7 +41,7 @@ impl Passage {
     ) -> Result<ChainResponse, RequestError> {
         self.route.goes_to(&member.parts);
         let lane = self.lane(member, &request).await?;
-        trip::pass(&lane, &self.route, request, Terms::default()).await
+        hop::pass(&lane, &self.route, request, Terms::default()).await
     }
 
     /// The server that a request is for, of several.

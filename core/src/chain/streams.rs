@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::attempts::{LONGEST_WAIT, wait_after};
 use super::follow;
+use super::hop::{self, Terms};
 use super::listen::{self, MAX_SUBSCRIPTIONS};
 use super::middleware::{ChainRequest, ChainResponse};
 use super::params::push;
@@ -13,7 +14,6 @@ use super::passage::Passage;
 use super::prefix::Kind;
 use super::shared::{Member, Shared};
 use super::stream;
-use super::trip::{self, Terms};
 use super::unless::all;
 use crate::error::RequestError;
 use crate::json::reader;
@@ -122,7 +122,7 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
             if is_late || !lane.is_open() {
                 passage.route.expect_late(&member.parts);
             }
-            trip::pass(&lane, &passage.route, request.clone(), Terms::default()).await
+            hop::pass(&lane, &passage.route, request.clone(), Terms::default()).await
         };
         if let Err(error) = ended.await
             && follow::is_final(&error)

@@ -122,6 +122,18 @@ impl Host for UpstreamHost {
         self.is_open = true;
     }
 
+    fn session_ended(&mut self) {
+        self.source.upstream.session_ended();
+        if let Some(lane) = self.lane.upgrade() {
+            // Of the next one nobody knows what it has (R-CHN-14).
+            let peer = self.source.far.peer();
+            let capabilities = peer.map_or("{}", |peer| &peer.capabilities);
+            for method in super::follow::changing(&lane, capabilities) {
+                pass_on(&lane, Some(method), method.name(), None);
+            }
+        }
+    }
+
     fn closed(&mut self, error: &ConnectionError) {
         let upstream = &self.source.upstream;
         upstream.routes.clear();
@@ -343,18 +355,14 @@ impl Asker for (Weak<Lane>, Weak<Routes>) {
 
 /// Passes on a notification of the server.
 fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'_>) {
-    let known = Method::parse(method);
-    if let Some(known) = known {
-        // Before a client hears of it, and asks.
-        lane.parts.lists.changed(lane.parts.index, known);
-    }
-    let params = message.params();
+    let (known, params) = (Method::parse(method), message.params());
     if known == Some(Method::ElicitationComplete) {
         lane.visits.finished(params);
     }
     let subscription = message.raw(Field::SubscriptionId);
     // Notifications of a stream that this side listens to, in the stateless era.
     if let Some(id) = subscription {
+        forget_lists(lane, known);
         let key = number::as_u64(id);
         let Some(route) = key.and_then(|key| source.upstream.routes.find(key)) else {
             let id = key.map(|key| (source.upstream.routes.connection, key));
@@ -388,6 +396,19 @@ fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'
             log(lane, origin.as_deref(), &shown.method, params);
         });
     }
+    pass_on(lane, known, method, params);
+}
+
+/// A list may have changed: it is not kept when a client hears of that, and asks.
+fn forget_lists(lane: &Lane, change: Option<Method>) {
+    if let Some(change) = change {
+        lane.parts.lists.changed(lane.parts.index, change);
+    }
+}
+
+/// Passes on a notification that belongs to no stream.
+fn pass_on(lane: &Arc<Lane>, known: Option<Method>, method: &str, params: Option<&str>) {
+    forget_lists(lane, known);
     match lane.era() {
         Era::Stateless => {
             let told = params.map(str::to_owned);

@@ -166,6 +166,12 @@ impl Host for ClientHost {
         self.tell(|hooks| hooks.opened.as_mut());
     }
 
+    fn session_ended(&mut self) {
+        if let Some(relay) = &mut self.relay {
+            relay.session_ended();
+        }
+    }
+
     fn closed(&mut self, reason: &ConnectionError) {
         if let Some(relay) = &mut self.relay {
             relay.closed(reason);

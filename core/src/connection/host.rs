@@ -92,6 +92,11 @@ pub trait Host {
         let _ = revision;
     }
 
+    /// Reports that the session of the connection has ended at the peer, as over HTTP after a restart, and that the transport begins another
+    /// one in its place: what is known of the peer may not hold there. The peer's requests have been cancelled. Requests of this side that
+    /// are still to be sent go to the other session.
+    fn session_ended(&mut self) {}
+
     /// Reports that the connection is shutting down: no further request is accepted. Requests that
     /// would otherwise stay open for ever must be answered now.
     fn draining(&mut self) {}

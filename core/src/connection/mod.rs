@@ -428,6 +428,17 @@ impl Connection {
         self.settle(host);
     }
 
+    /// The session of the connection has ended at the peer, and the transport begins another one in its place: requests of the peer are
+    /// cancelled, since nobody waits for their answers.
+    pub fn session_ended(&mut self, now: Instant, host: &mut dyn Host) {
+        self.core.clock = now;
+        for (id, stream) in self.streams.iter_mut() {
+            self.core.cancel_all(id, &mut stream.exchange, host);
+        }
+        host.session_ended();
+        self.settle(host);
+    }
+
     /// Number of [`Handle`]s.
     pub(crate) fn handles(&self) -> usize {
         self.core.handle.count()

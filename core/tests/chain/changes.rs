@@ -229,3 +229,37 @@ fn a_session_has_the_least_severe_level_that_any_request_asked_for() {
     }
     rig.assert_quiet();
 }
+
+/// R-CHN-14: in the next session of a server that was started again, lists may be others, and nobody waits for an answer.
+#[test]
+fn clients_hear_that_a_server_has_begun_another_session() {
+    let lists = ["tools", "prompts", "resources"];
+    let lists = lists.map(|list| format!("notifications/{list}/list_changed"));
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.open(OLD, &json!({"elicitation": {}}));
+    rig.say(near, &request(1, "tools/call", &json!({"name": "x"})));
+    let call = rig.far_hears(0);
+    let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    rig.far_says(0, &request("q", "elicitation/create", &form));
+    let asked = rig.hear(near);
+    rig.session_ends(0);
+    let heard: Vec<_> = (0..4).map(|_| rig.hear(near)).collect();
+    let cancelled = |it: &&Value| it["params"]["requestId"] == asked["id"];
+    assert_eq!(heard.iter().filter(cancelled).count(), 1);
+    let told = |list: &String| heard.iter().any(|it| it["method"] == *list);
+    assert!(lists.iter().all(told), "{heard:?}");
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}});
+    rig.say(near, &answer.to_string());
+    rig.assert_quiet();
+    // The call goes on if the server does.
+    rig.answer(0, &call, &json!({"content": []}));
+    assert_eq!(rig.hear(near)["id"], 1);
+
+    let filter = json!({"notifications": {"promptsListChanged": true}});
+    let listen = stateless(1, "subscriptions/listen", filter, &json!({}));
+    let stream = rig.post(&listen);
+    rig.hear(stream);
+    rig.session_ends(1);
+    assert_eq!(rig.hear(stream)["method"], lists[1]);
+    rig.assert_quiet();
+}

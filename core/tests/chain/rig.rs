@@ -280,6 +280,12 @@ impl Rig {
         self.carrier_ends(far);
     }
 
+    /// The server has forgotten the session of the connection, and begins another one.
+    pub fn session_ends(&mut self, far: usize) {
+        let far = &mut self.fars.lock().unwrap()[far];
+        far.connection.session_ended(self.now, &mut far.host);
+    }
+
     /// What carries the connection to the server has ended: for a command, its process.
     pub fn carrier_ends(&mut self, far: usize) {
         self.fars.lock().unwrap()[far].host = ClientHost::new();

@@ -123,8 +123,8 @@ pub struct PinDrift<'a> {
 /// is being replaced. If the connection is lost between the list and the call, the call fails. Add it behind a [`Retry`](super::Retry), so
 /// that what is sent again is looked at again.
 ///
-/// Behind the address of a server on HTTP may stand several instances, or another one after a while, whose sessions a client renews by itself.
-/// All that stands there is one connection: what it listed last is taken for what it is.
+/// The same holds for a server on HTTP that ends its session, for example since it was started again: tools are looked up anew in the next
+/// session, and a call that meets the end of the session fails.
 ///
 /// A server may describe a tool differently in different revisions: pin it in the revision in which it is used.
 #[derive(Clone)]

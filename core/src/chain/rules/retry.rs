@@ -59,14 +59,16 @@ impl Retry {
         request: &ChainRequest,
         next: NextHop<'a>,
     ) -> Result<(NextHop<'a>, bool), RequestError> {
-        let next = next.bound().await?;
-        let known = match self.listed.find(next.connection(), tool) {
-            Known::Nothing => self.listed.look_up(tool, request, &next, judge).await,
+        let bound = next.clone().bound().await?;
+        let known = match self.listed.find(bound.connection(), tool) {
+            Known::Nothing => self.listed.look_up(tool, request, &bound, judge).await,
             known => Ok(known),
         };
         match known {
             Err(error) if is_lost(&error) => Err(error),
-            known => Ok((next, known == Ok(Known::Listed(true)))),
+            Ok(Known::Listed(true)) => Ok((bound, true)),
+            // It is sent once, so the connection does not matter.
+            _ => Ok((next, false)),
         }
     }
 

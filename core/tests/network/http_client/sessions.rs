@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use mcpbolt::client::block_on;
+use mcpbolt::chain::{External, Front, Pins, tool_pin};
+use mcpbolt::client::{Client, block_on};
 use mcpbolt::error::{CarrierFault, ConnectionError, RequestError};
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::io::{Backoff, Reconnecting};
 use mcpbolt::limits::Limits;
-use mcpbolt::mcp::{LogLevel, Revision};
+use mcpbolt::mcp::{LogLevel, Revision, Revisions};
 use serde_json::json;
 
 use super::scripted::{Scripted, opening};
@@ -418,4 +419,62 @@ fn a_session_that_has_not_begun_is_ended() {
         let mut seen = server.seen().into_iter();
         seen.any(|it| it.verb == "DELETE" && it.header("mcp-session-id") == Some("a"))
     });
+}
+
+/// What a server listed in a session that has ended says nothing of the next one: a front that passes on pinned tools looks them up anew,
+/// and sends no call there that it has looked up before. Clients hear that the list may be another one (R-CHN-14).
+#[test]
+fn a_tool_that_is_another_in_the_next_session_is_not_called() {
+    let current = Arc::<AtomicUsize>::default();
+    let counts = current.clone();
+    let tool = |session: usize| json!({"name": "t", "description": (["reads", "deletes"][session]), "inputSchema": {"type": "object"}});
+    let server = Scripted::serve(move |request, wire| {
+        let session = counts.load(Ordering::SeqCst);
+        let name = format!("session-{session}");
+        match (&*request.verb, request.method()) {
+            ("POST", "initialize") => {
+                let changes = json!({"tools": {"listChanged": true}});
+                let info = json!({"name": "s", "version": "1"});
+                let opened = json!({"protocolVersion": "2025-11-25", "capabilities": changes, "serverInfo": info});
+                let headers =
+                    format!("Content-Type: application/json\r\nMCP-Session-ID: {name}\r\n");
+                wire.answer(200, &headers, request.result(opened).to_string());
+            }
+            _ if request.header("mcp-session-id") != Some(&name) => {
+                wire.answer(404, "", "no such session")
+            }
+            ("POST", "notifications/initialized") => wire.answer(202, "", ""),
+            ("POST", "tools/list") => wire.json(&request.result(json!({"tools": [tool(session)]}))),
+            ("POST", "tools/call") => wire.json(&request.said(&name)),
+            _ => wire.answer(405, "", ""),
+        }
+    });
+    let pins = [("t".to_owned(), tool_pin(&tool(0).to_string()))].into();
+    let url = server.url();
+    let external = External::new("far", move |client: mcpbolt::client::ClientBuilder| {
+        let url = url.clone();
+        Box::pin(async move { client.http(&url, HttpClientOptions::default()).await }) as _
+    });
+    let external = external
+        .revisions(Revisions::only(Revision::V2025_11_25))
+        .with(Pins::new("far", pins, |_| {}));
+    let (told, hears) = mpsc::channel();
+    let client = Client::builder("near", "1")
+        .revisions(Revisions::only(Revision::V2025_11_25))
+        .on_raw_notice(move |method: &str, _: Option<&str>| drop(told.send(method.to_owned())));
+    let client = block_on(client.connect_chain(&Front::new(external))).unwrap();
+    let call = || client.call_tool("t", &json!({})).wait();
+    assert_eq!(call().unwrap().text(), "session-0");
+    current.store(1, Ordering::SeqCst);
+    let lost = call().unwrap_err().to_string();
+    assert!(lost.contains("the session has ended"), "{lost}");
+    let drifted = call().unwrap_err().to_string();
+    assert!(drifted.contains("is not what was pinned"), "{drifted}");
+    assert_eq!(
+        hears.recv_timeout(PATIENCE).unwrap(),
+        "notifications/tools/list_changed"
+    );
+    let called = server.asked("tools/call");
+    let sessions = called.iter().map(|it| it.header("mcp-session-id"));
+    assert!(sessions.eq([Some("session-0"); 2]), "{called:?}");
 }

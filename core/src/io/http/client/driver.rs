@@ -280,7 +280,11 @@ impl ClientDriver {
     }
 
     fn request(&mut self, mut message: OutgoingMessage, counts: bool) {
-        let Some(id) = message.id else { return };
+        // A request that was given up while it waited is not sent.
+        let awaited = |id: &u64| self.carrier.engine.awaits(*id);
+        let Some(id) = message.id.filter(awaited) else {
+            return;
+        };
         message.listings = self.listings;
         let carrier = self.carrier.clone();
         let protocol = self.protocol.clone();
@@ -368,6 +372,7 @@ impl ClientDriver {
                 // Whichever task finds out first renews the session for all (R-SES-05).
                 if generation == carrier.session().generation && !self.is_beginning {
                     self.is_beginning = true;
+                    carrier.engine.session_ended();
                     let renewed = renew(carrier, self.setup.clone());
                     self.tasks.spawn(async { Done::Renewed(renewed.await) });
                 }

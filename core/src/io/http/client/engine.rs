@@ -123,6 +123,12 @@ impl Engine {
         connection.lose(id, error.into(), Instant::now(), host);
     }
 
+    /// The session has ended, and another one is begun in its place.
+    pub fn session_ended(&self) {
+        let State { connection, host } = &mut *self.state();
+        connection.session_ended(Instant::now(), host);
+    }
+
     pub fn close(&self, reason: ConnectionError) {
         let State { connection, host } = &mut *self.state();
         connection.close(reason, host);
