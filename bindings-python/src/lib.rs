@@ -67,6 +67,7 @@ mod settings;
 mod signal;
 mod straight;
 mod stream;
+mod supervise;
 mod target;
 mod termination;
 mod tool_answer;
@@ -80,6 +81,8 @@ mod write;
 /// the GIL has run its tests, so it asks for the GIL.
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
+    #[pymodule_export]
+    use super::supervise::{is_worker, supervise};
     #[pymodule_export]
     use crate::actions::{action_results, action_schemas, call_action};
     #[pymodule_export]

@@ -21,6 +21,7 @@ use crate::panics::{self, caught};
 use crate::session::{RunningTask, Session, Work};
 use crate::settings::{read, unusable, wrong};
 use crate::signal::Wake;
+use crate::supervise;
 use crate::target::Lane;
 use crate::termination::Termination;
 use crate::{call, cancellation, failures, introduction, kernel_calls, outcome, worker};
@@ -106,7 +107,8 @@ impl Serving {
     }
 
     /// Listens at an address and serves on threads of the engine. `own` says that the process runs only
-    /// this server: a signal noted there ends it, even if a handler never returns. `options` is JSON.
+    /// this server: a signal noted there ends it, even if a handler never returns. `options` is JSON. If `worker` is set, this
+    /// process serves as a worker of its supervisor.
     #[staticmethod]
     fn network(
         py: Python<'_>,
@@ -115,10 +117,12 @@ impl Serving {
         address: &str,
         options: &str,
         own: Option<Bound<'_, Termination>>,
+        worker: bool,
     ) -> PyResult<Self> {
         let address = address.parse().map_err(wrong)?;
         let options = read::<ServeSettings<Seconds>>(options)?.serve();
-        let options = options.map_err(unusable)?;
+        let mut options = options.map_err(unusable)?;
+        supervise::take_place(&mut options, worker)?;
         let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;
         let has_crew = options.threads.is_none();
         let host = |spawner| {

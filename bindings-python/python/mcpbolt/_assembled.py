@@ -132,7 +132,7 @@ async def _within(server: Server) -> AsyncIterator[_core.Serving]:
 
 @asynccontextmanager
 async def serving(
-    front: Front, address: str, options: str, own: _core.Termination | None = None
+    front: Front, address: str, options: str, own: _core.Termination | None = None, worker: bool = False
 ) -> AsyncIterator[tuple[_core.ServedFront, Future[None]]]:
     """Serves a front; shuts it down gracefully at the end of the block, or on a signal noted in `own`."""
     from ._event_loop import at_last, event_loop
@@ -141,7 +141,7 @@ async def serving(
     loop = event_loop()
     ended: Future[None] = loop.create_future()
     async with assembled(front) as native:
-        served = _core.ServedFront(native, address, options, own)
+        served = _core.ServedFront(native, address, options, own, worker)
 
         def look() -> None:
             if served.is_over() and not ended.done():

@@ -80,6 +80,7 @@ __all__ = [
     "encode_request",
     "encode_response",
     "get_skill",
+    "is_worker",
     "list_skills",
     "list_tasks",
     "loads",
@@ -88,6 +89,7 @@ __all__ = [
     "read_directory",
     "read_skill",
     "revisions",
+    "supervise",
     "to_json",
     "tool_pin",
     "unpack",
@@ -98,6 +100,8 @@ __all__ = [
 __version__: str
 
 def command(arguments: Sequence[str]) -> int: ...
+def is_worker() -> bool: ...
+def supervise(command: Sequence[str], address: str, workers: int, grace: float, ready: Callable[[str], object]) -> None: ...
 def revisions(feature: str) -> list[str]: ...
 def to_json(value: object) -> str:
     """Serializes a value to the JSON text that goes on the wire."""
@@ -867,6 +871,7 @@ class Serving:
         address: str,
         options: str,
         own: Termination | None,
+        worker: bool,
     ) -> Serving: ...
     @property
     def address(self) -> str: ...
@@ -950,7 +955,7 @@ class Front:
 
 @final
 class ServedFront:
-    def __new__(cls, front: Front, address: str, options: str, own: Termination | None) -> ServedFront: ...
+    def __new__(cls, front: Front, address: str, options: str, own: Termination | None, worker: bool) -> ServedFront: ...
     @property
     def address(self) -> str: ...
     def counter(self) -> Counter: ...

@@ -178,12 +178,18 @@ async def serve(server: Any, grace: float, own: bool, failed: asyncio.Future[Non
 
 @asynccontextmanager
 async def listening(
-    server: Any, address: str, grace: float, options: ServeOptions | None, own: _core.Termination | None = None
+    server: Any,
+    address: str,
+    grace: float,
+    options: ServeOptions | None,
+    own: _core.Termination | None = None,
+    worker: bool = False,
 ) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
-    """Runs a server on the network; shuts it down gracefully at the end of the block, or on a signal noted in `own`."""
+    """Runs a server on the network, perhaps as one of several processes; shuts it down gracefully at the end of the block, or
+    on a signal noted in `own`."""
 
     def start(interpreter: Interpreter) -> _core.Serving:
-        return _core.Serving.network(server._catalog(), interpreter, address, serve_options(options, grace), own)
+        return _core.Serving.network(server._catalog(), interpreter, address, serve_options(options, grace), own, worker)
 
     async with running(server, start) as (serving, ended):
         try:
@@ -203,12 +209,17 @@ async def address_of(server: Any, address: str, grace: float, options: ServeOpti
 
 
 async def serve_listening(
-    server: Any, address: str, grace: float, options: ServeOptions | None, ready: Callable[[str], object]
+    server: Any,
+    address: str,
+    grace: float,
+    options: ServeOptions | None,
+    ready: Callable[[str], object],
+    worker: bool = False,
 ) -> None:
-    """Serves on the network until the process gets a signal; calls `ready` with the address first."""
+    """Serves on the network until the process gets a signal, or its supervisor ends it; calls `ready` with the address first."""
     from ._running import ended_by_signals
 
     with ended_by_signals() as own:
-        async with listening(server, address, grace, options, own) as (serving, ended):
+        async with listening(server, address, grace, options, own, worker) as (serving, ended):
             ready(serving.address)
             await shielded(ended)

@@ -74,6 +74,7 @@ def parser(name: str, description: str, epilog: str, parents: Sequence[ArgumentP
     run.add_argument(
         "--anonymous", action="store_true", help="allow an address that other machines can reach, although clients are not authenticated"
     )
+    run.add_argument("--workers", type=int, metavar="COUNT", help="serve with several processes, which share the address")
     run.add_argument("--grace", type=float, default=5.0, help="seconds that calls in flight may take at shutdown (5)")
     run.add_argument("--plain", action="store_true", help="call every tool as its own package does")
     return run
@@ -106,13 +107,13 @@ def serve(server: Any, options: Namespace) -> None:
 
     reach = ServeOptions(anonymous=options.anonymous)
     if isinstance(server, Server):
-        return server.run(at, grace=options.grace, options=reach)
+        return server.run(at, grace=options.grace, options=reach, workers=options.workers)
     sdk: Any = import_module("mcpbolt.mcp")
     if not hasattr(sdk, "run"):
         raise NoServer(f"this version runs only servers of mcpbolt, and this one is of {type(server).__module__}")
     if not options.plain:
         sdk.accelerate(server)
-    sdk.run(server, at, grace=options.grace, options=reach)
+    sdk.run(server, at, grace=options.grace, options=reach, workers=options.workers)
 
 
 def found(target: str) -> Any:

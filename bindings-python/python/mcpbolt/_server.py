@@ -173,7 +173,14 @@ class Server(Offer):
         """
         self._catalog().replace_jwt_keys(_core.to_json(jwt_keys(keys)))
 
-    def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
+    def run(
+        self,
+        address: str = "stdio:",
+        *,
+        grace: float = 5.0,
+        options: ServeOptions | None = None,
+        workers: int | None = None,
+    ) -> None:
         """Serves until the process gets a signal or the client closes stdin, then finishes the calls in
         flight, for at most `grace` seconds.
 
@@ -188,17 +195,30 @@ class Server(Offer):
             address: `stdio:` is this process's stdin and stdout. `http://127.0.0.1:8000/mcp` listens there,
                 for every revision; port 0 lets the system choose.
             options: Who may connect over the network, and the limits.
+            workers: Serve with that many processes, which share the address. The program runs again in each of them, from its
+                beginning, with the same arguments; this process starts them, and replaces one that ends. SIGHUP replaces
+                all, one by one, without a lost call; SIGTERM ends all. A request of a session that comes to another process
+                than the session's is passed on to it. What a program keeps in memory is of one process. The limits of
+                `options` are those of each process.
 
         Raises:
-            ValueError: The address is malformed.
-            OSError: Listening at the address failed.
+            ValueError: The address is malformed, or is `stdio:` although `workers` is given.
+            OSError: Listening at the address failed, or a worker ended before all served.
+            RuntimeError: `workers` is given in a program that cannot be started again, such as an interactive one.
             PermissionError: Other machines can reach the address, and the server's policy checks no credentials;
                 pass `ServeOptions(anonymous=True)` if that is intended.
         """
+        worker = False
+        if workers is not None:
+            from ._workers import is_worker, supervised
+
+            worker = is_worker(workers)
+            if not worker:
+                return supervised(self.name, address, workers, grace)
         if self._front is not None:
             from ._serve_options import serve_options
 
-            self._front._serves(address, serve_options(options, grace), "listens on")
+            self._front._serves(address, serve_options(options, grace), "listens on", worker)
             return
         if address != "stdio:":
             import asyncio
@@ -206,9 +226,10 @@ class Server(Offer):
             from ._loop import serve_listening
 
             def ready(at: str) -> None:
-                print(f"{self.name} listens on {at}", file=sys.stderr, flush=True)
+                if not worker:
+                    print(f"{self.name} listens on {at}", file=sys.stderr, flush=True)
 
-            return asyncio.run(serve_listening(self, address, grace, options, ready))
+            return asyncio.run(serve_listening(self, address, grace, options, ready, worker))
         from ._running import interrupts_left_to_the_engine, stray_output
 
         catalog = self._catalog()

@@ -286,25 +286,39 @@ class Front:
         self._externals = joined
         return self
 
-    def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
-        """Serves as `Server.run` does. Blocks. An event loop is started only if there is middleware of the program, or a
+    def run(
+        self,
+        address: str = "stdio:",
+        *,
+        grace: float = 5.0,
+        options: ServeOptions | None = None,
+        workers: int | None = None,
+    ) -> None:
+        """Serves as `Server.run` does, also with several processes. Blocks. An event loop is started only if there is middleware of the program, or a
         `Server` at the end."""
-        self._serves(address, serve_options(options, grace), "is reached at")
+        worker = False
+        if workers is not None:
+            from ._workers import is_worker, supervised
 
-    def _serves(self, address: str, options: str, said: str) -> None:
+            worker = is_worker(workers)
+            if not worker:
+                return supervised(self.name, address, workers, grace)
+        self._serves(address, serve_options(options, grace), "is reached at", worker)
+
+    def _serves(self, address: str, options: str, said: str, worker: bool = False) -> None:
         from ._assembled import assembled_alone
         from ._running import ended_by_signals, stray_output
 
         def ready(at: str) -> None:
-            if address != "stdio:":
+            if address != "stdio:" and not worker:
                 print(f"{self.name} {said} {at}", file=sys.stderr, flush=True)
 
         with ended_by_signals() as own, stray_output():
             if self._needs_loop():
                 import asyncio
 
-                return asyncio.run(self._run(address, options, own, ready))
-            served = _core.ServedFront(assembled_alone(self), address, options, own)
+                return asyncio.run(self._run(address, options, own, ready, worker))
+            served = _core.ServedFront(assembled_alone(self), address, options, own, worker)
             try:
                 ready(served.address)
                 served.wait()
@@ -312,12 +326,17 @@ class Front:
                 served.close()
 
     async def _run(
-        self, address: str, options: str, own: _core.Termination | None, ready: Callable[[str], object]
+        self,
+        address: str,
+        options: str,
+        own: _core.Termination | None,
+        ready: Callable[[str], object],
+        worker: bool,
     ) -> None:
         from ._assembled import serving
         from ._event_loop import shielded
 
-        async with serving(self, address, options, own) as (served, ended):
+        async with serving(self, address, options, own, worker) as (served, ended):
             ready(served.address)
             await shielded(ended)
 

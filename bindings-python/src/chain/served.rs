@@ -13,6 +13,7 @@ use crate::forked::Here;
 use crate::serving::Counter;
 use crate::settings::{read, unusable, wrong};
 use crate::signal::{Signal, Wake};
+use crate::supervise;
 use crate::termination::Termination;
 
 /// How long the interpreter has to notice the end.
@@ -46,7 +47,7 @@ impl Drop for Ending {
 #[pymethods]
 impl ServedFront {
     /// Begins to serve. `own` says that the process runs only this: a signal noted there ends it, even if middleware never
-    /// returns. `options` is JSON.
+    /// returns. `options` is JSON. If `worker` is set, this process serves as a worker of its supervisor.
     #[new]
     fn new(
         py: Python<'_>,
@@ -54,10 +55,12 @@ impl ServedFront {
         address: &str,
         options: &str,
         own: Option<Bound<'_, Termination>>,
+        worker: bool,
     ) -> PyResult<Self> {
         let address = address.parse().map_err(wrong)?;
         let options = read::<ServeSettings<Seconds>>(options)?.serve();
         let mut options = options.map_err(unusable)?;
+        supervise::take_place(&mut options, worker)?;
         options.stdio.grace = options.http.grace;
         // Python's handlers get the signals.
         options.stdio.signals = false;

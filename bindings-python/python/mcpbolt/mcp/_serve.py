@@ -69,24 +69,42 @@ def listening(
     return _loop.address_of(made(server, address), address, grace, options)
 
 
-def run(server: Any, address: str = STDIO, *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
+def run(
+    server: Any,
+    address: str = STDIO,
+    *,
+    grace: float = 5.0,
+    options: ServeOptions | None = None,
+    workers: int | None = None,
+) -> None:
     """Serves like `serve`, until the process gets a signal or the client closes stdin. Blocks, with its own event loop.
-    On stdin and stdout it may end the process, as `Server.run` may.
+    On stdin and stdout it may end the process, as `Server.run` may. With `workers`, that many processes serve, as with
+    `Server.run`.
 
     Raises:
-        Unsupported: As for `serve`.
+        Unsupported: As for `serve`; and if `workers` is given for a server whose requests its own package handles.
     """
     if not is_known(server):
+        if workers is not None:
+            raise Unsupported("workers= is for servers that the engine serves, and this one is served by its own package")
         from . import _unchanged
 
         return asyncio.run(_unchanged.serve(server, address, grace, options))
     served = made(server, address)
+    worker = False
+    if workers is not None:
+        from .._workers import is_worker, supervised
+
+        worker = is_worker(workers)
+        if not worker:
+            return supervised(served.name, address, workers, grace)
     if address != STDIO:
 
         def ready(at: str) -> None:
-            print(f"{served.name} listens on {at}", file=sys.stderr, flush=True)
+            if not worker:
+                print(f"{served.name} listens on {at}", file=sys.stderr, flush=True)
 
-        return asyncio.run(_loop.serve_listening(served, address, grace, options, ready))
+        return asyncio.run(_loop.serve_listening(served, address, grace, options, ready, worker))
     from .._running import interrupts_left_to_the_engine
 
     with interrupts_left_to_the_engine():

@@ -1,0 +1,47 @@
+//! Several processes that serve one address: this one as their supervisor, or as one of them.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use mcpbolt::io::{ServeOptions, WorkerProcess};
+use pyo3::prelude::*;
+
+use crate::settings::wrong;
+
+/// Starts `command` for each of `workers`, and keeps them running until the process gets a signal. Calls `ready` with the address.
+#[pyfunction]
+pub fn supervise(
+    py: Python<'_>,
+    command: Vec<OsString>,
+    address: &str,
+    workers: usize,
+    grace: f64,
+    ready: Py<PyAny>,
+) -> PyResult<()> {
+    let address = address.parse().map_err(wrong)?;
+    let grace = Duration::try_from_secs_f64(grace).unwrap_or_default();
+    let ready = |at: &str| {
+        Python::attach(|py| {
+            if let Err(error) = ready.call1(py, (at,)) {
+                error.write_unraisable(py, None);
+            }
+        });
+    };
+    py.detach(|| mcpbolt_cli::supervise(command, address, (workers, grace), ready))?;
+    Ok(())
+}
+
+/// Whether a supervisor has started this process.
+#[pyfunction]
+pub fn is_worker() -> io::Result<bool> {
+    Ok(WorkerProcess::inherited()?.is_some())
+}
+
+/// Has a server be the one of this process as a worker, if it is.
+pub fn take_place(options: &mut ServeOptions, is_worker: bool) -> io::Result<()> {
+    if is_worker {
+        options.worker = WorkerProcess::inherited()?;
+    }
+    Ok(())
+}

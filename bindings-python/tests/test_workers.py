@@ -1,0 +1,253 @@
+"""`run(…, workers=…)`: several processes at one address, which are killed, replaced and ended while clients call."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+PROGRAM = """
+import asyncio, os, sys
+from mcpbolt import Server
+
+server = Server("many", "1.0.0")
+
+@server.tool
+async def process() -> int:
+    return os.getpid()
+
+@server.tool
+async def slow() -> int:
+    await asyncio.sleep(0.1)
+    return os.getpid()
+
+@server.tool
+def blocking() -> str:
+    return sys.argv[1]
+
+if __name__ == "__main__":
+    server.run("http://127.0.0.1:0/mcp", workers=2)
+"""
+
+HANGS = 60.0
+"""Seconds after which a call hangs."""
+
+
+class Caller:
+    """A client of 2026-07-28 that keeps its connection."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._connection: http.client.HTTPConnection | None = None
+
+    def call(self, tool: str) -> str:
+        """The text of the answer. Raises `OSError` or `HTTPException` if the connection breaks off before that."""
+        connection = self._connection or http.client.HTTPConnection(self._place, timeout=HANGS)
+        self._connection = None
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "a", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params = {"name": tool, "arguments": {}, "_meta": meta}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": tool,
+        }
+        connection.request("POST", "/mcp", body, headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        if response.will_close:
+            connection.close()
+        else:
+            self._connection = connection
+        return str(answer["result"]["content"][0]["text"])
+
+
+class Tree:
+    """A program that serves with workers."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stderr is not None
+        self.said = process.stderr.readline()
+        found = re.search(r"many listens on http://(\S+)/mcp, with 2 workers", self.said)
+        assert found, self.said + process.stderr.read()
+        self.place = found[1]
+
+    def workers(self) -> set[int]:
+        return {int(Caller(self.place).call("process")) for _ in range(40)}
+
+    def children(self) -> set[int]:
+        running = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(self.process.pid)], capture_output=True, text=True)
+        rows = [row.split() for row in running.stdout.splitlines()]
+        return {int(pid) for pid, state in rows if not state.startswith("Z")}
+
+
+@contextmanager
+def tree(folder: Path) -> Iterator[Tree]:
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, str(program), "an argument"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield Tree(process)
+        finally:
+            process.kill()
+
+
+def comes(is_so: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + HANGS
+    while time.monotonic() < deadline:
+        if is_so():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+class Load:
+    """Clients that call without a pause."""
+
+    def __init__(self, place: str, count: int = 4) -> None:
+        self.answered = 0
+        self.lost = 0
+        self.over = Event()
+        self.threads = [Thread(target=self._run, args=(Caller(place),)) for _ in range(count)]
+
+    def _run(self, caller: Caller) -> None:
+        while not self.over.is_set():
+            try:
+                caller.call("slow")
+                self.answered += 1
+            except TimeoutError:
+                raise
+            except (OSError, http.client.HTTPException):
+                self.lost += 1
+
+    def __enter__(self) -> Load:
+        for thread in self.threads:
+            thread.start()
+        assert comes(lambda: self.answered > 10)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        before = self.answered
+        went_on = comes(lambda: self.answered > before + 10)
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        assert went_on
+
+
+def test_the_program_runs_in_each_worker_with_its_arguments(tmp_path: Path) -> None:
+    with tree(tmp_path) as running:
+        children = running.children()
+        assert len(children) == 2
+        assert running.workers() <= children
+        assert Caller(running.place).call("blocking") == "an argument"
+        running.process.terminate()
+        assert running.process.wait(HANGS) == 0
+        assert comes(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children))
+
+
+def test_workers_are_replaced_without_a_lost_call(tmp_path: Path) -> None:
+    with tree(tmp_path) as running:
+        old = running.children()
+        with Load(running.place) as load:
+            running.process.send_signal(signal.SIGHUP)
+            assert comes(lambda: len(running.children()) == 2 and not running.children() & old)
+        assert load.lost == 0
+
+
+def test_a_killed_worker_loses_its_own_calls_and_is_replaced(tmp_path: Path) -> None:
+    with tree(tmp_path) as running:
+        killed, kept = running.children()
+        with Load(running.place) as load:
+            os.kill(killed, signal.SIGKILL)
+            assert comes(lambda: len(running.children()) == 2 and killed not in running.children())
+        assert kept in running.children()
+        assert load.lost <= len(load.threads)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Signals) -> None:
+    with tree(tmp_path) as running:
+        caller, answers = Caller(running.place), list[str]()
+        caller.call("process")
+        thread = Thread(target=lambda: answers.append(caller.call("slow")))
+        thread.start()
+        time.sleep(0.03)
+        running.process.send_signal(number)
+        thread.join()
+        assert int(answers[0]) > 0
+        assert running.process.wait(HANGS) == 0
+        assert running.process.stderr is not None
+        assert "Traceback" not in running.process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ('server.run(workers=2)', "stdio: has one client and one process"),
+        ('server.run("tcp:127.0.0.1:0", workers=0)', "workers: at least 1, not 0"),
+        ('server.run("http://0.0.0.0:0/mcp", workers=2)', "worker 1|worker 2"),
+    ],
+)
+def test_what_workers_cannot_serve_is_told(call: str, why: str) -> None:
+    program = f"from mcpbolt import Server\nserver = Server('many', '1')\n{call}"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANGS)
+    assert ran.returncode == 1
+    assert re.search(why, ran.stderr), ran.stderr
+
+
+def test_a_program_that_cannot_be_started_again_is_told() -> None:
+    program = "from mcpbolt import Server\nServer('many', '1').run('tcp:127.0.0.1:0', workers=2)"
+    ran = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, timeout=HANGS)
+    assert "RuntimeError: workers= starts this program again" in ran.stderr
+
+
+def test_the_command_serves_with_workers(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "mcpbolt", "run", str(program), "--http", ":0", "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            running = Tree(process)
+            assert running.workers() <= running.children()
+        finally:
+            process.terminate()
+        assert process.wait(HANGS) == 0
+
+
+def test_a_front_is_served_with_workers(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(PROGRAM.replace('"http://127.0.0.1:0/mcp", workers=2', ""))
+    program = tmp_path / "front.py"
+    program.write_text(
+        "import sys\nfrom mcpbolt.chain import External, Front\n"
+        f"external = External([sys.executable, {str(server)!r}], name='many')\n"
+        "Front(external).run('http://127.0.0.1:0/mcp', workers=2)\n"
+    )
+    with subprocess.Popen([sys.executable, str(program)], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            running = Tree(process)
+            assert int(Caller(running.place).call("process")) not in running.children()
+        finally:
+            process.terminate()
+        assert process.wait(HANGS) == 0
