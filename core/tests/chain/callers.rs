@@ -1,11 +1,13 @@
 //! Servers of this process that a front passes requests on to: each request comes from the client that the front has verified.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use mcpbolt::chain::{External, Front, Isolation};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{Principal, RequestOptions};
-use mcpbolt::mcp::Revision;
+use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::policy::{Credentials, Policy};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use serde_json::json;
@@ -19,7 +21,7 @@ fn verified() -> Policy {
 
 /// A server that says who calls and what is granted.
 fn inner(policy: Option<Policy>) -> Server {
-    let server = Server::builder("inner", "1").tool(
+    let server = Server::builder("inner", "1").list_changes().tool(
         Tool::new("who"),
         |_: Arguments, context: Context| async move {
             let may_read = context.verified().is_some_and(|who| who.has_scope("read"));
@@ -89,4 +91,43 @@ fn a_policy_of_the_server_takes_the_word_of_the_front() {
         assert_eq!(known, ["ada true"]);
         assert_eq!(said(&front(), revision, &["ada"]), ["anybody false"]);
     }
+}
+
+/// What a front asks on its own behalf, such as for changes of lists, comes from no client that could prove who it is.
+#[test]
+fn a_front_asks_a_server_of_this_process_without_credentials() {
+    let wrong = Arc::<AtomicUsize>::default();
+    let counts = wrong.clone();
+    let policy = Policy::new().verifier(move |credentials: &Credentials<'_>| match credentials {
+        Credentials::Bearer(name) => Ok(Principal::new(*name)),
+        _ => {
+            counts.fetch_add(1, Ordering::SeqCst);
+            Err("who is it?".to_owned())
+        }
+    });
+    let server = inner(Some(policy));
+    let external = External::server("inner", &server).revisions(Revisions::only(Revision::NEWEST));
+    let front = Front::new(external).policy(verified());
+    let (told, hears) = mpsc::channel();
+    let client = Client::builder("client", "1")
+        .revisions(Revisions::only(Revision::NEWEST_HANDSHAKE))
+        .on_raw_notice(move |method: &str, _: Option<&str>| drop(told.send(method.to_owned())));
+    let client = block_on(client.connect_chain(&front)).unwrap();
+    // The front listens once the session is open.
+    let begun = Instant::now();
+    for number in 0.. {
+        let tool = Tool::new(format!("t{number}"));
+        let added = server.change(|server| server.tool(tool, |_: Arguments, _| async { "" }));
+        added.unwrap();
+        if let Ok(method) = hears.recv_timeout(Duration::from_millis(50)) {
+            assert_eq!(method, "notifications/tools/list_changed");
+            break;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "no change was told"
+        );
+    }
+    drop(client);
+    assert_eq!(wrong.load(Ordering::SeqCst), 0);
 }

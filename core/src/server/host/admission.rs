@@ -73,7 +73,7 @@ impl Admission {
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
         if self.verdict.is_none()
-            && matches!(self.known(request), Ok(None))
+            && matches!(self.known(request), Ok(Known::Nobody))
             && verifies_later(registry)
         {
             return Err(Disposition::Deferred(Operation::VerifySender));
@@ -185,11 +185,11 @@ impl Admission {
         registry: &Registry,
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, Rejection> {
-        if let Some(known) = self.known(request)? {
-            return match known.has_expired() {
-                true => Err(EXPIRED.into()),
-                false => Ok(Some(known.into_owned())),
-            };
+        match self.known(request)? {
+            Known::Caller(known) if known.has_expired() => return Err(EXPIRED.into()),
+            Known::Caller(known) => return Ok(Some(known.into_owned())),
+            Known::Chain => return Ok(None),
+            Known::Nobody => {}
         }
         let Some(policy) = registry.policy().filter(|_| registry.verifies()) else {
             return Ok(None);
@@ -214,7 +214,7 @@ impl Admission {
         registry: &Registry,
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, Rejection> {
-        if registry.verifies() && self.known(request)?.is_none() {
+        if registry.verifies() && matches!(self.known(request)?, Known::Nobody) {
             let digest = digest(auth(&request.message));
             if let Some(at) = self.proven.iter().rposition(|(own, _)| *own == digest) {
                 return Ok(Some(self.proven.remove(at).1));
@@ -230,21 +230,19 @@ impl Admission {
     ///
     /// # Errors
     /// The caller does not wait for the answer any more: a handler is not to run for nobody.
-    fn known(
-        &self,
-        request: &IncomingRequest<'_>,
-    ) -> Result<Option<Cow<'_, Principal>>, Rejection> {
+    fn known(&self, request: &IncomingRequest<'_>) -> Result<Known<'_>, Rejection> {
+        let mut unknown = Known::Nobody;
         if let Some(callers) = self.handle.callers() {
             let id = request.message.id().and_then(|id| number::as_u64(id.raw()));
             match id.map_or(Caller::Nobody, |id| callers.caller(id)) {
-                Caller::Is(Some(who)) => return Ok(Some(Cow::Owned(who))),
+                Caller::Is(Some(who)) => return Ok(Known::Caller(Cow::Owned(who))),
                 Caller::Is(None) => {}
                 Caller::Nobody if request.method.is_some_and(runs_handlers) => return Err(GONE),
-                Caller::Nobody => {}
+                Caller::Nobody => unknown = Known::Chain,
             }
         }
         let known = self.current.as_ref().or_else(|| self.handle.verified());
-        Ok(known.map(Cow::Borrowed))
+        Ok(known.map_or(unknown, |known| Known::Caller(Cow::Borrowed(known))))
     }
 
     fn interceptor(
@@ -325,6 +323,14 @@ impl Admission {
                 }
             });
     }
+}
+
+/// Who sends a request, as far as is known without its credentials.
+enum Known<'a> {
+    Caller(Cow<'a, Principal>),
+    /// A chain of this process on its own behalf, which has no credentials.
+    Chain,
+    Nobody,
 }
 
 /// The credentials in a request's `_meta`, raw JSON.
