@@ -115,6 +115,13 @@ impl Config {
         spoken.or_else(|| self.revisions.newest(Era::Handshake))
     }
 
+    /// The handshake revision of that name, if this side speaks it.
+    pub(crate) fn spoken(&self, name: &str) -> Option<Revision> {
+        let revision = Revision::parse(name)?;
+        let is_spoken = revision.era() == Era::Handshake && self.revisions.contains(revision);
+        is_spoken.then_some(revision)
+    }
+
     /// The capabilities announced in `revision`, a JSON object.
     pub fn capabilities(&self, revision: Revision) -> &str {
         &self.capabilities[revision as usize]

@@ -41,13 +41,11 @@ pub(super) fn negotiate(
         let why = "capabilities and clientInfo must be objects";
         return Err((ErrorKind::InvalidParams, why, None));
     }
-    let is_spoken = |revision: &Revision| {
-        revision.era() == Era::Handshake && config.revisions.contains(*revision)
-    };
-    let spoken = Revision::parse(&version).filter(is_spoken);
+    let spoken = config.spoken(&version);
     if spoken.is_none() && overlay.refuses_versions {
         // R-ERR-20
-        let supported: Revisions = config.revisions.iter().filter(is_spoken).collect();
+        let all = config.revisions.iter();
+        let supported: Revisions = all.filter(|one| one.era() == Era::Handshake).collect();
         let (supported, requested) = (supported.to_json(), member("protocolVersion"));
         let requested = requested.unwrap_or("null");
         let data = format!("{{\"supported\":{supported},\"requested\":{requested}}}");

@@ -29,6 +29,10 @@
 //! a store. What a caller does then is the caller's decision: a rate may fail open, a mark against replays
 //! has to fail closed.
 //!
+//! | what uses a store | a verb fails: | so while the store is away |
+//! |---|---|---|
+//! | `SharedSessions` of [`io::http`](crate::io), feature `http` | accepting a session: open; ending one: closed | sessions go on and move between processes; a client cannot end its session everywhere (503) |
+//!
 //! A store that is full refuses new state ([`StoreFault::Full`]) instead of forgetting other state, so nothing is
 //! accepted twice.
 //!

@@ -450,6 +450,14 @@ const OPTIONS: &[(&str, &str)] = &[
 /// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
 const CONSTANTS: &[(&str, &str)] = &[
     (
+        "io::http::server::shared_sessions::MAX_ENDED",
+        "a_log_is_bounded_and_read_from_anywhere",
+    ),
+    (
+        "io::http::server::session_facts::MAX_ID_BYTES",
+        "an_introduction_that_is_too_long_is_in_no_id",
+    ),
+    (
         "io::redis::link::LONGEST_WAIT",
         "a_server_that_comes_later_is_found",
     ),

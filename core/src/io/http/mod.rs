@@ -37,6 +37,8 @@ mod server;
 pub use self::client::{HttpClientOptions, Proxy, Relay, RelayEvent, RelayOptions, SendOptions};
 #[cfg(feature = "resource-server")]
 pub(super) use self::fetch::connect_issuers;
+#[cfg(all(feature = "http", feature = "sealing"))]
+pub use self::server::SharedSessions;
 #[cfg(feature = "http")]
 pub(super) use self::server::is_trusted;
 #[cfg(feature = "http")]

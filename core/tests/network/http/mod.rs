@@ -20,6 +20,8 @@ mod metrics;
 #[cfg(feature = "resource-server")]
 mod resource_server;
 mod sessions;
+#[cfg(feature = "sealing")]
+mod shared_sessions;
 mod shares;
 mod standing;
 mod tokio_handlers;

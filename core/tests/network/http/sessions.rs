@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::http::wire::{Answer, Wire, post, request};
 use crate::http::{Serving, until};
 
-const ERA: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+pub const ERA: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// A client's side of one session.
 pub struct Client {
@@ -37,6 +37,15 @@ impl Client {
         let ready = client.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         assert_eq!((ready.status, &*ready.body), (202, ""));
         client
+    }
+
+    /// The same session at another process.
+    pub fn elsewhere(&self, to: SocketAddr) -> Self {
+        Self {
+            to,
+            revision: self.revision,
+            id: self.id.clone(),
+        }
     }
 
     pub fn headers(&self) -> Vec<(&'static str, String)> {

@@ -218,8 +218,8 @@ impl Endpoint {
         let in_actions = request.in_actions();
         let answer = match (request.kind(), &self.sessions) {
             (RequestKind::Message, _) => self.post(request, body).await,
-            (RequestKind::EventStream, Some(sessions)) => sessions.open_stream(request),
-            (RequestKind::EndOfSession, Some(sessions)) => sessions.end(request),
+            (RequestKind::EventStream, Some(sessions)) => sessions.open_stream(request).await,
+            (RequestKind::EndOfSession, Some(sessions)) => sessions.end(request).await,
             (RequestKind::EventStream | RequestKind::EndOfSession, None) => Err(WRONG_METHOD),
             (RequestKind::ActionStream, _) => return Box::pin(self.actions.get(request)).await,
             (RequestKind::WebSocket, _) => {
@@ -233,7 +233,7 @@ impl Endpoint {
         let by_headers = self.spoken.by_headers(request)?;
         // An unknown session is refused before the body is read.
         let session = match (by_headers, &self.sessions) {
-            (Some(Route::Session), Some(sessions)) => Some(sessions.named(request)?),
+            (Some(Route::Session), Some(sessions)) => Some(sessions.named(request).await?),
             (Some(Route::LegacySession), Some(sessions)) => Some(sessions.named_by_uri(request)?),
             _ => None,
         };

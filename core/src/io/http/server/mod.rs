@@ -24,6 +24,7 @@
 //! | `sessions`, `session_table` | the requests of sessions; the table of sessions |
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
 //! | `session_name` | the names of sessions, and of the streams of actions |
+//! | `shared_sessions`, `session_facts` | sessions that every process accepts; what their ids say |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `hop` | requests of sessions that other workers have |
 //! | `actions` | requests that are actions |
@@ -78,11 +79,15 @@ mod serve;
 mod service;
 mod session;
 mod session_bell;
+#[cfg(feature = "sealing")]
+mod session_facts;
 mod session_logs;
 mod session_name;
 mod session_reader;
 mod session_table;
 mod sessions;
+#[cfg(feature = "sealing")]
+mod shared_sessions;
 mod sse;
 mod timekeeper;
 mod websocket;
@@ -94,3 +99,5 @@ pub use self::options::HttpOptions;
 pub use self::peer::{PeerAddress, PeerCertificate};
 pub use self::serve::HttpServer;
 pub use self::service::HttpService;
+#[cfg(feature = "sealing")]
+pub use self::shared_sessions::SharedSessions;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::forwarded::Network;
+#[cfg(feature = "sealing")]
+use super::shared_sessions::SharedSessions;
 use crate::limits::Limits;
 
 /// The origins of pages served by this machine.
@@ -62,6 +64,9 @@ pub struct HttpOptions {
     pub max_sessions_per_peer: Option<usize>,
     /// How long a session is kept that no client uses.
     pub session_ttl: Duration,
+    /// Has sessions accepted by other processes, too. By default each process knows its own.
+    #[cfg(feature = "sealing")]
+    pub shared_sessions: Option<SharedSessions>,
     /// Bytes of messages that a session, or the stream of an action, keeps for clients that reconnect
     /// (R-SSE-10).
     pub replay_bytes: usize,
@@ -102,6 +107,8 @@ impl Default for HttpOptions {
             max_sessions: 10_000,
             max_sessions_per_peer: None,
             session_ttl: Duration::from_secs(30 * 60),
+            #[cfg(feature = "sealing")]
+            shared_sessions: None,
             replay_bytes: 256 << 10,
             action_ttl: Duration::from_secs(30),
             cors: false,

@@ -113,6 +113,11 @@ pub const EVENTS_GONE: HttpRefusal = HttpRefusal::new(
     409,
     "the events after this one are gone, and the other stream has a reader",
 );
+#[cfg(feature = "sealing")]
+pub const END_UNTOLD: HttpRefusal = HttpRefusal::new(
+    503,
+    "the session has ended here, but other processes cannot be told now: try again later",
+);
 pub const NO_SESSION_LEFT: HttpRefusal =
     HttpRefusal::new(503, "all sessions are in use: try again later");
 pub const OWNER_GONE: HttpRefusal = HttpRefusal::new(

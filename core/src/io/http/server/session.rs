@@ -34,6 +34,9 @@ pub struct HttpSession {
     id: Arc<str>,
     principal: Option<Principal>,
     bell: Arc<SessionBell>,
+    /// What is added to the numbers of streams in the ids of events. If other processes may have begun the same session,
+    /// it tells their events from those of this one.
+    base: u64,
     /// How many messages the client has sent, counted up to 3: determines the stage.
     came: AtomicU8,
     /// When the handshake must be finished.
@@ -94,6 +97,7 @@ impl HttpSession {
             id,
             principal,
             bell,
+            base: 0,
             came: AtomicU8::new(0),
             due: later(now, config.limits.handshake_timeout),
             state: Mutex::new(State {
@@ -104,6 +108,26 @@ impl HttpSession {
                 armed: None,
             }),
         }
+    }
+
+    /// Has ids of events differ from those of this session at other processes.
+    #[cfg(feature = "sealing")]
+    pub fn numbers_apart(&mut self) {
+        let mut chance = [0; 4];
+        // Without randomness, a client that resumes at another process may miss events.
+        let _ = getrandom::fill(&mut chance);
+        self.base = (u64::from(u32::from_be_bytes(chance)) + 1) << 20;
+    }
+
+    /// The position after `read` messages of a stream.
+    pub fn position(&self, stream: u64, read: u64) -> StreamPosition {
+        let stream = self.base + stream;
+        StreamPosition { stream, read }
+    }
+
+    /// The stream of a position, if it is one of this process.
+    pub fn stream_of(&self, at: StreamPosition) -> Option<u64> {
+        at.stream.checked_sub(self.base)
     }
 
     pub fn id(&self) -> &Arc<str> {
@@ -254,7 +278,7 @@ impl HttpSession {
 
     /// Continues after a position, if the messages that follow are still kept (R-SSE-04, R-SSE-05).
     pub fn resume(&self, at: StreamPosition) -> Option<LogReader> {
-        self.state().read(at.stream, Some(at.read))
+        self.state().read(self.stream_of(at)?, Some(at.read))
     }
 
     /// Whether somebody reads the standing log.
@@ -287,10 +311,10 @@ impl HttpSession {
         let stream = reading.stream;
         if let Some((read, message)) = next {
             let message = state.connection.budget().counted_all(message);
-            return Poll::Ready((StreamPosition { stream, read }, LogEvent::Message(message)));
+            return Poll::Ready((self.position(stream, read), LogEvent::Message(message)));
         }
         let Some(log) = state.logs.of(reading) else {
-            return Poll::Ready((StreamPosition { stream, read: 0 }, LogEvent::End));
+            return Poll::Ready((self.position(stream, 0), LogEvent::End));
         };
         let read = log.read();
         let next = match (log.stream, log.released.take()) {
@@ -306,7 +330,7 @@ impl HttpSession {
                 return Poll::Pending;
             }
         };
-        Poll::Ready((StreamPosition { stream, read }, next))
+        Poll::Ready((self.position(stream, read), next))
     }
 
     /// Detaches a reader.

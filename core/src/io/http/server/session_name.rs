@@ -7,11 +7,21 @@ use crate::unguessable;
 
 /// A new name; `None` when the system provides no randomness.
 pub fn name(worker: Option<u64>) -> Option<Arc<str>> {
-    let name = unguessable::name()?;
-    Some(match worker {
+    Some(of_worker(&unguessable::name()?, worker))
+}
+
+/// A name without hyphens, as that of something that a worker has.
+pub fn of_worker(name: &str, worker: Option<u64>) -> Arc<str> {
+    match worker {
         Some(worker) => format!("{name}-{worker}").into(),
-        None => name,
-    })
+        None => name.into(),
+    }
+}
+
+/// A name without its worker.
+#[cfg(feature = "sealing")]
+pub fn without_worker(name: &str) -> &str {
+    name.split_once('-').map_or(name, |(name, _)| name)
 }
 
 /// The worker in a name.

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::session::{HttpSession, LogEvent};
 use super::session_logs::LogReader;
-use super::sse::{SseEncoder, SseSource, StreamPosition};
+use super::sse::{SseEncoder, SseSource};
 use crate::error::ConnectionError;
 
 /// Detaches itself when dropped; unread messages are kept for a client that reconnects.
@@ -48,10 +48,9 @@ impl SseSource for SessionReader {
     fn poll_events(&mut self, encoder: &mut SseEncoder, cx: &mut Context<'_>) -> Poll<()> {
         match self.first.take() {
             None => {}
-            Some(FirstEvent::Position) => encoder.position(StreamPosition {
-                stream: self.log.stream,
-                read: 0,
-            }),
+            Some(FirstEvent::Position) => {
+                encoder.position(self.session.position(self.log.stream, 0));
+            }
             Some(FirstEvent::Endpoint(uri)) => encoder.endpoint(&uri),
         }
         while !encoder.is_full() {

@@ -91,11 +91,12 @@ impl SessionTable {
         self.live().advance(session.id(), stage, Instant::now());
     }
 
-    pub fn remove(&self, id: &Arc<str>) {
+    pub fn remove(&self, id: &Arc<str>) -> Option<Arc<HttpSession>> {
         let removed = self.live().remove(id);
         if removed.is_some() {
             count(&self.metrics.sessions_ended);
         }
+        removed
     }
 
     /// Ends all sessions gracefully within `grace`.

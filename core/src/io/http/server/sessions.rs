@@ -1,6 +1,8 @@
 //! Requests of sessions: beginning one, posting to it, reading its streams and ending it.
 
 use std::future::poll_fn;
+#[cfg(feature = "sealing")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
@@ -11,6 +13,8 @@ use hyper::header::HeaderValue;
 use super::gate::Admitted;
 use super::headers::{LAST_EVENT, SESSION, legacy_session, legacy_uri};
 use super::options::HttpOptions;
+#[cfg(feature = "sealing")]
+use super::refusal::END_UNTOLD;
 use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
 };
@@ -18,8 +22,12 @@ use super::response::{self, HttpAnswer};
 use super::session::{HttpSession, PostAnswer};
 use super::session_logs::SESSION_LOG;
 use super::session_name::name;
+#[cfg(feature = "sealing")]
+use super::session_name::of_worker;
 use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
+#[cfg(feature = "sealing")]
+use super::shared_sessions::SharedSessions;
 use super::sse::StreamPosition;
 use crate::buffer::Input;
 use crate::connection::Config;
@@ -39,6 +47,9 @@ pub struct Sessions {
     worker: Option<u64>,
     /// Requests are refused, since another worker has taken over.
     are_given_up: AtomicBool,
+    /// What sessions of other processes are accepted by.
+    #[cfg(feature = "sealing")]
+    adoption: Option<Adoption>,
 }
 
 impl Sessions {
@@ -54,6 +65,8 @@ impl Sessions {
             hosting,
             config,
             table: SessionTable::new(max, each, metrics),
+            #[cfg(feature = "sealing")]
+            adoption: options.shared_sessions.clone().map(Adoption::new),
             options,
             worker,
             are_given_up: AtomicBool::new(false),
@@ -75,9 +88,82 @@ impl Sessions {
     ///
     /// # Errors
     /// When no session is named, or it does not exist.
-    pub fn named(&self, request: &Admitted<'_>) -> Result<Arc<HttpSession>, HttpRefusal> {
+    pub async fn named(
+        self: &Arc<Self>,
+        request: &Admitted<'_>,
+    ) -> Result<Arc<HttpSession>, HttpRefusal> {
         let id = request.headers().session.ok_or(NO_SESSION)?;
-        self.find(id.to_str().ok(), request)
+        let found = self.find(id.to_str().ok(), request);
+        #[cfg(feature = "sealing")]
+        if let (Err(_), Some(adoption), Ok(id)) = (&found, &self.adoption, id.to_str()) {
+            return Box::pin(self.adopt(adoption, id, request)).await;
+        }
+        found
+    }
+
+    /// Begins a session again that another process has begun, by what its id says.
+    ///
+    /// # Errors
+    /// When no process has begun it, it belongs to somebody else, is too old or has ended.
+    #[cfg(feature = "sealing")]
+    async fn adopt(
+        self: &Arc<Self>,
+        adoption: &Adoption,
+        id: &str,
+        request: &Admitted<'_>,
+    ) -> Result<Arc<HttpSession>, HttpRefusal> {
+        let facts = adoption.shared.facts(id, request.principal());
+        let facts = facts.ok_or(SESSION_GONE)?;
+        // Requests of the same session that come at once begin it once.
+        let _turn = adoption.turn(id).await;
+        if let Ok(session) = self.find(Some(id), request) {
+            return Ok(session);
+        }
+        if adoption.shared.has_ended(id).await {
+            return Err(SESSION_GONE);
+        }
+        self.follow_ends(adoption);
+        let session = self.create(request, id.into());
+        self.post(&session, request, facts.initialize()).await?;
+        if session.revision() != Some(facts.revision()) {
+            return Err(SESSION_GONE);
+        }
+        let mut opened = Input::new();
+        opened.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+        self.post(&session, request, opened).await?;
+        self.list(session.clone(), request)?;
+        Ok(session)
+    }
+
+    /// Ends sessions whose clients have ended them at other processes, from now on.
+    #[cfg(feature = "sealing")]
+    fn follow_ends(self: &Arc<Self>, adoption: &Adoption) {
+        adoption.following.get_or_init(|| {
+            let (shared, sessions) = (adoption.shared.clone(), Arc::downgrade(self));
+            let follow = async move {
+                let ended = |id: &str| {
+                    let (id, sessions) = (id.into(), sessions.upgrade());
+                    if let Some(ended) = sessions.as_ref().and_then(|all| all.table.remove(&id)) {
+                        ended.close(ConnectionError::ClosedByPeer);
+                    }
+                    sessions.is_some()
+                };
+                shared.follow(ended).await;
+            };
+            Following(tokio::spawn(follow).abort_handle())
+        });
+    }
+
+    /// An id for the session that `body` begins (R-SES-02).
+    fn name(&self, request: &Admitted<'_>, body: &Input) -> Option<Arc<str>> {
+        #[cfg(feature = "sealing")]
+        if let Some(adoption) = &self.adoption
+            && let Some(id) = adoption.shared.id(&self.config, request.principal(), body)
+        {
+            return Some(of_worker(&id, self.worker));
+        }
+        let _ = (request, body);
+        name(self.worker)
     }
 
     /// The session that the URI names (2024-11-05).
@@ -98,15 +184,22 @@ impl Sessions {
     }
 
     /// Creates a session that is not listed yet, and spawns the task that drives it.
-    fn create(self: &Arc<Self>, request: &Admitted<'_>) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let name = name(self.worker).ok_or(NO_SESSION_LEFT)?;
+    fn create(self: &Arc<Self>, request: &Admitted<'_>, name: Arc<str>) -> Arc<HttpSession> {
         let source = request.source(&self.options.trusted_proxies);
         let sender = (request.principal().cloned(), source);
         let (hosting, replay_bytes) = (&*self.hosting, self.options.replay_bytes);
         let session = HttpSession::new(name, hosting, &self.config, sender, replay_bytes);
+        #[cfg(feature = "sealing")]
+        let session = {
+            let mut session = session;
+            if self.adoption.is_some() {
+                session.numbers_apart();
+            }
+            session
+        };
         let session = Arc::new(session);
         turns::spawn(attend(Arc::downgrade(&session), Arc::downgrade(self)));
-        Ok(session)
+        session
     }
 
     /// Lists a session, so that requests find it by its id.
@@ -127,7 +220,12 @@ impl Sessions {
     /// # Errors
     /// When all sessions are in use.
     pub async fn begin(self: &Arc<Self>, request: &Admitted<'_>, body: Input) -> HttpAnswer {
-        let session = self.create(request)?;
+        let name = self.name(request, &body).ok_or(NO_SESSION_LEFT)?;
+        let session = self.create(request, name);
+        #[cfg(feature = "sealing")]
+        if let Some(adoption) = &self.adoption {
+            self.follow_ends(adoption);
+        }
         let mut response = self.post(&session, request, body).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| NO_SESSION_LEFT)?;
@@ -210,7 +308,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When the session does not exist, or the events are gone.
-    pub fn open_stream(self: &Arc<Self>, request: &Admitted<'_>) -> HttpAnswer {
+    pub async fn open_stream(self: &Arc<Self>, request: &Admitted<'_>) -> HttpAnswer {
         let headers = request.headers();
         let reader = match headers.names_nothing() {
             true if !self.options.sse => return Err(NO_STREAM),
@@ -218,7 +316,7 @@ impl Sessions {
             false => {
                 let last = headers.all.get(LAST_EVENT).and_then(|id| id.to_str().ok());
                 let last = last.and_then(StreamPosition::parse);
-                listen(self.named(request)?, last)?
+                listen(self.named(request).await?, last)?
             }
         };
         Ok(response::events(reader, self.options.comment_interval))
@@ -228,7 +326,8 @@ impl Sessions {
         self: &Arc<Self>,
         request: &Admitted<'_>,
     ) -> Result<SessionReader, HttpRefusal> {
-        let session = self.create(request)?;
+        let name = name(self.worker).ok_or(NO_SESSION_LEFT)?;
+        let session = self.create(request, name);
         let uri = legacy_uri(request.parts().uri.path(), session.id());
         let log = session.listen().ok_or(SESSION_GONE)?;
         let reader = SessionReader::new(session.clone(), log);
@@ -239,11 +338,19 @@ impl Sessions {
     /// Ends a session on request of its client (R-SES-06).
     ///
     /// # Errors
-    /// When it does not exist.
-    pub fn end(&self, request: &Admitted<'_>) -> HttpAnswer {
-        let session = self.named(request)?;
+    /// When it does not exist, or other processes that accept it cannot be told.
+    pub async fn end(self: &Arc<Self>, request: &Admitted<'_>) -> HttpAnswer {
+        let session = self.named(request).await?;
         self.table.remove(session.id());
         session.close(ConnectionError::ClosedByPeer);
+        #[cfg(feature = "sealing")]
+        if let Some(adoption) = &self.adoption
+            && let Err(why) = adoption.shared.end(session.id()).await
+        {
+            event!(warn, %why, "other processes are not told that a session has ended");
+            let _ = why;
+            return Err(END_UNTOLD);
+        }
         Ok(response::empty(StatusCode::NO_CONTENT))
     }
 }
@@ -271,12 +378,55 @@ fn listen(
         (Some(log), _) => log,
         // R-SSE-10: the events are gone, but that is no reason to displace the reader of the
         // session's own stream.
-        (None, Some(at)) if at.stream != SESSION_LOG && session.is_listened_to() => {
+        (None, Some(at))
+            if session.stream_of(at) != Some(SESSION_LOG) && session.is_listened_to() =>
+        {
             return Err(EVENTS_GONE);
         }
         (None, _) => session.listen().ok_or(SESSION_GONE)?,
     };
     Ok(SessionReader::new(session, log).begin(None))
+}
+
+/// What sessions of other processes are accepted by.
+#[cfg(feature = "sealing")]
+struct Adoption {
+    shared: SharedSessions,
+    /// Sessions with the same remainder of their hash are begun one after the other.
+    turns: [tokio::sync::Mutex<()>; 64],
+    following: OnceLock<Following>,
+}
+
+/// The task that follows the ends of sessions. It ends with this value.
+#[cfg(feature = "sealing")]
+struct Following(tokio::task::AbortHandle);
+
+#[cfg(feature = "sealing")]
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(feature = "sealing")]
+impl Adoption {
+    fn new(shared: SharedSessions) -> Self {
+        Self {
+            shared,
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+            following: OnceLock::new(),
+        }
+    }
+
+    async fn turn(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
+        // The end of an id is random.
+        let last = id
+            .bytes()
+            .rev()
+            .take(2)
+            .fold(0, |sum, byte| sum * 31 + usize::from(byte));
+        self.turns[last % self.turns.len()].lock().await
+    }
 }
 
 /// Drives a session until it has ended, then removes it from the table.

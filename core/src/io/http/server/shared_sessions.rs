@@ -1,0 +1,148 @@
+//! Sessions that all processes of a server accept: what is common to them.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hmac_sha256::Hash;
+
+use super::session_facts::SessionFacts;
+use super::session_name::without_worker;
+use crate::buffer::Input;
+use crate::connection::{Config, Principal};
+use crate::store::{LogBounds, SharedStore, StoreError, StoreKeys, When};
+
+/// The log of sessions that have been ended by their clients. Its entries are their ids.
+const ENDED: &str = "sessions that ended";
+/// Most entries of that log. A process that is behind by more may go on with a session that has ended.
+const MAX_ENDED: u32 = 10_000;
+
+/// Has the sessions of the handshake era accepted by every process that has the same keys and store, whichever has begun them.
+///
+/// What a process has to know of a session is sealed in its id: the revision, what the client has said of itself, a digest of
+/// its principal, and when the session began. So there is nothing to look up, and an idle session costs the store nothing. A process
+/// that meets a session for the first time begins it again from its id; for the server it is a new session of that
+/// client. What a client has done before stays with the process where it was done: its log level and subscriptions, requests in
+/// flight and their streams, values that the program keeps for a session. So a client should reach one process as long as
+/// this lives, as by a load balancer with sticky sessions, and goes on at another one without a handshake when it does not.
+///
+/// When a client ends its session, the store gets a mark that lasts for `max_age`, and the other processes are told.
+///
+/// | while the store is away | |
+/// |---|---|
+/// | requests of sessions | are served |
+/// | a session that a process meets for the first time | is accepted, even if its client has ended it meanwhile (fails open: an id is no proof of identity) |
+/// | a client ends its session | it ends in this process, and the answer is 503, because others cannot be told (fails closed) |
+///
+/// Sessions of 2024-11-05 belong to one process, and so do those of clients whose introduction is longer than about a kilobyte.
+#[derive(Clone, Debug)]
+pub struct SharedSessions {
+    /// Where ended sessions are noted. The store of all processes.
+    pub store: Arc<dyn SharedStore>,
+    /// What seals the ids. The keys of all processes.
+    pub keys: Arc<StoreKeys>,
+    /// How long after its beginning a session is accepted by processes that have not met it; 24 h by default. From 1 s to
+    /// 30 days.
+    pub max_age: Duration,
+}
+
+impl SharedSessions {
+    /// Sessions that last up to 24 hours.
+    pub fn new(store: Arc<dyn SharedStore>, keys: Arc<StoreKeys>) -> Self {
+        Self {
+            store,
+            keys,
+            max_age: Duration::from_secs(24 * 3600),
+        }
+    }
+
+    fn max_age(&self) -> Duration {
+        let month = Duration::from_secs(30 * 24 * 3600);
+        self.max_age.clamp(Duration::from_secs(1), month)
+    }
+
+    /// An id for the session that an `initialize` begins; `None` if this process alone can know it.
+    pub(super) fn id(
+        &self,
+        config: &Config,
+        principal: Option<&Principal>,
+        body: &Input,
+    ) -> Option<String> {
+        SessionFacts::of(config, principal, body, now())?.seal(&self.keys)
+    }
+
+    /// What an id says, if it belongs to the principal and is not too old.
+    pub(super) fn facts(&self, id: &str, principal: Option<&Principal>) -> Option<SessionFacts> {
+        let facts = SessionFacts::open(&self.keys, without_worker(id))?;
+        let age = Duration::from_secs(now().saturating_sub(facts.begun).into());
+        (facts.is_of(principal) && age < self.max_age()).then_some(facts)
+    }
+
+    /// Whether the client of a session has ended it, as far as the store can be asked.
+    pub(super) async fn has_ended(&self, id: &str) -> bool {
+        match self.store.get(&mark(id)).await {
+            Ok(mark) => mark.is_some(),
+            Err(why) => {
+                event!(warn, %why, "a session is accepted though the store cannot be asked whether it has ended");
+                let _ = why;
+                false
+            }
+        }
+    }
+
+    /// Notes that the client of a session has ended it, and tells the other processes.
+    pub(super) async fn end(&self, id: &str) -> Result<(), StoreError> {
+        let keep = self.max_age();
+        self.store.put(&mark(id), b"", keep, When::Always).await?;
+        let bounds = LogBounds {
+            entries: MAX_ENDED,
+            bytes: 4 << 20,
+            keep,
+        };
+        self.store.append(ENDED, id.as_bytes(), bounds, 0).await?;
+        Ok(())
+    }
+
+    /// Calls `ended` with each session that has ended from now on, until it returns `false`.
+    pub(super) async fn follow(&self, mut ended: impl FnMut(&str) -> bool) {
+        let mut after = None;
+        while let Err(why) = self.follow_from(&mut after, &mut ended).await {
+            event!(warn, %why, "sessions that end elsewhere are not noticed while the store is away");
+            let _ = why;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn follow_from(
+        &self,
+        after: &mut Option<u64>,
+        ended: &mut impl FnMut(&str) -> bool,
+    ) -> Result<(), StoreError> {
+        const PAGE: usize = 256;
+        let mut hints = self.store.subscribe(ENDED).await?;
+        loop {
+            let page = self.store.read(ENDED, *after, PAGE).await?;
+            for entry in &page.entries {
+                *after = Some(entry.id);
+                if std::str::from_utf8(&entry.bytes).is_ok_and(|id| !ended(id)) {
+                    return Ok(());
+                }
+            }
+            if page.entries.is_empty() {
+                hints.hinted().await;
+            }
+        }
+    }
+}
+
+/// The name of the mark of a session that has ended.
+fn mark(id: &str) -> String {
+    let digest = Hash::hash(without_worker(id).as_bytes());
+    let digest = digest[..16].iter().map(|byte| format!("{byte:02x}"));
+    format!("session ended {}", digest.collect::<String>())
+}
+
+/// Seconds since 1970.
+fn now() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as u32)
+}

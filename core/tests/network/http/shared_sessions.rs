@@ -1,0 +1,377 @@
+//! Sessions that every process of a server accepts: several servers over one store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::header::HeaderMap;
+use hyper::{Method, Request};
+use mcpbolt::io::http::{HttpOptions, HttpService, Principal, SharedSessions};
+use mcpbolt::server::{Arguments, Context, Server, Tool};
+use mcpbolt::store::{
+    Blob, BlobVersion, Bucket, HolderId, Leased, LocalStore, LogBounds, LogPage, SharedStore,
+    StoreError, StoreFault, StoreFuture, StoreKeys, Subscription, Taken, When,
+};
+use serde_json::{Value, json};
+
+use crate::http::Serving;
+use crate::http::sessions::{Client, ERA, events};
+use crate::http::wire::PATIENCE;
+
+/// A store that counts what it is asked, and can be away.
+#[derive(Debug, Default)]
+struct Watched {
+    inner: LocalStore,
+    asked: AtomicUsize,
+    is_away: AtomicBool,
+}
+
+impl Watched {
+    fn ask<'a, T: 'a>(&self, verb: StoreFuture<'a, T>) -> StoreFuture<'a, T> {
+        self.asked.fetch_add(1, SeqCst);
+        match self.is_away.load(SeqCst) {
+            true => Box::pin(async { Err(StoreError::new(StoreFault::Unavailable, "away")) }),
+            false => verb,
+        }
+    }
+}
+
+impl SharedStore for Watched {
+    fn get<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<Blob>> {
+        self.ask(self.inner.get(name))
+    }
+
+    fn put<'a>(
+        &'a self,
+        name: &'a str,
+        value: &'a [u8],
+        keep: Duration,
+        when: When,
+    ) -> StoreFuture<'a, Option<BlobVersion>> {
+        self.ask(self.inner.put(name, value, keep, when))
+    }
+
+    fn remove<'a>(&'a self, name: &'a str, when: When) -> StoreFuture<'a, bool> {
+        self.ask(self.inner.remove(name, when))
+    }
+
+    fn append<'a>(
+        &'a self,
+        log: &'a str,
+        entry: &'a [u8],
+        bounds: LogBounds,
+        fence: u64,
+    ) -> StoreFuture<'a, Option<u64>> {
+        self.ask(self.inner.append(log, entry, bounds, fence))
+    }
+
+    fn read<'a>(
+        &'a self,
+        log: &'a str,
+        after: Option<u64>,
+        most: usize,
+    ) -> StoreFuture<'a, LogPage> {
+        self.ask(self.inner.read(log, after, most))
+    }
+
+    fn publish<'a>(&'a self, topic: &'a str) -> StoreFuture<'a, ()> {
+        self.ask(self.inner.publish(topic))
+    }
+
+    fn subscribe<'a>(&'a self, topic: &'a str) -> StoreFuture<'a, Subscription> {
+        self.ask(self.inner.subscribe(topic))
+    }
+
+    fn lease<'a>(
+        &'a self,
+        name: &'a str,
+        holder: HolderId,
+        note: &'a [u8],
+        keep: Duration,
+    ) -> StoreFuture<'a, Leased> {
+        self.ask(self.inner.lease(name, holder, note, keep))
+    }
+
+    fn release<'a>(&'a self, name: &'a str, holder: HolderId) -> StoreFuture<'a, bool> {
+        self.ask(self.inner.release(name, holder))
+    }
+
+    fn take<'a>(&'a self, name: &'a str, bucket: Bucket, tokens: u32) -> StoreFuture<'a, Taken> {
+        self.ask(self.inner.take(name, bucket, tokens))
+    }
+
+    fn once<'a>(&'a self, name: &'a str, keep: Duration) -> StoreFuture<'a, bool> {
+        self.ask(self.inner.once(name, keep))
+    }
+}
+
+fn keys(sealing: u8) -> Arc<StoreKeys> {
+    Arc::new(StoreKeys::new([1; 32], [sealing; 32]))
+}
+
+/// The options of a process.
+fn over(store: &Arc<Watched>) -> HttpOptions {
+    sharing(SharedSessions::new(store.clone(), keys(2)))
+}
+
+fn sharing(shared: SharedSessions) -> HttpOptions {
+    HttpOptions {
+        shared_sessions: Some(shared),
+        ..HttpOptions::default()
+    }
+}
+
+/// A process whose tool tells what it knows of its client.
+fn process(options: HttpOptions) -> HttpService {
+    let who = |_: Arguments, context: Context| async move {
+        let peer = context.connection().peer().unwrap();
+        format!(
+            "{} {} {}",
+            context.revision(),
+            peer.capabilities,
+            peer.implementation
+        )
+    };
+    let server = Server::builder("process", "1.0.0").tool(Tool::new("who"), who);
+    HttpService::new(&server.build().unwrap(), options).unwrap()
+}
+
+/// What one client says, to any process.
+#[derive(Clone, Default)]
+struct Talk {
+    session: Option<String>,
+    principal: Option<&'static str>,
+}
+
+impl Talk {
+    async fn begin(at: &HttpService, principal: Option<&'static str>, revision: &str) -> Self {
+        let mut talk = Self {
+            session: None,
+            principal,
+        };
+        let (status, headers, body) = talk.send(at, Method::POST, &hello(revision)).await;
+        assert_eq!(status, 200, "{body}");
+        let id = headers["mcp-session-id"].to_str().unwrap().to_owned();
+        assert!(id.len() <= 200, "{}", id.len());
+        talk.session = Some(id);
+        let opened = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(talk.send(at, Method::POST, &opened).await.0, 202);
+        talk
+    }
+
+    async fn send(
+        &self,
+        at: &HttpService,
+        method: Method,
+        message: &Value,
+    ) -> (u16, HeaderMap, String) {
+        let mut request = Request::builder()
+            .method(method)
+            .uri("/mcp")
+            .header("Host", "localhost");
+        request = request.header("Content-Type", "application/json");
+        request = request.header("Accept", "application/json, text/event-stream");
+        if let Some(id) = &self.session {
+            request = request.header("Mcp-Session-Id", id);
+        }
+        let mut request = request.body(message.to_string()).unwrap();
+        if let Some(principal) = self.principal {
+            request.extensions_mut().insert(Principal::new(principal));
+        }
+        let (head, body) = at.respond(request).await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        (head.status.as_u16(), head.headers, body)
+    }
+
+    /// What the tool knows; the status if there is no answer.
+    async fn who(&self, at: &HttpService) -> Result<String, u16> {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "who", "arguments": {}}});
+        let (status, _, body) = self.send(at, Method::POST, &call).await;
+        if status != 200 {
+            return Err(status);
+        }
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        Ok(answer["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned())
+    }
+
+    async fn end(&self, at: &HttpService) -> u16 {
+        self.send(at, Method::DELETE, &Value::Null).await.0
+    }
+}
+
+fn hello(revision: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": revision,
+        "capabilities": {"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}},
+        "clientInfo": {"name": "talk", "title": "A talk", "version": "1.2.3"}}})
+}
+
+/// R-SES-02, R-SES-03
+#[tokio::test]
+async fn a_session_goes_on_at_a_process_that_never_saw_it() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    for revision in ERA {
+        let talk = Talk::begin(&one, None, revision).await;
+        let known = talk.who(&one).await.unwrap();
+        assert!(
+            known.starts_with(revision) && known.contains("A talk"),
+            "{known}"
+        );
+        // The requests that come first come at once.
+        let before = two.metrics().counts().sessions;
+        let all = (0..10).map(|_| talk.who(&two));
+        for told in futures::future::join_all(all).await {
+            assert_eq!(told.unwrap(), known);
+        }
+        assert_eq!(two.metrics().counts().sessions, before + 1);
+        // From then on nothing is looked up.
+        let asked = store.asked.load(SeqCst);
+        for _ in 0..20 {
+            assert_eq!(talk.who(&one).await.unwrap(), known);
+            assert_eq!(talk.who(&two).await.unwrap(), known);
+        }
+        assert_eq!(store.asked.load(SeqCst), asked);
+    }
+}
+
+/// R-SES-07
+#[tokio::test]
+async fn a_session_is_accepted_from_its_principal_and_by_the_same_keys() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let alice = Talk::begin(&one, Some("alice"), "2025-11-25").await;
+    for other in [Some("bob"), None] {
+        let stolen = Talk {
+            principal: other,
+            ..alice.clone()
+        };
+        assert_eq!(stolen.who(&two).await, Err(404));
+        assert_eq!(stolen.end(&two).await, 404);
+    }
+    assert!(alice.who(&two).await.is_ok());
+    let apart = SharedSessions::new(store.clone(), keys(3));
+    assert_eq!(alice.who(&process(sharing(apart))).await, Err(404));
+    assert_eq!(alice.who(&process(HttpOptions::default())).await, Err(404));
+    // While keys are replaced, a process accepts what the old ones have sealed.
+    let both = StoreKeys::new([1; 32], [3; 32]).also_opens([2; 32]);
+    let both = process(sharing(SharedSessions::new(store, Arc::new(both))));
+    assert!(alice.who(&both).await.is_ok());
+    let mut forged = alice.clone();
+    let id = forged.session.as_mut().unwrap();
+    let other = if id[30..].starts_with('A') { "B" } else { "A" };
+    id.replace_range(30..31, other);
+    assert_eq!(forged.who(&both).await, Err(404));
+}
+
+/// R-SES-05, R-SES-06
+#[tokio::test]
+async fn a_session_that_its_client_ends_ends_everywhere() {
+    let store = Arc::new(Watched::default());
+    let all = [(); 3].map(|()| process(over(&store)));
+    let [one, two, three] = &all;
+    let talk = Talk::begin(one, None, "2025-06-18").await;
+    assert!(talk.who(two).await.is_ok());
+    assert_eq!(talk.end(one).await, 204);
+    assert_eq!(talk.who(one).await, Err(404));
+    assert_eq!(talk.who(three).await, Err(404), "it never saw the session");
+    let ended = async {
+        while talk.who(two).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended)
+        .await
+        .expect("it is told");
+    assert_eq!(two.metrics().counts().open_sessions, 0);
+    // A process that has no session of a client can end it, too.
+    let other = Talk::begin(one, None, "2025-06-18").await;
+    assert_eq!(other.end(three).await, 204);
+    assert_eq!(other.end(three).await, 404);
+}
+
+#[tokio::test]
+async fn without_the_store_sessions_go_on_and_are_not_ended() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    store.is_away.store(true, SeqCst);
+    assert!(talk.who(&two).await.is_ok());
+    assert_eq!(talk.end(&one).await, 503);
+    store.is_away.store(false, SeqCst);
+    assert_eq!(talk.end(&one).await, 204);
+    assert_eq!(talk.who(&one).await, Err(404));
+    // The other process asks again once in a second until the store is back.
+    let ended = async {
+        while talk.who(&two).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended)
+        .await
+        .expect("it is told");
+}
+
+#[tokio::test]
+async fn a_session_is_accepted_for_its_time() {
+    let store = Arc::new(Watched::default());
+    let brief = || {
+        let shared = SharedSessions {
+            max_age: Duration::from_secs(2),
+            ..SharedSessions::new(store.clone(), keys(2))
+        };
+        process(sharing(shared))
+    };
+    let (one, two) = (brief(), brief());
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    let over = async {
+        // Each process of these meets the session for the first time.
+        while talk.who(&brief()).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, over)
+        .await
+        .expect("its time is over");
+    assert_eq!(talk.who(&two).await, Err(404));
+    assert!(talk.who(&one).await.is_ok(), "it uses its session");
+}
+
+/// On two ports: streams of requests and the standing stream, and a process that is started again.
+#[test]
+fn streams_of_a_session_are_those_of_each_process() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (Serving::begin(over(&store)), Serving::begin(over(&store)));
+    let here = Client::open(one.at, "2025-11-25", json!({}));
+    let there = here.elsewhere(two.at);
+    let mut steps = there.call(3, "steps", json!({}));
+    steps["params"]["_meta"] = json!({"progressToken": "p"});
+    assert_eq!(events(&there.post(&steps).body).len(), 5);
+    let subscribe = json!({"jsonrpc": "2.0", "id": 4, "method": "resources/subscribe",
+        "params": {"uri": "a:b"}});
+    for (client, serving) in [(&here, &one), (&there, &two)] {
+        assert_eq!(client.post(&subscribe).status, 200);
+        serving.server.resource_updated("a:b");
+    }
+    let first = |client: &Client, last: Option<&str>| events(&client.get(last).chunk()).remove(0);
+    let (id, updated) = first(&here, None);
+    assert_eq!(updated["method"], "notifications/resources/updated");
+    // The other process has an event of its own, which the id of this one does not skip.
+    let (other, updated) = first(&there, Some(&id));
+    assert_eq!(updated["method"], "notifications/resources/updated");
+    assert_ne!(id, other);
+    one.end();
+    let again = Serving::begin(over(&store));
+    let back = here.elsewhere(again.at);
+    assert_eq!(
+        back.post(&back.call(5, "echo", json!({"text": "hi"})))
+            .status,
+        200
+    );
+}
