@@ -47,6 +47,10 @@ impl<V> Arena<V> {
             Some(index) => index,
             None if self.is_full() => return None,
             None => {
+                if self.slots.len() == self.slots.capacity() {
+                    // Most connections have one request at a time: `Vec` would allocate four slots.
+                    self.slots.reserve_exact(self.slots.len().max(1));
+                }
                 self.slots.push(Slot {
                     generation: 0,
                     next: 0,

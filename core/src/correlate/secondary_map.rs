@@ -26,6 +26,11 @@ impl<V> SecondaryMap<V> {
     pub fn insert(&mut self, key: RequestKey, value: V) {
         let index = key.slot() as usize;
         if index >= self.slots.len() {
+            if index >= self.slots.capacity() {
+                // As the arena of the requests grows.
+                let room = (index + 1).max(2 * self.slots.len());
+                self.slots.reserve_exact(room - self.slots.len());
+            }
             self.slots.resize_with(index + 1, || None);
         }
         let slot = &mut self.slots[index];

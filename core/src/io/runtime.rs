@@ -80,7 +80,8 @@ pub(super) fn drive_beside(
 ) -> io::Result<()> {
     match spawner.event_loop() {
         Some(event_loop) => {
-            event_loop.spawn(Box::pin(awaited(connection)));
+            // Boxed by itself, since a future that moves another into itself has room for it twice.
+            event_loop.spawn(Box::pin(awaited(Box::pin(connection))));
             Ok(())
         }
         None => drive_client(connection),

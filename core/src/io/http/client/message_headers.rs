@@ -21,7 +21,8 @@ const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 pub fn session_id(head: &HeaderMap) -> Option<HeaderValue> {
     let visible = |id: &&HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
     let id = head.get(SESSION).filter(|id| !id.is_empty());
-    id.filter(visible).cloned()
+    // A copy, since a clone would hold the buffer that the whole head was read into.
+    HeaderValue::from_bytes(id.filter(visible)?.as_bytes()).ok()
 }
 
 /// Adds headers for the method of a message, and for the name of its target (R-HDR-01, R-HDR-12).
