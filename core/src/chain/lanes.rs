@@ -4,12 +4,13 @@
 //! A server of the stateless era gets the capabilities of the client with each request, so one connection serves all. To a
 //! server of the handshake era a connection is a client with fixed capabilities, so there is one for each set of
 //! capabilities and verified client (R-CHN-09). Where the server may ask a client that nobody verified, a connection
-//! carries one call at a time: its questions cannot reach anybody else.
+//! carries one call at a time, and none after one that was given up: its questions cannot reach anybody else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::external::Isolation;
+use super::far::Far;
 use super::lane::{Lane, Near};
 use super::parts::Parts;
 use super::upstream::host;
@@ -190,7 +191,9 @@ impl Drop for Exclusive {
     fn drop(&mut self) {
         let Some(lane) = self.lane.take() else { return };
         let lanes = &self.lanes;
-        match lane.is_open() {
+        // The server may have asked before it heard that the call has ended, and the next call may be of another client.
+        let is_clean = |far: Far| !far.routes().has_given_up();
+        match lane.ready().is_some_and(is_clean) {
             true => lock(&lanes.idle)
                 .entry(std::mem::take(&mut self.key))
                 .or_default()

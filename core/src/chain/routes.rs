@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::route::Route;
@@ -15,6 +16,7 @@ pub(super) struct Routes {
     /// Whether all calls are of one client.
     is_of_one: bool,
     calls: Mutex<Calls>,
+    has_given_up: AtomicBool,
 }
 
 #[derive(Default)]
@@ -30,6 +32,7 @@ impl Routes {
             connection,
             is_of_one,
             calls: Mutex::default(),
+            has_given_up: AtomicBool::new(false),
         }
     }
 
@@ -47,7 +50,13 @@ impl Routes {
         Registered {
             routes: self,
             key: key.get(),
+            is_answered: false,
         }
+    }
+
+    /// Whether a call has ended before the server had answered it: the server may still say something that belongs to that call.
+    pub fn has_given_up(&self) -> bool {
+        self.has_given_up.load(Ordering::Acquire)
     }
 
     /// How many calls have begun.
@@ -101,10 +110,21 @@ impl Routes {
 pub(super) struct Registered<'a> {
     routes: &'a Routes,
     key: u64,
+    is_answered: bool,
+}
+
+impl Registered<'_> {
+    /// The server has answered the call.
+    pub fn answered(mut self) {
+        self.is_answered = true;
+    }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
+        if !self.is_answered {
+            self.routes.has_given_up.store(true, Ordering::Release);
+        }
         let gone = lock(&self.routes.calls).by_key.remove(&self.key);
         drop(gone);
     }

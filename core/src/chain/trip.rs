@@ -345,7 +345,10 @@ impl Trip<'_> {
         let method = view.method().unwrap_or_default();
         let response = self.far.handle().forward(&method, options, write)?;
         let answer = self.or_cancelled(response).await;
-        drop(registered);
+        match (registered, &answer) {
+            (Some(registered), Ok(_) | Err(RequestError::Peer(_))) => registered.answered(),
+            (given_up, _) => drop(given_up),
+        }
         match answer {
             Ok(message) => {
                 let answer = ChainResponse::from(message);

@@ -387,3 +387,28 @@ fn a_question_on_the_stream_of_a_list_is_put_to_a_call() {
     rig.answer(0, &list, &json!({"tools": []}));
     assert_eq!(rig.hear(near)["result"]["tools"], json!([]));
 }
+
+/// R-CHN-09: the server may have asked the client of a call before it hears that the call is cancelled. No other client gets the question.
+#[test]
+fn a_late_question_of_a_cancelled_call_reaches_no_other_client() {
+    let mut rig = Rig::new(OLD, 1);
+    let asks = json!({"elicitation": {}});
+    let call = |id: usize| stateless(id, "tools/call", json!({"name": "x"}), &asks);
+    let one = rig.post(&call(1));
+    // The first connection has told the era of the server.
+    rig.far_hears(1);
+    rig.leave(one);
+    assert_eq!(rig.far_hears(1)["method"], "notifications/cancelled");
+    let two = rig.post(&call(2));
+    let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    rig.far_says(1, &request("q", "elicitation/create", &form));
+    rig.assert_is_waiting(two);
+    let heard = rig.far_hears(2);
+    rig.answer(2, &heard, &json!({"content": []}));
+    assert_eq!(rig.hear(two)["result"]["resultType"], "complete");
+    // A call that was answered leaves nothing behind, so its connection serves the next one.
+    let three = rig.post(&call(3));
+    let heard = rig.far_hears(2);
+    rig.answer(2, &heard, &json!({"content": []}));
+    assert_eq!(rig.hear(three)["id"], 3);
+}
