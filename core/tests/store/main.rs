@@ -17,6 +17,8 @@ mod logs;
 mod marks;
 #[cfg(feature = "redis")]
 mod servers;
+#[cfg(all(feature = "redis", feature = "http"))]
+mod sessions;
 mod stores;
 #[cfg(feature = "redis")]
 mod wire;

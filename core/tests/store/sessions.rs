@@ -1,0 +1,119 @@
+//! Sessions over HTTP that processes share, on a server.
+
+use std::sync::Arc;
+
+use http_body_util::BodyExt as _;
+use hyper::{Method, Request};
+use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
+use mcpbolt::io::{RedisOptions, RedisStore};
+use mcpbolt::server::Server as McpServer;
+use mcpbolt::store::{SealedStore, StoreKeys};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::servers::{Program, Server};
+use crate::stores::SOON;
+
+/// A process with a connection to the store of its own.
+fn process(store: &Server) -> HttpService {
+    let keys = Arc::new(StoreKeys::new([1; 32], [2; 32]));
+    let store = RedisStore::open(&store.url(), &RedisOptions::default()).unwrap();
+    let store = SealedStore::new(Arc::new(store), keys.clone());
+    let options = HttpOptions {
+        shared_sessions: Some(SharedSessions::new(Arc::new(store), keys)),
+        ..HttpOptions::default()
+    };
+    let server = McpServer::builder("shared", "1.0.0").build().unwrap();
+    HttpService::new(&server, options).unwrap()
+}
+
+/// The status of a request, and the id of the session that it begins.
+async fn send(
+    at: &HttpService,
+    session: Option<&str>,
+    method: Method,
+    message: Value,
+) -> (u16, Option<String>) {
+    let mut request = Request::builder().method(method).uri("/mcp");
+    for (name, value) in [
+        ("Host", "localhost"),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ] {
+        request = request.header(name, value);
+    }
+    if let Some(id) = session {
+        request = request.header("Mcp-Session-Id", id);
+    }
+    let answer = at.respond(request.body(message.to_string()).unwrap()).await;
+    let (head, body) = answer.into_parts();
+    body.collect().await.unwrap();
+    let id = head.headers.get("mcp-session-id");
+    (
+        head.status.as_u16(),
+        id.map(|id| id.to_str().unwrap().to_owned()),
+    )
+}
+
+/// R-SES-05, R-SES-06: sessions move between processes, cost the server nothing while they live, and end everywhere.
+#[test]
+fn sessions_move_between_processes_and_cost_the_store_nothing() {
+    const SESSIONS: usize = 100;
+    let runtime = Runtime::new().unwrap();
+    let mut server = Server::start(Program::Valkey, &[]);
+    runtime.block_on(async {
+        let (one, two) = (process(&server), process(&server));
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "mover", "version": "1"}}});
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let mut ids = Vec::new();
+        for _ in 0..SESSIONS {
+            let (status, id) = send(&one, None, Method::POST, hello.clone()).await;
+            assert_eq!(status, 200);
+            ids.push(id.unwrap());
+        }
+        for id in &ids {
+            assert_eq!(
+                send(&two, Some(id), Method::POST, ping.clone()).await.0,
+                200
+            );
+        }
+        assert_eq!(
+            server.raw("DBSIZE"),
+            ":0\r\n",
+            "live sessions are in the store"
+        );
+        for id in &ids[1..] {
+            assert_eq!(
+                send(&one, Some(id), Method::DELETE, Value::Null).await.0,
+                204
+            );
+        }
+        let told = async {
+            while two.metrics().counts().open_sessions > 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(SOON, told)
+            .await
+            .expect("the other process is told");
+        assert_eq!(
+            send(&process(&server), Some(&ids[1]), Method::POST, ping.clone())
+                .await
+                .0,
+            404
+        );
+        // Without the server, the session that is left moves on.
+        server.kill();
+        let late = process(&server);
+        assert_eq!(send(&late, Some(&ids[0]), Method::POST, ping).await.0, 200);
+        assert_eq!(
+            send(&late, Some(&ids[0]), Method::DELETE, Value::Null)
+                .await
+                .0,
+            503
+        );
+    });
+}
