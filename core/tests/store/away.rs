@@ -164,7 +164,7 @@ fn a_server_that_is_killed_at_any_step_loses_no_more_than_answers() {
             let len = values.len();
             values.dedup();
             assert_eq!(values.len(), len, "{what} twice");
-            assert!(len > 20, "{len} {what}");
+            assert!(len > 0, "no {what}");
         };
         once(
             all.iter().flat_map(|done| done.marks.clone()).collect(),
