@@ -40,6 +40,7 @@ impl Client {
     }
 
     /// The same session at another process.
+    #[cfg(feature = "sealing")]
     pub fn elsewhere(&self, to: SocketAddr) -> Self {
         Self {
             to,
