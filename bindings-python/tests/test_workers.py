@@ -34,6 +34,12 @@ async def slow() -> int:
     return os.getpid()
 
 @server.tool
+async def told() -> int:
+    print("begun", file=sys.stderr, flush=True)
+    await asyncio.sleep(0.1)
+    return os.getpid()
+
+@server.tool
 def blocking() -> str:
     return sys.argv[1]
 
@@ -189,15 +195,14 @@ def test_a_killed_worker_loses_its_own_calls_and_is_replaced(tmp_path: Path) -> 
 def test_a_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Signals) -> None:
     with tree(tmp_path) as running:
         caller, answers = Caller(running.place), list[str]()
-        caller.call("process")
-        thread = Thread(target=lambda: answers.append(caller.call("slow")))
+        thread = Thread(target=lambda: answers.append(caller.call("told")))
         thread.start()
-        time.sleep(0.03)
+        assert running.process.stderr is not None
+        assert running.process.stderr.readline() == "begun\n"
         running.process.send_signal(number)
         thread.join()
         assert int(answers[0]) > 0
         assert running.process.wait(HANGS) == 0
-        assert running.process.stderr is not None
         assert "Traceback" not in running.process.stderr.read()
 
 

@@ -131,19 +131,15 @@ fn a_tree_that_is_asked_to_end_answers_what_it_was_asked() {
     let mut tree = Tree::new(2, &["--health", "http://127.0.0.1:0"]);
     let workers = tree.workers();
     let mut client = tree.client();
-    let begins = client.call("test_simple_text").unwrap();
-    assert_eq!(begins.status, 200);
-    let called = thread::spawn(move || client.call("test_tool_with_logging"));
-    // The call takes longer than this, and most often has begun by then.
-    thread::sleep(Duration::from_millis(30));
+    let session = client.begin().unwrap();
+    let mut call = client.open(&session, "test_tool_with_logging");
+    let begun = call.next().unwrap();
+    assert_eq!(begun["method"], "notifications/message", "{begun}");
     tree.signal("-TERM");
     let status = tree.serving.process.wait().unwrap();
     assert!(status.success(), "{status}: {}", tree.log());
-    let answer = called.join().unwrap().unwrap();
-    assert!(
-        answer.status == 200 && !answer.text().is_empty(),
-        "{answer:?}"
-    );
+    let answer = std::iter::from_fn(|| call.next()).find(|message| message["id"] == 1);
+    assert!(answer.unwrap()["result"]["content"].is_array());
     assert!(!workers.into_iter().any(is_alive));
 }
 
