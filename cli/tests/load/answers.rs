@@ -11,38 +11,24 @@ fn errors(loaded: &Loaded, why: &str) -> f64 {
     counts.map(|(_, count)| count.as_f64().unwrap()).sum()
 }
 
+/// What the server does with each tenth call, and what the report says of that: of 100 calls, how many failed and why, and how many were
+/// answered.
 #[test]
-fn wrong_answers_are_counted() {
-    let loaded = Loaded::of(&AT_A_RATE, "faulty", "wrong:10");
-    assert_eq!(
-        errors(&loaded, "not the text that was sent"),
-        10.0,
-        "{}",
-        loaded.report
-    );
-    assert_eq!(number(&loaded.report, "/errors"), 10.0, "{}", loaded.report);
-    assert_eq!(number(&loaded.report, "/calls"), 90.0, "{}", loaded.report);
-}
-
-/// Also of the warm-up: 10 calls, and 100.
-#[test]
-fn second_answers_are_counted() {
-    let loaded = Loaded::of(&AT_A_RATE, "faulty", "twice:10");
-    assert_eq!(
-        errors(&loaded, "no request in flight"),
-        11.0,
-        "{}",
-        loaded.report
-    );
-    assert_eq!(number(&loaded.report, "/calls"), 100.0, "{}", loaded.report);
-}
-
-#[test]
-fn calls_without_an_answer_are_errors_and_hold_nothing_up() {
-    let args = [&AT_A_RATE[..], &["--timeout", "300ms"]].concat();
-    let loaded = Loaded::of(&args, "faulty", "silent:10");
-    assert_eq!(errors(&loaded, "timed out"), 10.0, "{}", loaded.report);
-    assert_eq!(number(&loaded.report, "/calls"), 90.0, "{}", loaded.report);
+fn answers_that_are_wrong_too_many_or_missing_are_counted() {
+    for (server, why, failed, answered) in [
+        ("wrong:10", "not the text that was sent", 10.0, 90.0),
+        // Also of the warm-up, which is 10 calls.
+        ("twice:10", "no request in flight", 11.0, 100.0),
+        // And hold nothing up.
+        ("silent:10", "timed out", 10.0, 90.0),
+    ] {
+        let args = [&AT_A_RATE[..], &["--timeout", "300ms"]].concat();
+        let loaded = Loaded::of(&args, "faulty", server);
+        let report = &loaded.report;
+        assert_eq!(errors(&loaded, why), failed, "{server}: {report}");
+        assert_eq!(number(report, "/errors"), failed, "{server}: {report}");
+        assert_eq!(number(report, "/calls"), answered, "{server}: {report}");
+    }
 }
 
 /// The rate goes on: each call that is due after the end of the server is an error.
