@@ -1,5 +1,6 @@
 //! A prefix for the names and URIs of a server, so that clients tell them from those of others.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -291,13 +292,16 @@ impl Prefix {
         Some(with_meta(&page, TOO_LONG, Some(&long)))
     }
 
-    fn told(&self, places: &[Place], text: &str) -> String {
-        let edited = edited(places, text, &mut |kind, inner| Ok(self.outer(kind, inner)));
-        edited.unwrap_or_else(|()| text.to_owned())
+    /// The text with the prefix at these places; `None` if it has nothing there.
+    fn told(&self, places: &[Place], text: &str) -> Option<String> {
+        let mut outer = |kind, inner: &str| Ok::<_, Infallible>(self.outer(kind, inner));
+        let Ok(edited) = edited(places, text, &mut outer);
+        edited
     }
 }
 
-/// The JSON text with other strings at these places; every other byte stays, but for space between tokens.
+/// The JSON text with other strings at these places, which do not overlap; every other byte stays. `None` if there are no
+/// strings.
 ///
 /// # Errors
 /// The first one of `map`.
@@ -305,44 +309,49 @@ fn edited<E>(
     places: &[Place],
     text: &str,
     map: &mut impl FnMut(Kind, &str) -> Result<String, E>,
-) -> Result<String, E> {
-    let mut text = text.to_owned();
+) -> Result<Option<String>, E> {
+    let mut edits = Vec::new();
     for (path, kind) in places {
-        text = edited_at(path, &text, &mut |it| map(*kind, it))?;
+        each_at(path, text, &mut |value| {
+            if let Some(string) = reader::as_str(value) {
+                let at = value.as_ptr().addr() - text.as_ptr().addr();
+                edits.push((at, at + value.len(), json_text(&map(*kind, &string)?)));
+            }
+            Ok(())
+        })?;
     }
-    Ok(text)
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    edits.sort_unstable_by_key(|(at, ..)| *at);
+    let longer: usize = edits.iter().map(|(.., string)| string.len()).sum();
+    let (mut out, mut done) = (String::with_capacity(text.len() + longer), 0);
+    for (at, end, string) in edits {
+        out.push_str(text.get(done..at).unwrap_or_default());
+        out.push_str(&string);
+        done = end;
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    Ok(Some(out))
 }
 
-fn edited_at<E>(
+/// Calls `found` with each value at a path, a part of `value`.
+fn each_at<'a, E>(
     path: &[&str],
-    value: &str,
-    map: &mut impl FnMut(&str) -> Result<String, E>,
-) -> Result<String, E> {
+    value: &'a str,
+    found: &mut impl FnMut(&'a str) -> Result<(), E>,
+) -> Result<(), E> {
     let Some((step, rest)) = path.split_first() else {
-        return match reader::as_str(value) {
-            Some(text) => Ok(json_text(&map(&text)?)),
-            None => Ok(value.to_owned()),
-        };
+        return found(value);
     };
     match (*step, value.as_bytes().first()) {
         ("*", Some(b'[')) => {
-            let elements: Result<Vec<_>, _> = reader::elements(value)
-                .map(|element| edited_at(rest, element, map))
-                .collect();
-            Ok(format!("[{}]", elements?.join(",")))
+            reader::elements(value).try_for_each(|element| each_at(rest, element, found))
         }
-        (name, Some(b'{')) => {
-            let mut out = vec![b'{'];
-            for (member, value) in reader::members(value) {
-                match member == name {
-                    true => push(&mut out, member.raw(), &edited_at(rest, value, map)?),
-                    false => push(&mut out, member.raw(), value),
-                }
-            }
-            out.push(b'}');
-            Ok(String::from_utf8(out).unwrap_or_default())
-        }
-        _ => Ok(value.to_owned()),
+        (name, Some(b'{')) => reader::members(value)
+            .filter(|(member, _)| *member == name)
+            .try_for_each(|(_, value)| each_at(rest, value, found)),
+        _ => Ok(()),
     }
 }
 
@@ -367,8 +376,10 @@ impl Prefix {
             let inner = self.inner(kind, outer);
             inner.ok_or_else(|| unknown(kind, method, revision, why()))
         };
-        let params = edited(places, request.params(), &mut inner)?;
-        request.set_params(&params)
+        match edited(places, request.params(), &mut inner)? {
+            Some(params) => request.set_params(&params),
+            None => Ok(()),
+        }
     }
 
     /// Puts the prefix on the answer.
@@ -379,15 +390,19 @@ impl Prefix {
         }
         let fit = (method == Some(Method::ListTools)).then(|| self.without_long(answer.result()));
         let page = fit.flatten();
-        let page = page.as_deref().unwrap_or(answer.result());
-        ChainResponse::new(self.told(places, page))
+        let told = self.told(places, page.as_deref().unwrap_or(answer.result()));
+        match told.or(page) {
+            Some(result) => ChainResponse::new(result),
+            None => answer.with(None),
+        }
     }
 
     /// Puts the prefix on a notification of the server.
     pub(super) fn tell(&self, notification: &mut ChainNotification) {
         let places = told(Method::parse(&notification.method));
-        if let (false, Some(params)) = (places.is_empty(), &notification.params) {
-            notification.params = Some(self.told(places, params));
+        let params = notification.params.as_deref();
+        if let Some(told) = params.and_then(|params| self.told(places, params)) {
+            notification.params = Some(told);
         }
     }
 
