@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::declared::answers;
 use super::middleware::{Caller, ChainAnswer, ChainRequest, ChainResponse, refusal};
+use super::params::Edit;
 use super::question::{Asker, Question, Withdrawn};
 use super::route::Route;
 use super::translate;
@@ -76,9 +77,13 @@ pub(super) async fn by_request(
     };
     let params = question.params().to_owned();
     let params = translate::question(question.known_method(), params, Era::Handshake);
-    let asked = front.forward(&question.method(), options, |out, _| {
-        out.extend_from_slice(b",\"params\":");
-        crate::json::writer::append_compact(out, &params);
+    let method = question.method();
+    let asked = front.forward((&method, Some(&params)), options, |out, _, trace| {
+        let edit = Edit {
+            trace,
+            ..Edit::default()
+        };
+        edit.append_own(out, &params);
     });
     match asked?.await {
         Ok(answer) => Ok(answer.into()),

@@ -17,9 +17,12 @@ use super::shared::{Member, Shared};
 use super::translate;
 use super::unless::unless;
 use super::upstream::{host, pass_progress, reopen};
-use crate::connection::{Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation};
+use crate::connection::{
+    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestScope,
+};
 use crate::correlate::CancelToken;
 use crate::handler::driven::drive;
+use crate::handler::scoped::scoped;
 use crate::handler::{Executor, Job};
 use crate::json::number;
 use crate::mcp::{Era, Method, Revision, Side};
@@ -168,8 +171,8 @@ impl FrontExecutor {
         self.joined = joined.collect();
         self.session = Some(own.clone());
         let (shared, front) = (self.shared.clone(), self.handle.clone());
-        let timers = self.timers.clone();
-        self.open(async move {
+        let (timers, scope) = (self.timers.clone(), call.scope.clone());
+        self.open(scope, async move {
             match meet(&shared, &own, &timers).await {
                 Ok(met) => {
                     let result = met.initialized(revision, &shared);
@@ -183,8 +186,8 @@ impl FrontExecutor {
     fn discover(&mut self, call: Call) {
         let Some(way) = self.way(&call) else { return };
         let (shared, front) = (self.shared.clone(), self.handle.clone());
-        let timers = self.timers.clone();
-        self.open(async move {
+        let (timers, scope) = (self.timers.clone(), call.scope.clone());
+        self.open(scope, async move {
             let met = match way {
                 Way::Own(own) => meet(&shared, &own, &timers).await,
                 Way::Shared(key) => {
@@ -212,11 +215,15 @@ impl FrontExecutor {
     }
 
     /// Answers the client's first request, as long as it waits.
-    fn open(&self, opening: impl Future<Output = ()> + Send + 'static) {
+    fn open(
+        &self,
+        scope: Option<RequestScope>,
+        opening: impl Future<Output = ()> + Send + 'static,
+    ) {
         let closed = self.closed.clone();
-        drive(Box::pin(async move {
+        drive_within(scope, async move {
             unless(opening, closed.cancelled()).await;
-        }));
+        });
     }
 }
 
@@ -307,7 +314,8 @@ impl Executor for FrontExecutor {
                         ends: self.ends.clone(),
                         timers: self.timers.clone(),
                     };
-                    drive(Box::pin(carry(shared, way, call, near)));
+                    let scope = call.scope.clone();
+                    drive_within(scope, carry(shared, way, call, near));
                 }
             }
         }
@@ -346,4 +354,12 @@ impl Executor for FrontExecutor {
     fn renew(&mut self) -> bool {
         self.session.is_none() && self.lanes.is_empty() && !self.ends.is_cancelled()
     }
+}
+
+/// Runs a job on the threads that wake it, within `scope` if there is one.
+fn drive_within(scope: Option<RequestScope>, job: impl Future<Output = ()> + Send + 'static) {
+    drive(match scope {
+        None => Box::pin(job),
+        Some(scope) => Box::pin(scoped(scope, job)),
+    });
 }

@@ -14,7 +14,7 @@ use super::parts::Parts;
 use super::places::Places;
 use super::question::Parking;
 use super::shared::{Member, Shared};
-use crate::connection::{Config, Handle};
+use crate::connection::{Config, Handle, Observer};
 use crate::error::RequestError;
 use crate::handler::Spawner;
 use crate::limits::Limits;
@@ -145,12 +145,13 @@ impl Front {
     }
 
     /// Has the front speak in the name of a server: with its name and version, if there are several servers behind the front, and
-    /// with its revisions, limits, budget and trace.
+    /// with its revisions, limits, budget, trace and observer.
     pub fn introducing(mut self, server: &Config) -> Self {
         let Config {
             implementation,
             revisions,
             trace,
+            observer,
             limits,
             budget,
             ..
@@ -159,10 +160,18 @@ impl Front {
             implementation,
             revisions,
             trace,
+            observer,
             limits,
             budget,
             ..self.config
         };
+        self
+    }
+
+    /// Has `observer` told of the requests and sessions of all connections, to clients and to servers, for metrics and traces. A
+    /// request to a server carries the trace context that the observer gives it, in place of the client's.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.config.observer = Some(observer);
         self
     }
 

@@ -256,6 +256,7 @@ impl Lane {
         };
         config.limits = external.limits.clone();
         config.budget = self.parts.config.budget.clone();
+        config.observer = self.parts.config.observer.clone();
         config
     }
 

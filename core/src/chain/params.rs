@@ -1,7 +1,8 @@
 //! Params on their way to the next hop: copied byte for byte, but for the members of `_meta` that belong to a hop.
 
+use crate::connection::{CONTEXT_KEYS, context_members};
 use crate::json::{JsonStr, number, reader, string, writer};
-use crate::mcp::{LogLevel, meta};
+use crate::mcp::{LogLevel, TraceContext, meta};
 use crate::message::{Field, MessageRef};
 
 /// `_meta` key of the number of hops that a request has passed (R-CHN-21).
@@ -23,6 +24,8 @@ pub(super) struct Edit<'a> {
     pub drop_params: &'a [&'a str],
     /// Params that are added: JSON without the braces. Their names are in `drop_params`.
     pub add_params: &'a str,
+    /// Replaces the trace context in `_meta`; `None` to leave it as it is.
+    pub trace: Option<&'a TraceContext>,
 }
 
 /// Members of `_meta` that are a hop's own: those by which a request of the stateless era describes its client, and
@@ -68,6 +71,7 @@ impl Edit<'_> {
         let edits_meta =
             is_odd && self.hops.is_some() || has_any(own.unwrap_or_default(), self.drop);
         let is_plain = !edits_meta
+            && self.trace.is_none()
             && self.add.is_empty()
             && self.drop_params.is_empty()
             && self.add_params.is_empty();
@@ -79,6 +83,15 @@ impl Edit<'_> {
         };
         if !written {
             out.truncate(before);
+        }
+    }
+
+    /// Appends `params`, an object of this side's own, as the member `params`, with a comma before it.
+    pub fn append_own(&self, out: &mut Vec<u8>, params: &str) {
+        out.extend_from_slice(b",\"params\":");
+        match self.trace {
+            None => writer::append_compact(out, params),
+            Some(_) => _ = self.rebuild(out, Some(params)),
         }
     }
 
@@ -164,10 +177,14 @@ impl Edit<'_> {
             match self.token.filter(|_| name == "progressToken") {
                 Some(token) => push(&mut meta, name.raw(), itoa::Buffer::new().format(token)),
                 None if name == HOPS && self.hops.is_some() || is_any(name, self.drop) => {}
+                None if self.trace.is_some() && is_any(name, &CONTEXT_KEYS) => {}
                 None => push(&mut meta, name.raw(), value),
             }
         }
         push_members(&mut meta, self.add);
+        if let Some(trace) = self.trace {
+            push_members(&mut meta, &context_members(trace));
+        }
         if let Some(hops) = self.hops {
             push(&mut meta, HOPS, itoa::Buffer::new().format(hops));
         }

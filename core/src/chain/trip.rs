@@ -26,7 +26,7 @@ use crate::connection::{self, RequestOptions};
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
 use crate::mcp::code::{INVALID_PARAMS, URL_ELICITATION_REQUIRED};
-use crate::mcp::{Era, LogLevel, Method, Side, meta};
+use crate::mcp::{Era, LogLevel, Method, Side, TraceContext, meta};
 
 /// Rounds of one call after which its server is taken to ask for ever (R-MRT-12).
 const MAX_ROUNDS: usize = 10;
@@ -332,18 +332,21 @@ impl Trip<'_> {
             max_timeout: patience,
             ..RequestOptions::default()
         };
-        let write = |out: &mut Vec<u8>, key: crate::correlate::RequestKey| {
-            id = Some(key.get());
-            registered = Some(self.far.routes().register(key, self.route));
-            let edit = Edit {
-                token: id,
-                hops: Some(self.hops),
-                ..edit
+        let write =
+            |out: &mut Vec<u8>, key: crate::correlate::RequestKey, trace: Option<&TraceContext>| {
+                id = Some(key.get());
+                registered = Some(self.far.routes().register(key, self.route));
+                let edit = Edit {
+                    token: id,
+                    hops: Some(self.hops),
+                    trace,
+                    ..edit
+                };
+                edit.append(out, &view);
             };
-            edit.append(out, &view);
-        };
         let method = view.method().unwrap_or_default();
-        let response = self.far.handle().forward(&method, options, write)?;
+        let request = (&*method, view.params());
+        let response = self.far.handle().forward(request, options, write)?;
         let answer = self.or_cancelled(response).await;
         match (registered, &answer) {
             (Some(registered), Ok(_) | Err(RequestError::Peer(_))) => registered.answered(),

@@ -291,11 +291,13 @@ async fn by_request(
     if request.known_method() == Some(Method::Elicit) {
         session.elicited(request.params());
     }
-    let response = front.forward(&request.method(), options, |out, own| {
+    let (method, params) = (request.method(), Some(request.params()));
+    let response = front.forward((&method, params), options, |out, own, trace| {
         asked = Some(session.asked(own, &source.far, reply));
         let token = Some(own.get());
         let edit = Edit {
             token,
+            trace,
             ..Edit::default()
         };
         edit.append(out, &view);

@@ -12,7 +12,7 @@ use super::host::{ClientHost, Hooks, MakeRelay};
 use super::notice::Notice;
 #[cfg(feature = "server")]
 use crate::connection::Callers;
-use crate::connection::{Config, Handle, OpeningMode, Trace};
+use crate::connection::{Config, Handle, Observer, OpeningMode, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::Limits;
@@ -104,6 +104,12 @@ impl ClientBuilder {
     /// Sets how the connection opens. By default the client first asks the server what it speaks.
     pub fn opening(mut self, opening: OpeningMode) -> Self {
         self.config.opening = opening;
+        self
+    }
+
+    /// Has `observer` told of the requests and the session of the connection, for metrics and traces.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.config.observer = Some(observer);
         self
     }
 

@@ -8,6 +8,8 @@ use super::config::Config;
 use super::framer::Framer;
 use super::interceptor::Interceptor;
 use super::keys::Member;
+use super::observed::Observed;
+use super::observer::{RequestOutcome, RequestScope};
 use super::principal::Principal;
 use super::reply::{Closing, Encoder, Frame};
 use super::result_writer::ResultWriter;
@@ -26,6 +28,8 @@ pub(super) struct Asked<'a> {
     pub closing: Closing,
     /// The place of the request in a batch, if it is a member of one.
     pub member: Option<Member>,
+    /// The observer of the request, if it has one.
+    pub observed: Option<&'a Observed>,
 }
 
 impl<'a> Asked<'a> {
@@ -37,6 +41,7 @@ impl<'a> Asked<'a> {
             revision,
             closing: Closing::default(),
             member: None,
+            observed: None,
         }
     }
 }
@@ -76,6 +81,11 @@ impl Answer<'_> {
     pub fn intercepted(mut self, interceptor: Option<Arc<dyn Interceptor>>) -> Self {
         self.interceptor = interceptor;
         self
+    }
+
+    /// What surrounds the handler of the request, if its observer has something.
+    pub(crate) fn scope(&self) -> Option<RequestScope> {
+        self.asked.observed?.scope()
     }
 
     /// The sender of the request, if the request itself carried proof of it.
@@ -119,8 +129,13 @@ impl Answer<'_> {
         self.write(|encoder, out| encoder.action_data(out, data))
     }
 
-    fn write(self, encode: impl FnOnce(&Encoder<'_>, &mut Vec<u8>) -> bool) -> Disposition {
-        let Asked { member, .. } = self.asked;
+    fn write(
+        self,
+        encode: impl FnOnce(&Encoder<'_>, &mut Vec<u8>) -> RequestOutcome,
+    ) -> Disposition {
+        let Asked {
+            member, observed, ..
+        } = self.asked;
         let encoder = Encoder {
             id: self.asked.id,
             dialect: self.asked.dialect,
@@ -137,10 +152,20 @@ impl Answer<'_> {
             finished,
         } = self.to;
         match member {
-            None => framer.append(output, |out| _ = encode(&encoder, out)),
+            None => framer.append(output, |out| {
+                let before = out.len();
+                let outcome = encode(&encoder, out);
+                if let Some(observed) = observed {
+                    observed.end(outcome, out.len() - before);
+                }
+            }),
             Some(member) => {
                 let mut json = Vec::new();
-                let is_error = encode(&encoder, &mut json);
+                let outcome = encode(&encoder, &mut json);
+                if let Some(observed) = observed {
+                    observed.end(outcome, json.len());
+                }
+                let is_error = outcome.is_error(encoder.dialect);
                 let answer = MemberAnswer { is_error, json };
                 finished.push(Finished { member, answer });
             }

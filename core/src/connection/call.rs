@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::interceptor::Interceptor;
 use super::keys::CallKey;
+use super::observer::RequestScope;
 use super::operation::Operation;
 use super::principal::Principal;
 use crate::correlate::CancelToken;
@@ -112,6 +113,7 @@ pub(crate) struct Record {
     pub operation: Operation,
     pub cancel: CancelToken,
     pub interceptor: Option<Arc<dyn Interceptor>>,
+    pub scope: Option<RequestScope>,
     pub is_member: bool,
 }
 
@@ -176,6 +178,7 @@ impl Batch {
             method: record.method,
             operation: record.operation,
             cancel: record.cancel.clone(),
+            scope: record.scope.clone(),
         })
     }
 
@@ -223,4 +226,6 @@ pub struct Call {
     pub operation: Operation,
     /// Cancelled when the peer cancels the request, its time is up or the connection ends.
     pub cancel: CancelToken,
+    /// What surrounds the handler, if the observer of the request has something. The host enters it.
+    pub scope: Option<RequestScope>,
 }

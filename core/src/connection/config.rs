@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::actions::references::References;
 use super::budget::Budget;
 use super::implementation::Implementation;
+use super::observer::Observer;
 use super::trace::Trace;
 use crate::limits::Limits;
 use crate::mcp::{Era, Profile, Revision, Revisions, Side};
@@ -71,6 +72,8 @@ pub struct Config {
     pub profile: Profile,
     /// Receives every frame, with secrets masked; none by default.
     pub trace: Option<Trace>,
+    /// Is told of requests and sessions, for metrics and traces; none by default.
+    pub observer: Option<Arc<dyn Observer>>,
     /// The limits of each connection.
     pub limits: Limits,
     /// The limits of all connections of this configuration and its clones together.
@@ -102,6 +105,7 @@ impl Config {
             references: None,
             profile: Profile::Official,
             trace: None,
+            observer: None,
             limits: Limits::STDIO,
             budget: Arc::default(),
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::actions::client as action_client;
+use super::channel::Channel;
 use super::config::Config;
 use super::drain::Drain;
 use super::handle::Handle;
@@ -14,6 +15,7 @@ use super::incoming::Incoming;
 use super::keys::{CallKey, StreamId};
 use super::liveness::Liveness;
 use super::load::{Load, Sums};
+use super::observer::{ObservedSession, RequestOutcome, SessionObserver};
 use super::opening::{Move, Opening};
 use super::opening_steps;
 use super::pending::Pending;
@@ -51,6 +53,8 @@ pub(super) struct Core {
     pub released: Vec<(StreamId, Duration)>,
     /// Whether a stream may have batches in progress.
     pub has_batches: bool,
+    /// Observes the end of the session.
+    session: Option<Box<dyn SessionObserver>>,
     /// Why the connection ends with this turn.
     end: Option<ConnectionError>,
     pub begun: Instant,
@@ -75,6 +79,7 @@ impl Core {
             is_session: false,
             released: Vec::new(),
             has_batches: false,
+            session: None,
             end: None,
             begun: now,
             clock: now,
@@ -92,6 +97,30 @@ impl Core {
         &self.config.limits
     }
 
+    /// How the messages of a stream travel, for observers.
+    pub fn channel_of<'a>(&'a self, exchange: &'a Exchange) -> Option<&'a Arc<Channel>> {
+        let own = exchange.channel.as_ref();
+        own.or_else(|| self.handle.shared.channel.get())
+    }
+
+    /// Tells the observer of a session that begins.
+    pub fn observe_session(&mut self, exchange: &Exchange, revision: Revision) {
+        if let Some(observer) = &self.config.observer {
+            self.session = observer.session(&ObservedSession {
+                side: self.config.side,
+                revision,
+                channel: self.channel_of(exchange),
+            });
+        }
+    }
+
+    /// Tells the observer of the session that it has ended.
+    pub fn end_session(&mut self, reason: &ConnectionError) {
+        if let Some(session) = self.session.take() {
+            session.end(reason);
+        }
+    }
+
     /// Counts a frame that was of no use, and reports it.
     pub fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {
         self.shared().strays.fetch_add(1, Relaxed);
@@ -101,7 +130,8 @@ impl Core {
     /// Completes a pending request of this side; returns whether somebody waited for it.
     pub fn complete(&mut self, key: RequestKey, error: RequestError) -> bool {
         // An error here means that the request had ended before.
-        let pending = self.pending.remove(key).is_some();
+        let outcome = || (RequestOutcome::of_failure(&error), 0);
+        let pending = self.pending.end(key, outcome).is_some();
         pending && self.shared().outgoing.complete(key, Err(error)).is_ok()
     }
 
@@ -123,17 +153,19 @@ impl Core {
         self.handle.revision().unwrap_or(Revision::NEWEST_HANDSHAKE)
     }
 
-    /// Handles the answer to the opening's request, `key`, by `decide`; returns whether it was one.
+    /// Handles the answer to the opening's request, `key`, by `decide`; returns whether it was one. `outcome` is for its observer.
     pub fn opening_ended(
         &mut self,
         exchange: &mut Exchange,
         key: RequestKey,
         host: &mut dyn Host,
+        outcome: impl FnOnce() -> (RequestOutcome, usize),
         decide: impl FnOnce(&mut Opening, &Config) -> Option<Move>,
     ) -> bool {
         let Some(step) = self.opening.step().filter(|step| step.key == key) else {
             return false;
         };
+        self.opening.end_step(outcome);
         if let Some(timer) = step.timer {
             self.timers.cancel(timer);
         }
@@ -146,9 +178,12 @@ impl Core {
 
     /// Does what the opening asks for.
     fn open(&mut self, exchange: &mut Exchange, next: Move, host: &mut dyn Host) {
-        let (to, timers) = ((&*self.config, &*self.handle.shared), &mut self.timers);
+        let (to, timers) = ((&*self.config, &self.handle.shared), &mut self.timers);
         match opening_steps::take(&mut self.opening, next, to, timers, exchange, self.clock) {
-            Ok(Some(revision)) => host.opened(revision),
+            Ok(Some(revision)) => {
+                self.observe_session(exchange, revision);
+                host.opened(revision);
+            }
             Ok(None) => {}
             Err(reason) => self.end = Some(reason),
         }
@@ -165,12 +200,14 @@ impl Core {
             Submission::Request { frame, request } => {
                 let frame = frame.find(frames);
                 if let Some(exchange) = streams.exchange_or_first(request.on) {
+                    let len = frame.len();
                     exchange.take_over(frame);
-                    self.pending.insert(request, now);
+                    self.pending.insert(request, len, now);
                 }
             }
             Submission::Cancelled { key, reason } => {
-                if let Some(on) = self.pending.remove(key) {
+                let cancelled = || (RequestOutcome::Cancelled, 0);
+                if let Some(on) = self.pending.end(key, cancelled) {
                     self.tell_cancelled(streams, on, key, reason.as_deref());
                 }
             }
@@ -218,8 +255,8 @@ impl Core {
         let is_live =
             |exchange: &Exchange, key: CallKey| exchange.incoming.get(key.incoming).is_some();
         match kind {
-            FrameKind::Answer { key, is_error } => {
-                self.answered(exchange, key.incoming, is_error, frame);
+            FrameKind::Answer { key, outcome } => {
+                self.answered(exchange, key.incoming, outcome, frame);
             }
             FrameKind::Progress(key) => {
                 if is_live(exchange, key) {
@@ -248,7 +285,7 @@ impl Core {
         &mut self,
         exchange: &mut Exchange,
         key: IncomingKey,
-        is_error: bool,
+        outcome: RequestOutcome,
         frame: Encoded<'_>,
     ) {
         // The only place that decides between answered and cancelled (R-CAN-11).
@@ -259,11 +296,17 @@ impl Core {
         if let Some(held) = &entry.held {
             exchange.append(held);
         }
+        if let Some(observed) = &entry.observed {
+            observed.end(outcome, frame.len());
+        }
         let Some(completion) = entry.completion else {
             return exchange.take_over(frame);
         };
         match completion.member {
-            Some(member) => exchange.batches.note(member, is_error, frame.to_vec()),
+            Some(member) => {
+                let is_error = outcome.is_error(completion.dialect);
+                exchange.batches.note(member, is_error, frame.to_vec());
+            }
             None => {
                 let closing = completion.closing(self.clock);
                 let end = |out: &mut Vec<u8>| reply::close(out, id.as_ref(), &self.config, closing);
@@ -344,7 +387,8 @@ impl Core {
             let end = match timer {
                 Timer::Opening(key) => {
                     if let Some(first) = streams.exchange(StreamId::FIRST) {
-                        self.opening_ended(first, key, host, Opening::timed_out);
+                        let timed_out = || (RequestOutcome::TimedOut, 0);
+                        self.opening_ended(first, key, host, timed_out, Opening::timed_out);
                     }
                     self.end.take()
                 }
@@ -434,7 +478,8 @@ impl Core {
             exchange.append(held);
         }
         if let Some((_, LateAnswer { revision, answer })) = entry.limit.take() {
-            let asked = entry.asked(id.as_ref(), revision, Some(self.clock));
+            let mut asked = entry.asked(id.as_ref(), revision, Some(self.clock));
+            asked.observed = entry.observed.as_deref();
             // The request is no longer in flight, so it cannot be deferred.
             let _ = answer(exchange.answer(&self.config, asked));
         }

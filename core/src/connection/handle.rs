@@ -13,6 +13,8 @@ use super::call::{Call, Disposition};
 use super::callers::Callers;
 use super::config::{Config, OpeningMode};
 use super::keys::{CallKey, StreamId};
+use super::observed::Observed;
+use super::observer::RequestText;
 use super::options::{ActOptions, PeerInfo, RequestOptions};
 use super::params;
 use super::principal::Principal;
@@ -26,7 +28,8 @@ use super::source::RequestSource;
 use super::submitted_frame::{FramePlace, is_long};
 use crate::correlate::{RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
-use crate::mcp::{LogLevel, Revision};
+use crate::json::string;
+use crate::mcp::{LogLevel, Method, Revision, TraceContext};
 
 /// A cloneable handle to a connection, for use from any thread.
 #[derive(Clone)]
@@ -153,16 +156,50 @@ impl Handle {
         options: RequestOptions,
     ) -> Result<Response, RequestError> {
         let (key, response) = self.register()?;
+        match self.shared.config.observer {
+            None => self.send(key, method, params, options, None)?,
+            Some(_) => self.send_observed(key, method, params, options)?,
+        }
+        Ok(response)
+    }
+
+    /// Sends a request that is registered, and tells the observer.
+    #[cold]
+    fn send_observed(
+        &self,
+        key: RequestKey,
+        method: &str,
+        params: Option<&str>,
+        mut options: RequestOptions,
+    ) -> Result<(), RequestError> {
+        let (observed, context) = self.observe(key, method, params, options.meta.as_deref());
+        if let Some(context) = &context {
+            options.meta = Some(params::with_context(options.meta.as_deref(), context));
+        }
+        self.send(key, method, params, options, observed)
+    }
+
+    /// Sends a request that is registered.
+    #[inline(always)]
+    fn send(
+        &self,
+        key: RequestKey,
+        method: &str,
+        params: Option<&str>,
+        options: RequestOptions,
+        observed: Option<Box<Observed>>,
+    ) -> Result<(), RequestError> {
         let mut frame = scratch::take();
         let envelope = self.shared.envelope();
         params::request(&mut frame, envelope, key, method, params, &options)?;
         let request = Request {
             on: options.within.map_or(StreamId::FIRST, |call| call.stream),
             progress: options.progress,
+            observed,
             ..self.new_request(key, options.timeout, options.max_timeout)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
-        Ok(response)
+        Ok(())
     }
 
     /// The `_meta` members that this side's requests carry in the revision in force: JSON without the braces; empty if
@@ -173,24 +210,29 @@ impl Handle {
         std::str::from_utf8(envelope).unwrap_or_default()
     }
 
-    /// Sends a request whose params were validated when they arrived on another connection. `write` appends the member
+    /// Sends a request whose params, `params`, were validated when they arrived on another connection. `write` appends the member
     /// `params`, with the comma before it, on one line; it is given the id of the request, which is also its
-    /// progress token. Nothing is added to the params.
+    /// progress token, and the trace context to put in the place of the one that the params have, if there is one. Nothing is
+    /// added to the params.
     ///
     /// # Errors
     /// As [`request`](Self::request), but for the params.
     #[cfg(all(feature = "server", feature = "client"))]
     pub(crate) fn forward(
         &self,
-        method: &str,
+        (method, params): (&str, Option<&str>),
         options: RequestOptions,
-        write: impl FnOnce(&mut Vec<u8>, RequestKey),
+        write: impl FnOnce(&mut Vec<u8>, RequestKey, Option<&TraceContext>),
     ) -> Result<Response, RequestError> {
         let (key, response) = self.register()?;
+        let (observed, context) = self.observe(key, method, params, None);
         let mut frame = scratch::take();
-        params::forwarded(&mut frame, key, method, write);
+        params::forwarded(&mut frame, key, method, |out, key| {
+            write(out, key, context.as_ref());
+        });
         let request = Request {
             on: options.within.map_or(StreamId::FIRST, |call| call.stream),
+            observed,
             ..self.new_request(key, options.timeout, options.max_timeout)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
@@ -217,10 +259,18 @@ impl Handle {
             ));
         }
         let (key, response) = self.register()?;
+        let named = self.shared.config.observer.as_ref().map(|_| {
+            let mut named = b"{\"name\":".to_vec();
+            string::append(&mut named, action);
+            named.push(b'}');
+            String::from_utf8(named).unwrap_or_default()
+        });
+        let (observed, _) = self.observe(key, Method::CallTool.name(), named.as_deref(), None);
         let mut frame = scratch::take();
         action_client::request(&mut frame, key, (action, params), &options)?;
         let request = Request {
             partial: options.partial,
+            observed,
             ..self.new_request(key, options.timeout, None)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
@@ -242,7 +292,33 @@ impl Handle {
             max_timeout: max_timeout.unwrap_or(limits.max_request_timeout.max(timeout)),
             progress: None,
             partial: None,
+            observed: None,
         }
+    }
+
+    /// Tells the observer of a request that is about to be sent; returns what observes the rest of it, and the trace context that
+    /// the request carries.
+    fn observe(
+        &self,
+        key: RequestKey,
+        method: &str,
+        params: Option<&str>,
+        meta: Option<&str>,
+    ) -> (Option<Box<Observed>>, Option<TraceContext>) {
+        if self.shared.config.observer.is_none() {
+            return (None, None);
+        }
+        let id = key.get();
+        let text = RequestText::Sent {
+            id,
+            method,
+            params,
+            meta,
+        };
+        let revision = self.revision().unwrap_or(Revision::NEWEST);
+        let observed = self.shared.observe(text, revision, None);
+        let context = observed.as_ref().and_then(Observed::trace_context);
+        (observed.map(Box::new), context)
     }
 
     /// Registers one more request of this side, if the connection and its limits allow it.
@@ -353,6 +429,7 @@ impl Handle {
     }
 
     /// Submits one frame, encoded in a scratch buffer, which is given back if the frame is short.
+    #[inline(always)]
     fn submit_frame(&self, frame: Vec<u8>, submission: impl FnOnce(FramePlace) -> Submission) {
         if is_long(frame.len()) {
             return self.submit(submission(FramePlace::Own(frame.into())));

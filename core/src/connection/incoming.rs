@@ -20,6 +20,8 @@ use super::config::Config;
 use super::host::Host;
 use super::keys::{CallKey, StreamId};
 use super::load::Load;
+use super::observed::Observed;
+use super::observer::{RequestOutcome, RequestScope};
 use super::principal::Principal;
 use super::rejection::Rejection;
 use super::stream::{Completion, Entry, Exchange};
@@ -134,6 +136,10 @@ impl Incoming {
         let Ok(incoming) = insert(exchange, arrival, entry) else {
             return refuse(exchange.answer(self.config(), *asked));
         };
+        let scope = match asked.observed {
+            None => None,
+            Some(observed) => keep_observer(exchange, incoming, observed),
+        };
         self.load.begin();
         let message = request.message;
         started.push(message.bytes(), |start| Record {
@@ -146,6 +152,7 @@ impl Incoming {
             operation,
             cancel,
             interceptor: None,
+            scope,
             is_member: asked.member.is_some(),
         });
     }
@@ -170,7 +177,13 @@ impl Incoming {
             revision,
         }));
         match insert(exchange, arrival, entry) {
-            Ok(key) => exchange.waiting.push(key, cost),
+            Ok(key) => {
+                exchange.waiting.push(key, cost);
+                if let Some(observed) = asked.observed {
+                    observed.waits(true);
+                    keep_observer(exchange, key, observed);
+                }
+            }
             Err(_) => refuse(exchange.answer(self.config(), asked)),
         }
     }
@@ -209,6 +222,9 @@ impl Incoming {
         let Some((_, entry)) = self.end(exchange, timers, key.incoming) else {
             return false;
         };
+        if let Some(observed) = &entry.observed {
+            observed.end(RequestOutcome::Cancelled, 0);
+        }
         if entry.waiting.is_none() {
             entry.cancel.cancel(reason);
             host.cancelled(key, told);
@@ -300,7 +316,7 @@ impl Incoming {
         request: Waiting,
         decide: impl FnOnce(IncomingRequest<'_>, Answer<'_>) -> Disposition,
     ) {
-        let Some(entry) = exchange.incoming.get(key.incoming) else {
+        let Some(entry) = exchange.incoming.get_mut(key.incoming) else {
             return;
         };
         let Waiting {
@@ -309,8 +325,13 @@ impl Incoming {
             revision,
         } = request;
         let message = message.as_ref();
-        let asked = entry.asked(message.echo().unwrap_or(RequestId::NONE), revision, None);
+        let observed = entry.observed.take();
+        if let Some(observed) = &observed {
+            observed.waits(false);
+        }
+        let mut asked = entry.asked(message.echo().unwrap_or(RequestId::NONE), revision, None);
         let cancel = entry.cancel.clone();
+        asked.observed = observed.as_deref();
         let request = IncomingRequest {
             message,
             method,
@@ -320,18 +341,23 @@ impl Incoming {
             Disposition::Answered => {
                 self.end(exchange, timers, key.incoming);
             }
-            Disposition::Deferred(operation) => started.push(message.bytes(), |start| Record {
-                start,
-                len: message.bytes().len() as u32,
-                envelope: *message.envelope(),
-                key,
-                method,
-                revision,
-                operation,
-                cancel,
-                interceptor: None,
-                is_member: asked.member.is_some(),
-            }),
+            Disposition::Deferred(operation) => {
+                let observed = asked.observed;
+                let scope = observed.and_then(|it| keep_observer(exchange, key.incoming, it));
+                started.push(message.bytes(), |start| Record {
+                    start,
+                    len: message.bytes().len() as u32,
+                    envelope: *message.envelope(),
+                    key,
+                    method,
+                    revision,
+                    operation,
+                    cancel,
+                    interceptor: None,
+                    scope,
+                    is_member: asked.member.is_some(),
+                });
+            }
         }
     }
 
@@ -374,10 +400,24 @@ impl Incoming {
                 continue;
             };
             let id = waiting.message.as_ref().echo().unwrap_or(RequestId::NONE);
-            let asked = entry.asked(id, waiting.revision, None);
+            let mut asked = entry.asked(id, waiting.revision, None);
+            asked.observed = entry.observed.as_deref();
             exchange.answer(self.config(), asked).error(kind, why, None);
         }
     }
+}
+
+/// Keeps the observer of a request that is answered later; returns what surrounds its handler.
+#[cold]
+fn keep_observer(
+    exchange: &mut Exchange,
+    key: IncomingKey,
+    observed: &Observed,
+) -> Option<RequestScope> {
+    let observed = observed.hand_over();
+    let scope = observed.scope();
+    exchange.incoming.get_mut(key)?.observed = Some(Box::new(observed));
+    scope
 }
 
 /// The `data` of an overload error: when to try again, in seconds.

@@ -13,6 +13,8 @@ use super::host::{Host, Stray};
 use super::incoming::{self, Arrival, Started};
 use super::initialize::{self, Introduction};
 use super::keys::{CallKey, Member, StreamId};
+use super::observed::Observed;
+use super::observer::{ObservedRequest, RequestOutcome, RequestText};
 use super::opening::Opening;
 use super::peer_error::{failure, peer_error};
 use super::reply::{self, Closing};
@@ -107,17 +109,15 @@ impl<'a> Pass<'a> {
                 // R-RPC-05: the request in flight is not affected.
                 Err(_) => {
                     let why = "a request with this id is in flight";
-                    let answer = exchange.answer(&core.config, asked);
-                    answer.error(ErrorKind::InvalidRequest, why, None);
-                    return;
+                    let error = (ErrorKind::InvalidRequest, why, None);
+                    return unserved(core, exchange, &message, asked, error);
                 }
             },
         };
         if let Err((kind, why)) = self.host.fits(&message) {
             let stateless = core.config.revisions.newest(Era::Stateless);
             asked.revision = stateless.unwrap_or(asked.revision);
-            exchange.answer(&core.config, asked).error(kind, &why, None);
-            return;
+            return unserved(core, exchange, &message, asked, (kind, &why, None));
         }
         let method = routing::method_of(&message);
         let negotiated = core.handle.revision();
@@ -127,9 +127,13 @@ impl<'a> Pass<'a> {
             Err(Unserved::Silent) => return,
             Err(Unserved::Refused(revision, kind, why, data)) => {
                 asked.revision = revision;
-                let answer = exchange.answer(&core.config, asked);
-                answer.error(kind, why, data.as_deref());
-                return;
+                return unserved(
+                    core,
+                    exchange,
+                    &message,
+                    asked,
+                    (kind, why, data.as_deref()),
+                );
             }
         }
         let revision = asked.revision;
@@ -137,6 +141,49 @@ impl<'a> Pass<'a> {
             // R-RPC-15, R-RPC-16: a server of the stateless era sends no requests, and gets no answers.
             return self.stray(Stray::Unexpected, message.bytes());
         }
+        let request = IncomingRequest {
+            message,
+            method,
+            revision,
+        };
+        match core.config.observer {
+            None => self.serve(exchange, &request, asked, vacant),
+            Some(_) => self.serve_observed(exchange, &request, asked, vacant),
+        }
+    }
+
+    /// Serves a request whose revision is known, and tells the observer.
+    #[cold]
+    fn serve_observed(
+        &mut self,
+        exchange: &mut Exchange,
+        request: &IncomingRequest<'_>,
+        asked: Asked<'_>,
+        vacant: Option<Vacant>,
+    ) {
+        let observed = observe(self.core, exchange, request);
+        let asked = Asked {
+            observed: observed.as_ref(),
+            ..asked
+        };
+        self.serve(exchange, request, asked, vacant);
+    }
+
+    /// Serves a request whose revision is known.
+    #[inline(always)]
+    fn serve(
+        &mut self,
+        exchange: &mut Exchange,
+        request: &IncomingRequest<'_>,
+        asked: Asked<'_>,
+        vacant: Option<Vacant>,
+    ) {
+        let core = &mut *self.core;
+        let IncomingRequest {
+            message,
+            method,
+            revision,
+        } = *request;
         let peer = core.config.side.peer();
         match method {
             Some(method) if !method.defined(revision, peer) || !method.is_request() => {
@@ -164,12 +211,7 @@ impl<'a> Pass<'a> {
             _ if self.is_refused(exchange, &asked) => return,
             _ => {}
         }
-        let request = IncomingRequest {
-            message,
-            method,
-            revision,
-        };
-        self.admit(exchange, request, asked, vacant);
+        self.admit(exchange, *request, asked, vacant);
     }
 
     /// Refuses a request while the connection drains, or if the peer sends requests faster than
@@ -237,6 +279,7 @@ impl<'a> Pass<'a> {
         exchange.unreadable = revision.rules().unreadable_id;
         core.incoming.load.introduce(introduction.bytes());
         core.shared().open(revision, introduction.peer);
+        core.observe_session(exchange, revision);
         self.host.opened(revision);
         !by_host
     }
@@ -306,13 +349,14 @@ impl<'a> Pass<'a> {
         };
         let core = &mut *self.core;
         let decide = |opening: &mut Opening, config: &_| opening.answered(config, &message);
-        if core.opening_ended(exchange, key, self.host, decide) {
+        let outcome = || (RequestOutcome::of_answer(&message), message.bytes().len());
+        if core.opening_ended(exchange, key, self.host, outcome, decide) {
             return;
         }
         if core.liveness.is_ping(key) && core.shared().outgoing.cancel(key) {
             return;
         }
-        if core.pending.remove(key).is_none() {
+        if core.pending.end(key, outcome).is_none() {
             return self.stray(Stray::Answer, message.bytes());
         }
         let outcome = match message.kind() {
@@ -361,7 +405,9 @@ impl<'a> Pass<'a> {
         message: MessageRef<'_>,
         version: Option<&'static str>,
     ) {
-        let asked = asked_in_actions(&message, version, None);
+        let mut asked = asked_in_actions(&message, version, None);
+        let observed = observe(self.core, exchange, &action_call(message));
+        asked.observed = observed.as_ref();
         if self.is_refused(exchange, &asked) {
         } else if actions::batch::is_one(&message) {
             self.begin_actions(exchange, message, asked);
@@ -402,7 +448,8 @@ impl<'a> Pass<'a> {
             Err(refusal) => self.refuse_action(exchange, &message, &refusal),
             Ok(operations) => {
                 let completion = Completion::of(&asked, core.clock);
-                let entry = Entry::new(CancelToken::new(), completion);
+                let mut entry = Entry::new(CancelToken::new(), completion);
+                entry.observed = asked.observed.map(|it| Box::new(it.hand_over()));
                 // The table has no limit of its own.
                 if let Ok(key) = exchange.incoming.insert_unnamed(asked.id, entry) {
                     load.hold();
@@ -427,6 +474,9 @@ impl<'a> Pass<'a> {
                     let core = &mut *self.core;
                     let ended = core.incoming.end(exchange, &mut core.timers, outer);
                     if let Some((id, entry)) = ended {
+                        if let Some(observed) = &entry.observed {
+                            observed.end(RequestOutcome::Done, result.len());
+                        }
                         let closing = entry
                             .completion
                             .map(|it| (it.dialect, it.closing(core.clock)));
@@ -447,9 +497,13 @@ impl<'a> Pass<'a> {
     fn serve_member(&mut self, exchange: &mut Exchange, message: MessageRef<'_>, member: Member) {
         let core = &mut *self.core;
         if message.dialect() != Dialect::Rpc {
+            let request = action_call(message);
+            let mut asked = asked_in_actions(&message, None, Some(member));
+            let observed = observe(core, exchange, &request);
+            asked.observed = observed.as_ref();
             let arrival = Arrival {
-                request: action_call(message),
-                asked: asked_in_actions(&message, None, Some(member)),
+                request,
+                asked,
                 vacant: None,
             };
             let to = (self.stream, exchange);
@@ -468,6 +522,44 @@ impl<'a> Pass<'a> {
         let answer = exchange.answer(&core.config, asked);
         answer.error(kind_of(fault.code()), fault.message(), None);
     }
+}
+
+/// Tells the observer of a request that has arrived.
+#[inline]
+fn observe(core: &Core, exchange: &Exchange, request: &IncomingRequest<'_>) -> Option<Observed> {
+    let observer = core.config.observer.as_deref()?;
+    let bytes = request.message.bytes().len();
+    let request = ObservedRequest {
+        text: RequestText::Received(request.message, request.method),
+        side: core.config.side,
+        revision: request.revision,
+        arrived: Some(core.clock),
+        channel: core.channel_of(exchange),
+    };
+    let observer = observer.request(&request)?;
+    Some(Observed::new(observer, request.arrived, bytes))
+}
+
+/// Answers a request that cannot be served with an error: its kind, a message, and data as JSON.
+#[cold]
+fn unserved(
+    core: &Core,
+    exchange: &mut Exchange,
+    message: &MessageRef<'_>,
+    asked: Asked<'_>,
+    (kind, why, data): (ErrorKind, &str, Option<&str>),
+) {
+    let request = IncomingRequest {
+        message: *message,
+        method: routing::method_of(message),
+        revision: asked.revision,
+    };
+    let observed = observe(core, exchange, &request);
+    let asked = Asked {
+        observed: observed.as_ref(),
+        ..asked
+    };
+    exchange.answer(&core.config, asked).error(kind, why, data);
 }
 
 /// Takes the next steps of all batches.
@@ -580,5 +672,6 @@ fn asked_in_actions<'a>(
             elapsed_ms: None,
         },
         member,
+        observed: None,
     }
 }

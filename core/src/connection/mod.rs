@@ -23,6 +23,7 @@
 //! | `handle`, `replies`, `queue`, `submitted_frame`, `shared` | other threads: requests, answers, and the queue to the driver |
 //! | `reply`, `result_writer`, `params` | encoding, in the dialect of a request and the form of its revision |
 //! | `batches`, `rpc_batch`, `actions` | requests that bring several; the action dialect |
+//! | `observer`, `observed`, `channel` | what an application is told of requests and sessions, for metrics and traces |
 //! | `config`, `principal`, `source`, `budget` | settings; who a peer is; what a server holds for all peers |
 //!
 //! Exactly one thread drives a connection. That thread decides every race between an answer and a
@@ -41,6 +42,7 @@ mod budget;
 mod by_source;
 mod call;
 mod callers;
+mod channel;
 mod config;
 mod core;
 mod drain;
@@ -55,6 +57,8 @@ mod keys;
 mod liveness;
 mod load;
 mod messages;
+mod observed;
+mod observer;
 mod opening;
 mod opening_steps;
 mod operation;
@@ -99,14 +103,21 @@ pub(crate) use self::budget::Held;
 pub(crate) use self::by_source::BySource;
 pub use self::call::{Batch, Call, Disposition, IncomingRequest, ReplyTo};
 pub(crate) use self::callers::{Caller, Callers};
+pub use self::channel::{Channel, NetworkTransport};
 pub use self::config::{Config, OpeningMode};
 pub use self::handle::Handle;
 pub use self::host::{Host, Stray};
 pub use self::implementation::Implementation;
 pub use self::interceptor::{Interceptor, Verdict};
 pub use self::keys::{CallKey, StreamId};
+pub use self::observer::{
+    ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, RequestOutcome,
+    RequestScope, SessionObserver,
+};
 pub use self::operation::Operation;
 pub use self::options::{ActOptions, PartialFn, PeerInfo, Progress, ProgressFn, RequestOptions};
+#[cfg(all(feature = "server", feature = "client"))]
+pub(crate) use self::params::{CONTEXT_KEYS, context_members};
 pub(crate) use self::peer_error::read_error;
 pub use self::polled::{ConnectionEvent, Polled};
 #[cfg(feature = "resource-server")]
@@ -184,6 +195,25 @@ impl Connection {
         if self.core.incoming.load.set_source(source) {
             self.core.shared().set_source(source);
         }
+    }
+
+    /// Tells how the messages of this connection travel, if an [`Observer`] is told of it. Only the first call counts.
+    pub fn set_channel(&mut self, channel: impl FnOnce() -> Channel) {
+        if self.is_observed() {
+            let _ = self.core.shared().channel.set(Arc::new(channel()));
+        }
+    }
+
+    /// Tells how the messages of one stream travel, if not as those of the others.
+    pub fn set_stream_channel(&mut self, stream: StreamId, channel: impl FnOnce() -> Channel) {
+        if self.is_observed() {
+            self.streams[stream].exchange.channel = Some(Arc::new(channel()));
+        }
+    }
+
+    /// Whether somebody [observes](Observer) this connection.
+    fn is_observed(&self) -> bool {
+        self.core.config.observer.is_some()
     }
 
     /// Opens a stream.
@@ -418,8 +448,10 @@ impl Connection {
         if self.core.opening.is_step(key)
             && let Some(first) = self.streams.exchange(StreamId::FIRST)
         {
+            let outcome = RequestOutcome::of_failure(&error);
+            let outcome = || (outcome, 0);
             self.core
-                .opening_ended(first, key, host, |opening, config| {
+                .opening_ended(first, key, host, outcome, |opening, config| {
                     opening.lost(config, error)
                 });
         } else {
@@ -486,6 +518,7 @@ fn close(core: &mut Core, streams: &mut Streams, reason: ConnectionError, host: 
     core.shared().close(reason.clone());
     core.stop_timers();
     core.incoming.load.release();
+    core.end_session(&reason);
     host.closed(&reason);
 }
 
@@ -494,5 +527,6 @@ impl Drop for Connection {
         self.core.shared().close(ConnectionError::ClosedLocally);
         self.core.shared().queue.close();
         self.core.incoming.load.release();
+        self.core.end_session(&ConnectionError::ClosedLocally);
     }
 }

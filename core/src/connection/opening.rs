@@ -8,10 +8,12 @@
 //!      ╰───────────▶ Initializing ─▶ Done (handshake era)
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::actions;
 use super::config::{Config, OpeningMode};
+use super::observed::Observed;
+use super::observer::RequestOutcome;
 use super::options::PeerInfo;
 use super::peer_error::peer_error;
 use crate::correlate::{RequestKey, TimerKey};
@@ -37,6 +39,16 @@ pub(super) struct Step {
     pub key: RequestKey,
     pub timer: Option<TimerKey>,
     pub ask: Ask,
+    pub observed: Option<Box<Observed>>,
+}
+
+impl Step {
+    /// The request of the step is sent.
+    pub fn sent(&self, now: Instant, bytes: usize) {
+        if let Some(observed) = &self.observed {
+            observed.sent(now, bytes);
+        }
+    }
 }
 
 /// The request that a step sends to the server.
@@ -83,6 +95,14 @@ impl Opening {
         match self {
             Self::Probing(step) | Self::Initializing(step) => Some(step),
             Self::Idle | Self::Done => None,
+        }
+    }
+
+    /// Tells the observer of the step its outcome, and the length of the answer.
+    pub fn end_step(&self, outcome: impl FnOnce() -> (RequestOutcome, usize)) {
+        if let Some(observed) = self.step().and_then(|step| step.observed.as_ref()) {
+            let (outcome, answer_bytes) = outcome();
+            observed.end(outcome, answer_bytes);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::correlate::RequestKey;
 use crate::error::RequestError;
 use crate::json::{number, reader, string, validate_head, writer};
 use crate::limits::Limits;
-use crate::mcp::{Era, Method, Revision, Side, meta, trace_context};
+use crate::mcp::{Era, Method, Revision, Side, TraceContext, meta, trace_context};
 
 /// The `_meta` members that every request of this side carries in `revision`, separated by commas;
 /// `None` if there are none.
@@ -106,6 +106,37 @@ pub(crate) fn request(
     }
     out.extend_from_slice(b"}}}");
     Ok(())
+}
+
+/// The members of `_meta` that say which span a request belongs to. Baggage is the application's, and stays as it is.
+pub(crate) const CONTEXT_KEYS: [&str; 2] = ["traceparent", "tracestate"];
+
+/// A `_meta` with that trace context in place of its own; its baggage stays.
+pub(crate) fn with_context(own: Option<&str>, context: &TraceContext) -> Box<str> {
+    let mut out = b"{".to_vec();
+    for (name, value) in own.into_iter().flat_map(reader::members) {
+        if !CONTEXT_KEYS.iter().any(|key| name == *key) {
+            raw_key(&mut out, name.raw());
+            writer::append_compact(&mut out, value);
+            out.push(b',');
+        }
+    }
+    out.extend_from_slice(context_members(context).as_bytes());
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default().into()
+}
+
+/// The members of a trace context in `_meta`: JSON without the braces.
+pub(crate) fn context_members(context: &TraceContext) -> String {
+    let mut out = Vec::new();
+    raw_key(&mut out, "traceparent");
+    string::append(&mut out, &context.parent);
+    if let Some(state) = &context.state {
+        out.push(b',');
+        raw_key(&mut out, "tracestate");
+        string::append(&mut out, state);
+    }
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Appends one request whose params `write` appends.

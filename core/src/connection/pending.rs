@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::keys::StreamId;
+use super::observer::RequestOutcome;
 use super::options::Progress;
 use super::queue::Request;
 use crate::correlate::{Deadlines, RequestKey, SecondaryMap};
@@ -41,8 +42,12 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub fn insert(&mut self, request: Request, now: Instant) {
+    /// Adds a request that was sent, with the length of its frame.
+    pub fn insert(&mut self, request: Request, frame_len: usize, now: Instant) {
         let key = request.key;
+        if let Some(observed) = &request.observed {
+            observed.sent(now, frame_len);
+        }
         self.watch(key, later(now, request.timeout.min(request.max_timeout)));
         let sent = Sent {
             request,
@@ -53,9 +58,19 @@ impl Pending {
         self.requests.insert(key, sent);
     }
 
-    /// Removes a request that is over; returns the stream on which it was sent, if it was pending.
-    pub fn remove(&mut self, key: RequestKey) -> Option<StreamId> {
-        self.requests.remove(key).map(|own| own.request.on)
+    /// Removes a request that is over, with its outcome and the length of its answer; returns the stream on which it was
+    /// sent, if it was pending.
+    pub fn end(
+        &mut self,
+        key: RequestKey,
+        outcome: impl FnOnce() -> (RequestOutcome, usize),
+    ) -> Option<StreamId> {
+        let Request { on, observed, .. } = self.requests.remove(key)?.request;
+        if let Some(observed) = observed {
+            let (outcome, answer_bytes) = outcome();
+            observed.end(outcome, answer_bytes);
+        }
+        Some(on)
     }
 
     /// Whether the request was sent and is still pending.
@@ -73,7 +88,8 @@ impl Pending {
             };
             let due = own.due();
             if due <= now {
-                return self.remove(key).map(|on| (key, on));
+                let timed_out = || (RequestOutcome::TimedOut, 0);
+                return self.end(key, timed_out).map(|on| (key, on));
             }
             // There was progress.
             self.watch(key, due);

@@ -22,6 +22,8 @@ use super::answer::Answer;
 use super::batches::NewBatch;
 use super::call::{Call, Disposition};
 use super::keys::{CallKey, StreamId};
+use super::observed::Observed;
+use super::observer::RequestOutcome;
 use super::options::{PartialFn, ProgressFn};
 use super::principal::Principal;
 use super::rejection::Rejection;
@@ -75,7 +77,7 @@ pub(crate) enum Submission {
 pub(crate) enum FrameKind {
     Answer {
         key: CallKey,
-        is_error: bool,
+        outcome: RequestOutcome,
     },
     Progress(CallKey),
     /// A notification on behalf of a call that is not answered yet.
@@ -93,6 +95,8 @@ pub(crate) struct Request {
     pub max_timeout: Duration,
     pub progress: Option<ProgressFn>,
     pub partial: Option<PartialFn>,
+    /// The observer of the request, if it has one.
+    pub observed: Option<Box<Observed>>,
 }
 
 /// Answers a request of the peer in place of its handler, whose time is up.

@@ -14,6 +14,7 @@ use super::host::{Host, Stray};
 use super::incoming::{RETRY_AFTER, Started};
 use super::keys::StreamId;
 use super::messages::{Pass, cancel_elsewhere, kind_of};
+use super::observer::RequestOutcome;
 use super::stream::{Exchange, Reading, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
@@ -295,13 +296,16 @@ fn action_answered(pass: &mut Pass<'_>, frame: Frame<'_>) {
         ClientReading::Answer(key, is_answer) => (key, is_answer),
     };
     let outcome = match is_answer {
-        Ok(()) => {
+        Ok(_) => {
             let block = Bytes::copy_from_slice(frame.bytes());
             Ok(Message::from_bytes(block, Envelope::default()))
         }
         Err(why) => Err(RequestError::BadAnswer(why)),
     };
-    core.pending.remove(key);
+    let bytes = frame.bytes().len();
+    core.pending.end(key, || {
+        (is_answer.unwrap_or(RequestOutcome::BadAnswer), bytes)
+    });
     if core.shared().outgoing.complete(key, outcome).is_err() {
         pass.stray(Stray::Answer, frame.bytes());
     }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::call::ReplyTo;
+use super::observer::RequestOutcome;
 use super::options::Progress;
 use super::queue::{FrameKind, Submission};
 use super::reply::{self, Encoder, Frame};
@@ -71,7 +72,11 @@ impl Replies {
         }
     }
 
-    fn answer(&mut self, to: &ReplyTo, encode: impl FnOnce(&Encoder<'_>, &mut Vec<u8>) -> bool) {
+    fn answer(
+        &mut self,
+        to: &ReplyTo,
+        encode: impl FnOnce(&Encoder<'_>, &mut Vec<u8>) -> RequestOutcome,
+    ) {
         self.push(|out, shared| {
             let encoder = Encoder {
                 id: to.id(),
@@ -88,10 +93,10 @@ impl Replies {
                 referring: (!to.is_member)
                     .then(|| to.principal().or_else(|| shared.principal.get())),
             };
-            let is_error = encode(&encoder, out);
+            let outcome = encode(&encoder, out);
             Some(FrameKind::Answer {
                 key: to.key,
-                is_error,
+                outcome,
             })
         });
     }

@@ -5,14 +5,15 @@ use super::actions::mapping::ActionReply;
 use super::call::ReplyTo;
 use super::config::Config;
 use super::interceptor::{Interceptor, Verdict};
+use super::observer::RequestOutcome;
 use super::options::Progress;
 #[cfg(feature = "server")]
 use super::principal::Principal;
 use super::result_writer::{self, ResultWriter};
 use crate::action::encode::{self as action, ActionError, AnswerMetadata};
 use crate::json::{number, string, writer};
-use crate::mcp::Revision;
 use crate::mcp::profile::{Failure, Spelt};
+use crate::mcp::{ErrorKind, Revision};
 use crate::message::encode::{self, ErrorId};
 use crate::message::{Dialect, RequestId};
 
@@ -32,7 +33,7 @@ pub(super) enum Frame {
 pub(super) struct Closing {
     /// The agreed version of the dialect.
     pub version: Option<&'static str>,
-    pub elapsed_ms: Option<u64>,
+    pub elapsed_ms: Option<u32>,
 }
 
 /// How one request is answered.
@@ -49,34 +50,39 @@ pub(super) struct Encoder<'a> {
     pub referring: Option<Option<&'a Principal>>,
 }
 
-/// Methods that answer append the answer, and return whether it is an error.
+/// Methods that answer append the answer, and return what it is. Whether a result reports a failure of a tool is looked up only
+/// if somebody observes the requests.
 impl Encoder<'_> {
     /// Answers with a result object.
-    pub fn result(&self, out: &mut Vec<u8>, write: impl FnOnce(&mut ResultWriter<'_>)) -> bool {
+    pub fn result(
+        &self,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut ResultWriter<'_>),
+    ) -> RequestOutcome {
         match self.dialect {
             Dialect::Rpc => self.rpc_result(out, |out| {
                 result_writer::append(out, self.revision, Some(self.config), None, write);
             }),
             _ => {
-                let is_error = self.action().result(out, self.revision, write);
-                self.close(out, is_error)
+                let failed = self.action().result(out, self.revision, write);
+                self.close(out, of_action(failed))
             }
         }
     }
 
     /// Answers with a complete result, a JSON object to which nothing is added.
-    pub fn whole_result(&self, out: &mut Vec<u8>, object: &str) -> bool {
+    pub fn whole_result(&self, out: &mut Vec<u8>, object: &str) -> RequestOutcome {
         match self.dialect {
             Dialect::Rpc => self.rpc_result(out, |out| writer::append_compact(out, object)),
             _ => {
-                let is_error = self.action().whole_result(out, object);
-                self.close(out, is_error)
+                let failed = self.action().whole_result(out, object);
+                self.close(out, of_action(failed))
             }
         }
     }
 
     /// Answers with an error of a kind, whose code depends on the revision and the profile.
-    pub fn failure(&self, out: &mut Vec<u8>, failure: Failure<'_>) -> bool {
+    pub fn failure(&self, out: &mut Vec<u8>, failure: Failure<'_>) -> RequestOutcome {
         let kind = failure.kind;
         let spelt = match self.interceptor {
             None => self.config.profile.spell(self.revision, failure),
@@ -89,30 +95,30 @@ impl Encoder<'_> {
             }),
         };
         match self.dialect {
-            Dialect::Rpc => self.rpc_error(out, &spelt),
+            Dialect::Rpc => self.rpc_error(out, &spelt, Some(kind)),
             _ => {
                 self.action()
                     .error(out, kind, &spelt.message, spelt.data.as_deref());
-                self.close(out, true)
+                self.close(out, RequestOutcome::Failed(spelt.code, Some(kind)))
             }
         }
     }
 
     /// Answers with an error under a code that the application chose.
-    pub fn error_code(&self, out: &mut Vec<u8>, error: Spelt<'_>) -> bool {
+    pub fn error_code(&self, out: &mut Vec<u8>, error: Spelt<'_>) -> RequestOutcome {
         let spelt = self.intercepted(error);
         match self.dialect {
-            Dialect::Rpc => self.rpc_error(out, &spelt),
+            Dialect::Rpc => self.rpc_error(out, &spelt, None),
             _ => {
                 let (message, data) = (&spelt.message, spelt.data.as_deref());
                 self.action().error_code(out, spelt.code, message, data);
-                self.close(out, true)
+                self.close(out, RequestOutcome::Failed(spelt.code, None))
             }
         }
     }
 
     /// Answers an action with an error of its dialect.
-    pub fn action_error(&self, out: &mut Vec<u8>, error: &ActionError<'_>) -> bool {
+    pub fn action_error(&self, out: &mut Vec<u8>, error: &ActionError<'_>) -> RequestOutcome {
         let spelt = self.intercepted(Spelt {
             code: error.code.map_or(0, i64::from),
             message: error.message.into(),
@@ -124,17 +130,17 @@ impl Encoder<'_> {
             ..*error
         };
         action::open_error(out, self.is_streamed(), &error);
-        self.close(out, true)
+        self.close(out, RequestOutcome::Failed(spelt.code, None))
     }
 
     /// Answers an action with `data`, a JSON object, which nothing changes.
-    pub fn action_data(&self, out: &mut Vec<u8>, data: &str) -> bool {
+    pub fn action_data(&self, out: &mut Vec<u8>, data: &str) -> RequestOutcome {
         if let Some(interceptor) = self.interceptor {
             // It only records the answer.
             let _ = interceptor.result(data);
         }
         action::open_success(out, self.is_streamed(), Some(data));
-        self.close(out, false)
+        self.close(out, RequestOutcome::Done)
     }
 
     fn intercepted<'e>(&'e self, error: Spelt<'e>) -> Spelt<'e> {
@@ -144,7 +150,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn rpc_result(&self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+    fn rpc_result(&self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> RequestOutcome {
         let at = out.len();
         let is_bare = matches!(self.frame, Frame::Bare);
         if !is_bare {
@@ -171,22 +177,31 @@ impl Encoder<'_> {
                         why,
                         data,
                     };
-                    return self.rpc_error(out, &interceptor.error(failure));
+                    return self.rpc_error(out, &interceptor.error(failure), Some(kind));
                 }
             }
         }
+        let outcome = match self.config.observer {
+            None => RequestOutcome::Done,
+            Some(_) => RequestOutcome::of_result(out.get(begin..).unwrap_or_default()),
+        };
         if !is_bare {
             out.push(b'}');
         }
-        false
+        outcome
     }
 
-    fn rpc_error(&self, out: &mut Vec<u8>, error: &Spelt<'_>) -> bool {
+    fn rpc_error(
+        &self,
+        out: &mut Vec<u8>,
+        error: &Spelt<'_>,
+        kind: Option<ErrorKind>,
+    ) -> RequestOutcome {
         match self.frame {
             Frame::Bare => error_object(out, error),
             _ => error_frame(out, ErrorId::Id(self.id), error),
         }
-        true
+        RequestOutcome::Failed(error.code, kind)
     }
 
     fn is_streamed(&self) -> bool {
@@ -206,13 +221,21 @@ impl Encoder<'_> {
         }
     }
 
-    fn close(&self, out: &mut Vec<u8>, is_error: bool) -> bool {
+    fn close(&self, out: &mut Vec<u8>, outcome: RequestOutcome) -> RequestOutcome {
         match self.frame {
             Frame::Whole(closing) => close(out, self.id, self.config, closing),
             Frame::Bare => out.push(b'}'),
             Frame::Open => {}
         }
-        is_error
+        outcome
+    }
+}
+
+/// The outcome of an action that has a result, by whether its tool failed.
+fn of_action(failed: bool) -> RequestOutcome {
+    match failed {
+        true => RequestOutcome::ToolFailed,
+        false => RequestOutcome::Done,
     }
 }
 
@@ -221,7 +244,7 @@ pub(super) fn close(out: &mut Vec<u8>, id: RequestId<'_>, config: &Config, closi
     let metadata = AnswerMetadata {
         request_id: Some(id.raw()).filter(|id| !id.is_empty()),
         server_id: config.implementation.name(),
-        execution_time_ms: closing.elapsed_ms,
+        execution_time_ms: closing.elapsed_ms.map(u64::from),
         protocol_version: closing.version,
     };
     action::close(out, metadata);

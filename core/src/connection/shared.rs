@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::callers::Callers;
+use super::channel::Channel;
 use super::config::Config;
+use super::observed::Observed;
+use super::observer::{ObservedRequest, RequestText};
 use super::options::PeerInfo;
 use super::params;
 use super::principal::Principal;
@@ -54,6 +57,8 @@ pub(crate) struct Shared {
     log_level: AtomicU8,
     /// The peer as the transport has verified it.
     pub principal: OnceLock<Principal>,
+    /// How messages travel, for observers.
+    pub channel: OnceLock<Arc<Channel>>,
     /// Who sends the requests, on a connection within a process.
     pub callers: OnceLock<Arc<dyn Callers>>,
     /// The source that limits count against, as far as the transport knows it.
@@ -78,6 +83,7 @@ impl Shared {
             strays: AtomicU64::new(0),
             log_level: AtomicU8::new(FIRST_LOG_LEVEL as u8),
             principal: OnceLock::new(),
+            channel: OnceLock::new(),
             callers: OnceLock::new(),
             source: Mutex::default(),
         }
@@ -113,6 +119,24 @@ impl Shared {
     /// The `_meta` members of every request of this side in the revision in force.
     pub fn envelope(&self) -> Option<&[u8]> {
         self.envelope.get().map(|envelope| &**envelope)
+    }
+
+    /// Tells the observer of a request that this side is about to send; `channel` is that of its stream, if it has one of its own.
+    pub fn observe(
+        &self,
+        text: RequestText<'_>,
+        revision: Revision,
+        channel: Option<&Arc<Channel>>,
+    ) -> Option<Observed> {
+        let observer = self.config.observer.as_deref()?;
+        let observer = observer.request(&ObservedRequest {
+            text,
+            side: self.config.side,
+            revision,
+            arrived: None,
+            channel: channel.or_else(|| self.channel.get()),
+        })?;
+        Some(Observed::new(observer, None, 0))
     }
 
     pub fn log_level(&self) -> LogLevel {

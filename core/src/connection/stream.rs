@@ -1,13 +1,16 @@
 //! One stream of a connection: its bytes in and out, and the requests in flight on it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::actions::DialectState;
 use super::answer::{Answer, Asked, Destination};
 use super::batches::Batches;
+use super::channel::Channel;
 use super::config::Config;
 use super::framer::Framer;
 use super::keys::Member;
+use super::observed::Observed;
 use super::queue::LateAnswer;
 use super::reply::{self, Closing};
 use super::submitted_frame::Encoded;
@@ -33,6 +36,8 @@ pub(crate) struct Entry {
     pub limit: Option<(TimerKey, LateAnswer)>,
     /// How the answer is completed, unless that is clear from the id.
     pub completion: Option<Box<Completion>>,
+    /// The observer of the request, if it has one.
+    pub observed: Option<Box<Observed>>,
 }
 
 /// How the answer to an action, or to a member of a batch, is completed.
@@ -63,7 +68,7 @@ impl Completion {
         let elapsed = now.saturating_duration_since(self.begun);
         Closing {
             version: self.version,
-            elapsed_ms: Some(elapsed.as_millis() as u64),
+            elapsed_ms: Some(u32::try_from(elapsed.as_millis()).unwrap_or(u32::MAX)),
         }
     }
 }
@@ -77,6 +82,7 @@ impl Entry {
             held: None,
             limit: None,
             completion,
+            observed: None,
         }
     }
 
@@ -130,6 +136,8 @@ pub(crate) struct Exchange {
     pub unreadable: UnreadableId,
     pub dialects: DialectState,
     pub batches: Batches,
+    /// How the messages of the stream travel, for observers.
+    pub channel: Option<Arc<Channel>>,
 }
 
 #[derive(Debug)]
@@ -170,6 +178,7 @@ impl Stream {
                 unreadable: unreadable(config),
                 dialects: DialectState::default(),
                 batches: Batches::default(),
+                channel: None,
             },
         }
     }
@@ -186,6 +195,7 @@ impl Stream {
             exchange.framer.framing = framing;
             exchange.unreadable = unreadable(config);
             exchange.dialects = DialectState::default();
+            exchange.channel = None;
         }
         blank
     }

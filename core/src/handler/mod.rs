@@ -10,6 +10,8 @@ mod extensions;
 #[cfg(any(feature = "server", feature = "client"))]
 pub(crate) mod guarded;
 mod head;
+#[cfg(feature = "server")]
+pub(crate) mod scoped;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -10,7 +10,7 @@ use super::child::ChildCommand;
 use super::faults::unsupported;
 use super::net::connect;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::Framing;
+use crate::connection::{Channel, Framing, NetworkTransport};
 
 /// Options of opening a connection. Options that the transport does not support are ignored: a pipe has
 /// no headers.
@@ -131,24 +131,28 @@ impl ClientBuilder {
                 )),
             },
             Address::Unix { path, framing } => {
+                let channel = Channel::new(NetworkTransport::Unix)
+                    .peer(path.to_string_lossy().as_ref(), None);
                 let connect = async move |_| connect::unix(&path).await;
-                self.on(told(framing), &options, connect).await
+                self.on(told(framing), &options, channel, connect).await
             }
             Address::Tcp {
                 host,
                 port,
                 framing,
             } => {
+                let channel = Channel::new(NetworkTransport::Tcp).peer(&*host, Some(port));
                 let connect = async move |_| {
                     let stream = connect::tcp(&host, port).await?;
                     Ok(Box::new(stream) as Box<dyn connect::ByteStream>)
                 };
-                self.on(told(framing), &options, connect).await
+                self.on(told(framing), &options, channel, connect).await
             }
             Address::WebSocket(url) => {
+                let channel = Channel::websocket().peer(&*url.host, Some(url.port));
                 let connect = async move |options| connect::websocket(&url, &options).await;
                 let framing = Framing::WebSocket { masked: true };
-                self.on(framing, &options, connect).await
+                self.on(framing, &options, channel, connect).await
             }
             #[cfg(feature = "http-client")]
             Address::Http(_) => {

@@ -10,7 +10,7 @@ use super::driver::Stop;
 use super::ended::Driven;
 use super::hosted::Hosted;
 use super::trace::traced;
-use crate::connection::{Config, Connection, Framing, Handle, Host};
+use crate::connection::{Channel, Config, Connection, Framing, Handle, Host, NetworkTransport};
 
 /// A child process whose connection is driven by a thread of its own.
 ///
@@ -37,7 +37,8 @@ impl Child {
     where
         H: Host + Send + 'static,
     {
-        let connection = Connection::new(traced(config)?, Instant::now());
+        let mut connection = Connection::new(traced(config)?, Instant::now());
+        connection.set_channel(|| Channel::new(NetworkTransport::Pipe));
         connection.set_wake(self.wake().clone());
         let handle = connection.handle();
         let mut machine = Hosted::new(connection, Framing::Line, host(&handle));

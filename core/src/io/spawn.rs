@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::{hosted::Hosted, runtime::awaited, trace::traced, wait::Notifier};
 use crate::client::{Client, ClientBuilder, Prepared};
 #[cfg(all(unix, feature = "net"))]
-use crate::connection::{Connection, Framing};
+use crate::connection::{Channel, Connection, Framing, NetworkTransport};
 use crate::handler::Spawner;
 
 impl Client {
@@ -64,7 +64,8 @@ impl ClientBuilder {
     #[cfg(all(unix, feature = "net"))]
     fn spawn_on(self, event_loop: &dyn Spawner, command: ChildCommand) -> io::Result<Client> {
         let (config, prepared) = self.prepare().map_err(invalid)?;
-        let connection = Connection::new(traced(Arc::new(config))?, Instant::now());
+        let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
+        connection.set_channel(|| Channel::new(NetworkTransport::Pipe));
         let notifier = Notifier::new();
         connection.set_wake(notifier.clone());
         let spawner = spawner_of(&prepared);

@@ -24,6 +24,7 @@ mod extend;
 mod flow;
 mod layers;
 mod measure;
+mod observed;
 mod own_handshake;
 mod owners;
 mod panics;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::action;
 use crate::connection::config::{Config, OpeningMode};
+use crate::connection::observer::RequestOutcome;
 use crate::connection::options::ActOptions;
 use crate::connection::params::{append_params, is_object};
 use crate::connection::pending::Pending;
@@ -63,8 +64,8 @@ pub(in crate::connection) fn request(
 pub(in crate::connection) enum ClientReading {
     /// A part of the answer to a pending request, which was reported.
     Part,
-    /// The answer to a pending request, or why it is not one.
-    Answer(RequestKey, Result<(), &'static str>),
+    /// The answer to a pending request, by its outcome, or why it is not one.
+    Answer(RequestKey, Result<RequestOutcome, &'static str>),
     /// An answer that no pending request has.
     Stray,
 }
@@ -99,7 +100,8 @@ pub(in crate::connection) fn read(
             pending.part(key, answer.result().unwrap_or("null"), now);
             return ClientReading::Part;
         }
-        (Ok(()), Kind::Response | Kind::Error) => Ok(()),
+        (Ok(()), Kind::Response) => Ok(RequestOutcome::Done),
+        (Ok(()), Kind::Error) => Ok(RequestOutcome::ToolFailed),
         (Ok(()), _) => Err("not an answer to an action"),
         (Err(_), _) => Err("not JSON"),
     };

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::upgrade::{self, UpgradeRequest};
 use super::websocket::WebSocket;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::{Connection, Framing};
+use crate::connection::{Channel, Connection, Framing};
 use crate::io::address::Url;
 use crate::io::faults::invalid;
 #[cfg(any(not(unix), not(feature = "tls")))]
@@ -106,6 +106,7 @@ impl ClientBuilder {
         self,
         framing: Framing,
         options: &ConnectOptions,
+        channel: Channel,
         connect: impl FnOnce(ConnectOptions) -> F,
     ) -> io::Result<Client>
     where
@@ -128,7 +129,8 @@ impl ClientBuilder {
         let stream = joined.map_err(io::Error::other)??;
         let now = Instant::now();
         let longest = config.limits.max_message_bytes;
-        let connection = Connection::new(config, now);
+        let mut connection = Connection::new(config, now);
+        connection.set_channel(|| channel);
         let notifier = Notifier::new();
         connection.set_wake(notifier.clone());
         let spawner = spawner_of(&prepared);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::metrics::{Metrics, count};
 use super::places::Place;
 use super::websocket::WebSocket;
-use crate::connection::{Config, Connection, Framing, RequestSource};
+use crate::connection::{Channel, Config, Connection, Framing, RequestSource};
 use crate::correlate::CancelToken;
 use crate::io::hosted::Hosted;
 use crate::io::http::{HttpOptions, Principal};
@@ -26,6 +26,8 @@ pub struct Accepted {
     pub principal: Option<Principal>,
     /// The source of the connection.
     pub source: RequestSource,
+    /// How its messages travel.
+    pub channel: Channel,
 }
 
 /// Serves connections of one stream each, with these options.
@@ -117,6 +119,7 @@ impl Reception {
             actions,
             principal,
             source,
+            channel,
         } = accepted;
         event!(debug, ?framing, "a connection begins");
         let now = Instant::now();
@@ -131,6 +134,7 @@ impl Reception {
         if let Some(principal) = principal {
             connection.set_principal(principal);
         }
+        connection.set_channel(|| channel);
         let notifier = Notifier::new();
         connection.set_wake(notifier.clone());
         let mut host = self.hosting.host(connection.handle(), None);

@@ -20,7 +20,7 @@ use super::places::{Place, Places};
 use super::reception::{Accepted, Reception};
 use super::tenure::Tenure;
 use super::threads::{self, Threads, aside};
-use crate::connection::{Connection, Framing};
+use crate::connection::{Channel, Connection, Framing, NetworkTransport, RequestSource};
 use crate::handler::Spawner;
 use crate::io::address::{Address, Url};
 use crate::io::faults::unsupported;
@@ -180,7 +180,8 @@ fn on_stdio(hosting: &dyn Hosting, options: ServeOptions) -> io::Result<Serving>
     let metrics = Metrics::of(config.budget.clone());
     let stdio = Stdio::take(options.stdio)?;
     let stop = Stopper(Stop::Stdio(stdio.stop()));
-    let connection = Connection::new(config, Instant::now());
+    let mut connection = Connection::new(config, Instant::now());
+    connection.set_channel(|| Channel::new(NetworkTransport::Pipe));
     connection.set_wake(stdio.wake().clone());
     let host = hosting.host(connection.handle(), None);
     let mut machine = Hosted::new(connection, Framing::Detect, host);
@@ -274,7 +275,7 @@ pub(crate) async fn bind(
                     listener,
                     (),
                     stopped,
-                    (reception, *framing),
+                    (reception, *framing, NetworkTransport::Tcp),
                     options,
                 )),
             }
@@ -293,7 +294,7 @@ pub(crate) async fn bind(
                     listener,
                     file,
                     stopped,
-                    (reception, *framing),
+                    (reception, *framing, NetworkTransport::Unix),
                     options,
                 )),
             }
@@ -350,12 +351,21 @@ impl ServeOptions {
     }
 }
 
+/// How messages of a peer travel on a byte stream.
+fn channel_of(transport: NetworkTransport, source: &RequestSource) -> Channel {
+    let channel = Channel::new(transport);
+    match source {
+        RequestSource::Address(address) => channel.peer(address.to_string(), None),
+        _ => channel,
+    }
+}
+
 /// Serves connections that are byte streams; `kept` is dropped at the end.
 async fn on_streams<L, K>(
     listener: L,
     kept: K,
     stopped: impl Future<Output = ()>,
-    (reception, framing): (Arc<Reception>, Framing),
+    (reception, framing, transport): (Arc<Reception>, Framing, NetworkTransport),
     options: ServeOptions,
 ) where
     L: SocketListener,
@@ -371,6 +381,7 @@ async fn on_streams<L, K>(
                 framing: heard(framing),
                 actions: false,
                 principal: None,
+                channel: channel_of(transport, place.source()),
                 source: place.source().clone(),
             };
             // A connection that cannot be traced is not served.

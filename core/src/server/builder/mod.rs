@@ -26,7 +26,7 @@ use super::registry::{Registry, RegistryError};
 use super::snapshot::SharedRegistry;
 use super::subscriptions::Change;
 use super::tasks::TaskLimits;
-use crate::connection::{Config, Handle, Trace};
+use crate::connection::{Config, Handle, Observer, Trace};
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::{Limits, TotalLimits};
 use crate::mcp::{Method, Profile, Revisions};
@@ -79,6 +79,13 @@ impl Server {
     /// Returns the configuration of this server's connections.
     pub fn config(&self) -> &Arc<Config> {
         &self.config
+    }
+
+    /// Has `observer` told of the requests and sessions of connections that begin from now on, by this value and its clones.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        Arc::make_mut(&mut self.config).observer = Some(observer);
+        self
     }
 
     /// Changes the registry on all connections at once and notifies clients of the lists that changed
@@ -174,6 +181,7 @@ pub struct Builder {
     registry: Registry,
     handlers: Handlers,
     trace: Option<Trace>,
+    observer: Option<Arc<dyn Observer>>,
     signer: Option<StateSigner>,
     single_use: bool,
     /// The states that handlers take, each with the handler's name.
@@ -194,6 +202,7 @@ impl Builder {
             registry,
             handlers,
             trace: None,
+            observer: None,
             signer: None,
             single_use: false,
             needs: Vec::new(),
@@ -306,6 +315,12 @@ impl Builder {
     /// Sets the protocol revisions to speak. Default: all of them.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.revisions = revisions;
+        self
+    }
+
+    /// Has `observer` told of the requests and sessions of all connections, for metrics and traces.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -492,6 +507,7 @@ impl Builder {
         config.instructions = self.instructions.take().map(Into::into);
         config.limits = self.limits.clone();
         config.trace = self.trace.take();
+        config.observer = self.observer.take();
         config.revisions = self.revisions;
         config.actions = self.actions;
         let mut signer = self.signer.take().or_else(StateSigner::random);

@@ -23,6 +23,7 @@ use crate::connection::{
     Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestSource, StreamId,
 };
 use crate::handler::guarded::guarded;
+use crate::handler::scoped::{scoped, within};
 use crate::handler::{Executor, Head, Job, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
@@ -96,8 +97,10 @@ impl Executor for HandlerExecutor {
             return Err(answer);
         };
         let arguments = request.message.arguments().unwrap_or("{}");
-        let outcome = contain("an inline tool", || handler(arguments));
-        let result = match outcome.unwrap_or_else(|| Ok(panicked())) {
+        let outcome = contain("an inline tool", || {
+            within(answer.scope(), || handler(arguments))
+        });
+        let result = match outcome.flatten().unwrap_or_else(|| Ok(panicked())) {
             Ok(result) => result,
             Err(error) => {
                 return Ok(answer.error(error.kind(), &error.to_string(), error.data()));
@@ -182,7 +185,12 @@ impl Executor for HandlerExecutor {
                         }
                         _ => context,
                     };
-                    Some(Box::pin(carry_out(snapshot.clone(), call, context)))
+                    let scope = call.scope.clone();
+                    let carried = carry_out(snapshot.clone(), call, context);
+                    Some(match scope {
+                        None => Box::pin(carried),
+                        Some(scope) => Box::pin(scoped(scope, carried)),
+                    })
                 }
                 Err(why) => {
                     let mut replies = handle.replies();

@@ -11,7 +11,7 @@ use super::known_openings::KnownOpening;
 use super::options::HttpClientOptions;
 use super::transport::{HttpTransport, SharedConnections};
 use crate::client::{Client, ClientBuilder};
-use crate::connection::{Connection, Framing, OpeningMode};
+use crate::connection::{Channel, Connection, Framing, OpeningMode};
 use crate::io::faults::invalid;
 use crate::io::runtime::drive_beside;
 use crate::io::spawn::spawner_of;
@@ -86,6 +86,13 @@ impl ClientBuilder {
         let actions = config.opening == OpeningMode::Actions;
         let known = (!actions).then(|| KnownOpening::apply(transport.url(), &mut config));
         let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
+        connection.set_channel(|| {
+            let (url, channel) = (transport.url(), Channel::http(None));
+            match url.host_str() {
+                Some(host) => channel.peer(host, url.port_or_known_default()),
+                None => channel,
+            }
+        });
         connection.open_stream(Framing::Line);
         let notifier = Notifier::new();
         connection.set_wake(notifier.clone());

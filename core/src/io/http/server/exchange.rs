@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::gate::Admitted;
 use super::header_check;
 use super::headers::RequestHeaders;
 use super::sse::{SseEncoder, SseSource};
@@ -213,7 +214,10 @@ impl HttpExchange {
     }
 
     /// Begins with the headers and the whole body. `head` is set if the host asked for heads.
-    pub fn begin(&mut self, headers: &RequestHeaders<'_>, body: Input, head: Option<Arc<Head>>) {
+    pub fn begin(&mut self, request: &Admitted<'_>, body: Input, head: Option<Arc<Head>>) {
+        let headers = request.headers();
+        self.connection
+            .set_stream_channel(self.stream, || request.channel(None));
         if head.is_some() {
             self.host.carried(self.stream, head);
         }

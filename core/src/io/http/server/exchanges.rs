@@ -63,7 +63,7 @@ impl Exchanges {
     /// Hands a request to its exchange, and waits until the exchange is done or has something to say.
     pub async fn begin(&self, exchange: &mut HttpExchange, request: &Admitted<'_>, body: Input) {
         let head = self.hosting.wants_heads().then(|| request.head(None));
-        exchange.begin(request.headers(), body, head);
+        exchange.begin(request, body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
     }
 

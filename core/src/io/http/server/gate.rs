@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::body::HttpBody;
 use super::cors::Page;
@@ -30,8 +30,9 @@ use super::refusal::{HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, WR
 #[cfg(feature = "resource-server")]
 use super::resource;
 use super::response::refused;
-use crate::connection::{Principal, RequestSource};
+use crate::connection::{Channel, Principal, RequestSource};
 use crate::handler::{Extensions, Head};
+use crate::mcp::{TraceContext, trace_context};
 use crate::policy::Policy;
 
 /// The kind of a request, according to its method, path and headers.
@@ -85,6 +86,45 @@ impl<'a> Admitted<'a> {
     /// The source that the limits count the request for: its principal, or else its address.
     pub fn source(&self, trusted: &[Network]) -> RequestSource {
         credentials::source(trusted, self.headers.all, self.peer).or_principal(self.principal())
+    }
+
+    /// How the messages of the request travel, for observers. `session` is the id of the request's session.
+    pub fn channel(&self, session: Option<&str>) -> Channel {
+        let version = match self.parts.version {
+            Version::HTTP_10 => Some("1.0"),
+            Version::HTTP_11 => Some("1.1"),
+            Version::HTTP_2 => Some("2"),
+            _ => None,
+        };
+        let mut channel = self.with_peer(Channel::http(version));
+        channel.session = session.map(Into::into);
+        channel.trace = self.trace_context();
+        channel
+    }
+
+    /// How the messages of a WebSocket travel that the request opens.
+    pub fn websocket_channel(&self) -> Channel {
+        self.with_peer(Channel::websocket())
+    }
+
+    fn with_peer(&self, channel: Channel) -> Channel {
+        match self.peer {
+            Some(PeerAddress(at)) => channel.peer(at.ip().to_string(), Some(at.port())),
+            None => channel,
+        }
+    }
+
+    /// The trace context in the head, if its `traceparent` is valid.
+    fn trace_context(&self) -> Option<TraceContext> {
+        let said = |key| {
+            let value = self.headers.all.get(key)?.to_str().ok()?;
+            trace_context::is_valid(key, value).then(|| value.to_owned())
+        };
+        Some(TraceContext {
+            parent: said("traceparent")?,
+            state: said("tracestate"),
+            baggage: said("baggage"),
+        })
     }
 
     /// A copy of the head, for executors that want one. `session` is the id of the request's session.

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use super::gate::Admitted;
 use super::message_log::MessageLog;
 use super::session_bell::SessionBell;
 use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
@@ -177,13 +178,13 @@ impl HttpSession {
     }
 
     /// Takes one message in and returns the reader of its answer; `None` when the session has ended. `head`
-    /// is set if the host asked for heads; `sender` carries the current grants of the session's principal.
+    /// is set if the host asked for heads; `request` is what carries the message, with the current grants of the session's principal.
     /// The task of `cx` is to call [`poll_answer`](Self::poll_answer).
     pub fn post(
         &self,
         body: Input,
         head: Option<Arc<Head>>,
-        sender: Option<&Principal>,
+        request: &Admitted<'_>,
         cx: &Context<'_>,
     ) -> Option<LogReader> {
         let mut state = self.state();
@@ -198,11 +199,12 @@ impl HttpSession {
             connection, host, ..
         } = &mut *state;
         let stream = connection.open_stream(Framing::Whole);
+        connection.set_stream_channel(stream, || request.channel(Some(&self.id)));
         if head.is_some() {
             host.carried(stream, head);
         }
         *connection.input(stream) = body;
-        host.sent_by(sender.cloned());
+        host.sent_by(request.principal().cloned());
         connection.receive_end(stream, now, host);
         host.sent_by(None);
         if is_rung {

@@ -254,7 +254,7 @@ impl Sessions {
         let mut message = Some((body, head));
         let log = poll_fn(|cx| {
             let (body, head) = message.take().unwrap_or_default();
-            Poll::Ready(session.post(body, head, request.principal(), cx))
+            Poll::Ready(session.post(body, head, request, cx))
         });
         let log = log.await.ok_or(SESSION_GONE)?;
         // Detaches itself if the client is gone.

@@ -50,6 +50,7 @@ pub fn upgrade(
         framing: Framing::WebSocket { masked: false },
         actions: spoken == Some(ACTIONS),
         source: request.source(trusted),
+        channel: request.websocket_channel(),
         principal: request.principal().cloned(),
     };
     let place = extensions.get::<Place>().cloned();
