@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use mcpbolt::connection::{
     ActOptions, Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
-    IncomingRequest, OpeningMode, Operation, RequestOptions, Response, StreamId,
+    IncomingRequest, Observer, OpeningMode, Operation, RequestOptions, Response, StreamId,
 };
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use mcpbolt::message::Kind;
@@ -97,6 +97,11 @@ pub struct Pair {
 impl Pair {
     /// Opens both connections.
     pub fn open(language: Language, way: Way) -> Self {
+        Self::observed(language, way, None)
+    }
+
+    /// Opens both connections, with an observer of the server's requests.
+    pub fn observed(language: Language, way: Way, observer: Option<Arc<dyn Observer>>) -> Self {
         let now = Instant::now();
         let mut config = Config::new(Side::Client, "client", "1");
         match language {
@@ -106,6 +111,7 @@ impl Pair {
         let mut client = Connection::new(Arc::new(config), now);
         let mut config = Config::new(Side::Server, "server", "1");
         config.actions = language == Language::Actions;
+        config.observer = observer;
         let mut server = Connection::new(Arc::new(config), now);
         client.open_stream(Framing::Line);
         server.open_stream(Framing::Line);

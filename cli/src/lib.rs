@@ -11,8 +11,9 @@ mod log;
 mod login;
 mod network;
 mod on_the_spot;
+mod otlp;
 mod page;
-
+mod poster;
 mod proxy;
 mod role;
 mod serve;
@@ -21,6 +22,7 @@ mod shown;
 #[cfg(unix)]
 mod supervisor;
 mod systemd;
+mod watched;
 
 use std::ffi::OsString;
 
@@ -35,6 +37,9 @@ struct Args {
     /// Log level for stderr: error, warn, info, debug or trace; RUST_LOG also sets it
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
+    /// Write the log as JSON, an object on each line
+    #[arg(long, global = true)]
+    log_json: bool,
     #[command(subcommand)]
     task: Task,
 }
@@ -139,7 +144,7 @@ pub fn supervise(
     (workers, grace): (usize, std::time::Duration),
     ready: impl FnOnce(&str),
 ) -> std::io::Result<()> {
-    log::begin(None, LevelFilter::WARN);
+    log::begin(None, LevelFilter::WARN, false);
     let listener = systemd::Handed::new().and_then(|handed| handed.mcp());
     let supervise = |listener| {
         let supervision = supervisor::Supervision {
@@ -161,7 +166,7 @@ pub fn supervise(
 
 impl Args {
     fn run(self) -> u8 {
-        log::begin(self.log.as_deref(), LevelFilter::INFO);
+        log::begin(self.log.as_deref(), LevelFilter::INFO, self.log_json);
         let done = match self.task {
             Task::Serve(args) => serve::serve(&args),
             Task::Proxy(args) => proxy::proxy(*args),

@@ -1,8 +1,8 @@
-//! Small pages over HTTP, beside the server: its status and its health.
+//! Small pages over HTTP, beside the server: its status, its health and its counts.
 
 use std::convert::Infallible;
 use std::future::ready;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::thread;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use anyhow::Result;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -116,6 +117,20 @@ async fn accept(
             drop(timeout(CONNECTION_TIMEOUT, connection).await);
         });
     }
+}
+
+/// Whether a request is for this place by its `Host`: pages elsewhere whose name leads here must not read it. The
+/// name of such a page is neither a number nor the one in the address.
+pub fn is_meant<B>(request: &Request<B>, own: &str) -> bool {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let Ok(host) = host.parse::<Authority>() else {
+        return false;
+    };
+    let name = host.host().trim_matches(['[', ']']);
+    let is_number = name.parse::<IpAddr>().is_ok();
+    let is_named = |own: &str| name.eq_ignore_ascii_case(own);
+    is_number || is_named("localhost") || is_named(own)
 }
 
 pub fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {

@@ -8,6 +8,7 @@ use mcpbolt::mcp::Revision;
 use crate::carrier::{self, Carrier};
 use crate::role::{self, Role};
 use crate::session::{FAREWELL, Start};
+use crate::watched::Watched;
 
 /// Where to serve, and which server.
 #[derive(clap::Args)]
@@ -22,11 +23,14 @@ pub struct Proxy {
     #[command(flatten)]
     start: Start,
     #[command(flatten)]
+    watched: Watched,
+    #[command(flatten)]
     carrier: Carrier,
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn proxy(args: Proxy) -> Result<u8> {
+    args.watched.check(args.carrier.workers)?;
     let (options, own) = match role::take(&args.carrier, &args.address)? {
         Role::Serve(options, own) => (*options, own),
         Role::Done(status) => return Ok(status),
@@ -35,8 +39,13 @@ pub fn proxy(args: Proxy) -> Result<u8> {
     if !args.revisions.is_empty() {
         external = external.revisions(args.revisions.iter().copied().collect());
     }
-    let front = Front::new(external);
+    let watch = args.watched.begin(false)?;
+    let mut front = Front::new(external);
+    if let Some(observer) = watch.observer() {
+        front = front.observer(observer);
+    }
     let serving = front.serve(&args.address, options)?;
+    args.watched.show(&watch, &serving)?;
     let done = carrier::run(&serving, &args.address, &own);
     drop((serving, front));
     wait_for_clients(FAREWELL);

@@ -5,6 +5,7 @@ use mcpbolt::io::Address;
 
 use crate::carrier::{self, Carrier};
 use crate::role::{self, Role};
+use crate::watched::Watched;
 
 #[allow(dead_code, reason = "it is a module of an example, too")]
 #[path = "../../core/examples/conformance/server.rs"]
@@ -25,16 +26,25 @@ pub struct Serve {
     #[arg(long, help_heading = "Who may ask")]
     actions: bool,
     #[command(flatten)]
+    watched: Watched,
+    #[command(flatten)]
     carrier: Carrier,
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn serve(args: &Serve) -> Result<u8> {
+    args.watched.check(args.carrier.workers)?;
     let (options, own) = match role::take(&args.carrier, &args.address)? {
         Role::Serve(options, own) => (*options, own),
         Role::Done(status) => return Ok(status),
     };
     let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
+    let watch = args.watched.begin(false)?;
+    let server = match watch.observer() {
+        Some(observer) => server.observer(observer),
+        None => server,
+    };
     let serving = server.serve(&args.address).options(options).start()?;
+    args.watched.show(&watch, &serving)?;
     carrier::run(&serving, &args.address, &own)
 }

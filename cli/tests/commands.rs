@@ -186,6 +186,83 @@ fn a_server_counts_what_it_does_and_ends_when_asked_to() {
 }
 
 #[test]
+fn a_server_shows_its_counts_at_an_address_to_this_machine_alone() {
+    let metrics = ["--metrics", "http://127.0.0.1:0", "--log", "info"];
+    let mut serving = Serving::with(&[&["serve", "http://127.0.0.1:0/mcp"], &metrics[..]].concat());
+    let mut said = BufReader::new(serving.process.stderr.take().unwrap()).lines();
+    let at = "metrics at=http://";
+    let line = said.find_map(|line| Some(line.unwrap()).filter(|line| line.contains(at)));
+    let line = line.unwrap();
+    let place = line.split(at).nth(1).unwrap().trim_end_matches("/metrics");
+    assert!(serving.run(&["call", "test_simple_text"]).status.success());
+    let get = |path: &str, host: &str| {
+        let mut stream = std::net::TcpStream::connect(place).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+        answer
+    };
+    let counts = get("/metrics", place);
+    assert!(counts.starts_with("HTTP/1.1 200"), "{counts}");
+    assert!(
+        counts.contains("content-type: text/plain; version=0.0.4"),
+        "{counts}"
+    );
+    assert!(
+        counts.contains("gen_ai_tool_name=\"test_simple_text\""),
+        "{counts}"
+    );
+    assert!(get("/", place).starts_with("HTTP/1.1 404"));
+    assert!(get("/metrics", "elsewhere.example").starts_with("HTTP/1.1 403"));
+    let anywhere = [
+        "serve",
+        "http://127.0.0.1:0/mcp",
+        "--metrics",
+        "http://0.0.0.0:0",
+    ];
+    let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(anywhere)
+        .output();
+    let run = run.unwrap();
+    let why = "--metrics can be reached from other machines, where everybody could read it; write 127.0.0.1, or --metrics-anonymous";
+    assert!(text(&run.stderr).contains(why), "{}", text(&run.stderr));
+}
+
+#[test]
+fn a_log_in_json_has_each_request_with_its_ids_and_nothing_of_its_arguments() {
+    let args = [
+        "serve",
+        "http://127.0.0.1:0/mcp",
+        "--log-json",
+        "--log-requests",
+    ];
+    let mut serving = Serving::with(&args);
+    let call = ["call", "test_simple_text", r#"{"password": "secret"}"#];
+    assert!(serving.run(&call).status.success());
+    let lines = BufReader::new(serving.process.stderr.take().unwrap()).lines();
+    let mut events = lines.map(|line| {
+        let line = line.unwrap();
+        assert!(!line.contains("secret"), "{line}");
+        serde_json::from_str::<serde_json::Value>(&line).unwrap()
+    });
+    let event = events
+        .find(|event| event["method"] == "tools/call")
+        .unwrap();
+    assert_eq!(event["target"], "mcpbolt::requests");
+    assert_eq!(event["name"], "test_simple_text");
+    assert_eq!(event["revision"], "2026-07-28");
+    let id = event["id"].as_str().and_then(|id| id.parse::<u64>().ok());
+    assert!(id.is_some(), "{event}");
+    assert!(
+        event["seconds"].as_f64().is_some_and(|it| it > 0.0),
+        "{event}"
+    );
+    assert_eq!(event["peer"], "127.0.0.1");
+    assert!(event["error"].is_null(), "{event}");
+}
+
+#[test]
 fn what_is_no_address_is_told_what_would_be() {
     let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
         .args(["serve", "localhost"])

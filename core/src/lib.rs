@@ -19,6 +19,7 @@
 //! | verify signed tokens | `jwt` |
 //! | be a resource server of OAuth | `resource-server` |
 //! | log by `tracing` | `tracing` |
+//! | trace and measure requests and sessions | `opentelemetry`, `prometheus` |
 //! | build without tokio, macros or clients | `default-features = false` and those of `server`, `client`, `stdio`, `tokio`, `macros` that you need |
 //!
 //! The [README](https://docs.rs/crate/mcpbolt) lists every feature, and what each costs.
@@ -104,6 +105,7 @@
 //! | serve or connect on stdio, sockets, HTTP or WebSocket | [`io`], [`io::http`] |
 //! | limit, verify and audit clients | [`policy`], [`limits`] |
 //! | share state between processes | [`store`] |
+//! | measure and trace requests | [`connection::Observer`], and `telemetry` |
 //! | drive a connection on an event loop of your own | [`connection`], [`handler`] |
 //! | change this crate | [`architecture`]; ids such as `R-RPC-05` name rows of [`requirements`] |
 //!
@@ -122,6 +124,15 @@ pub mod authorization {
 #[cfg(all(doc, feature = "macros", feature = "client", feature = "stdio"))]
 pub mod coming_from_rmcp {
     #![doc = include_str!("../COMING_FROM_RMCP.md")]
+}
+#[cfg(all(
+    doc,
+    feature = "http",
+    feature = "opentelemetry",
+    feature = "prometheus"
+))]
+pub mod metrics_and_traces {
+    #![doc = include_str!("../TELEMETRY.md")]
 }
 #[cfg(doc)]
 pub mod requirements {
@@ -183,6 +194,8 @@ pub mod settings;
 #[cfg(feature = "server")]
 pub mod store;
 mod sync;
+#[cfg(any(feature = "prometheus", feature = "opentelemetry", feature = "tracing"))]
+pub mod telemetry;
 #[cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 pub mod testing;
 #[cfg(any(feature = "server", feature = "stdio"))]

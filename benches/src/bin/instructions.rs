@@ -10,12 +10,17 @@
 )]
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use mcpbolt::connection::Observer;
 use mcpbolt::mcp::Revision;
 use mcpbolt::message::Envelope;
+use mcpbolt::telemetry::{OpenTelemetry, Prometheus};
 use mcpbolt_benches::echo::{Language, Pair, Way};
 use mcpbolt_benches::http::HttpCaller;
 use mcpbolt_benches::{contenders, corpus, count};
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 /// The most instructions for decoding one message of a class.
 const GUARDS: [(&str, u64); 4] = [
@@ -39,6 +44,9 @@ const HTTP: [(&str, Revision, u64); 2] = [
     ("http 2026", Revision::V2026_07_28, 16_700),
 ];
 
+/// What observes a server, and the most instructions that this adds to a call.
+const OBSERVED: [(&str, u64); 2] = [("counted 64", 1_500), ("unsampled 64", 4_200)];
+
 /// The dialects of calls, with the prefix of their class names.
 const LANGUAGES: [(&str, Language); 2] = [
     ("echo", Language::Mcp(Revision::V2025_11_25)),
@@ -50,6 +58,10 @@ fn main() -> ExitCode {
     if let [class, runs] = &args[..] {
         let runs = runs.parse().expect("a number");
         let http = HTTP.iter().find(|(name, ..)| name == class);
+        if OBSERVED.iter().any(|(name, _)| name == class) {
+            call_observed(class, runs);
+            return ExitCode::SUCCESS;
+        }
         match call_of(class) {
             Some((language, way, at_once)) => call((language, way), at_once, runs),
             None if let Some((_, revision, _)) = http => call_http(*revision, runs),
@@ -61,7 +73,8 @@ fn main() -> ExitCode {
     let decoded = guard_decoding();
     let called = guard_calls();
     let posted = guard_http();
-    ExitCode::from(u8::from(!(decoded && called && posted)))
+    let observed = guard_observed();
+    ExitCode::from(u8::from(!(decoded && called && posted && observed)))
 }
 
 /// Whether decoding stays below its guards.
@@ -114,6 +127,36 @@ fn guard_http() -> bool {
         println!("{class:<18}{count:>9} instructions  {above}guard {most}");
     }
     good
+}
+
+/// Whether an observer adds no more to a call than its guard.
+fn guard_observed() -> bool {
+    let at_once = 64;
+    let plain = count::instructions("echo 64").expect("valgrind counts") / at_once;
+    let mut good = true;
+    for (class, most) in OBSERVED {
+        let count = count::instructions(class).expect("valgrind counts") / at_once;
+        let added = count.saturating_sub(plain);
+        good &= added <= most;
+        let above = if added > most { "above the " } else { "" };
+        println!("{class:<18}{added:>9} instructions more  {above}guard {most}");
+    }
+    good
+}
+
+/// Runs `runs` rounds of calls of a server with an observer: one that counts for Prometheus, or one whose spans are not sampled.
+fn call_observed(class: &str, runs: u64) {
+    let observer: Arc<dyn Observer> = match class {
+        "counted 64" => Prometheus::new(),
+        _ => {
+            let tracers = SdkTracerProvider::builder().with_sampler(Sampler::AlwaysOff);
+            OpenTelemetry::new(&tracers.build(), &SdkMeterProvider::builder().build())
+        }
+    };
+    let language = Language::Mcp(Revision::V2025_11_25);
+    let mut pair = Pair::observed(language, Way::Inline, Some(observer));
+    // Buffers have grown to their final size after this.
+    (0..100 + runs).for_each(|_| pair.round(64));
 }
 
 /// Parses a class name: the dialect, where it is answered, and the number of calls in flight.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use mcpbolt::chain::{External, Front, Prefix};
+use mcpbolt::connection::Observer;
 use mcpbolt::io::{Address, Auth, ChildCommand, serve_with, wait_for_clients};
 use tracing::{info, warn};
 
@@ -25,6 +26,7 @@ use crate::network::Network;
 use crate::role::{self, Role};
 use crate::session::{FAREWELL, connecting};
 use crate::shown;
+use crate::watched::Watched;
 
 use self::config::{Config, Place, Target, Upstream};
 use self::reference::Resolved;
@@ -53,11 +55,14 @@ pub struct Gateway {
     #[command(flatten)]
     network: Network,
     #[command(flatten)]
+    watched: Watched,
+    #[command(flatten)]
     carrier: Carrier,
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn gateway(args: Gateway) -> Result<u8> {
+    args.watched.check(args.carrier.workers)?;
     let files = Files::default().and(args.config.clone());
     let config = load(&args)?;
     if args.pin {
@@ -67,8 +72,8 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     let status = Arc::new(Status::default());
     let started = Started::with(&config);
     let files = config.pins.iter().cloned().fold(files, Files::and);
-    let front = config.front(&args.network, &status)?;
     if args.check {
+        drop(config.front(&args.network, &status, None)?);
         shown::print(&shown::lines(&shown))?;
         return Ok(0);
     }
@@ -84,20 +89,25 @@ pub fn gateway(args: Gateway) -> Result<u8> {
         Role::Serve(options, own) => (*options, own),
         Role::Done(code) => return Ok(code),
     };
+    let watch = args.watched.begin(started.status.0.is_some())?;
+    let observer = watch.observer();
+    let front = config.front(&args.network, &status, observer.as_ref())?;
     if let (Some(at), is_anonymous) = &started.status {
+        let counts = watch.counts().cloned().unwrap_or_default();
         let health = own.clone();
         let health = move || health.health();
-        let at = status_page::serve(status.clone(), at, *is_anonymous, health)?;
+        let at = status_page::serve(status.clone(), counts, at, *is_anonymous, health)?;
         info!(%at, "status");
     }
     let mut current = None;
     let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
     let serving = serve_with(hosting, &address, options)?;
+    args.watched.show(&watch, &serving)?;
     if let Some(current) = &current {
         reload::watch(files, Arc::downgrade(current), move || {
             let config = load(&args)?;
             started.compare(&Started::with(&config))?;
-            config.front(&args.network, &status)
+            config.front(&args.network, &status, observer.as_ref())
         });
     }
     let done = carrier::run(&serving, &address, &own);
@@ -216,7 +226,12 @@ impl Config {
     }
 
     /// The servers as one.
-    fn front(self, network: &Network, status: &Status) -> Result<Front> {
+    fn front(
+        self,
+        network: &Network,
+        status: &Status,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Result<Front> {
         let mut pins = self.pins.as_deref().map(pins::read).transpose()?;
         let (mut front, mut all): (Option<Front>, _) = (None, Vec::new());
         for server in self.servers {
@@ -240,7 +255,10 @@ impl Config {
                 Some(front) => front.join(external)?,
             });
         }
-        let front = front.context("no server")?;
+        let mut front = front.context("no server")?;
+        if let Some(observer) = observer {
+            front = front.observer(observer.clone());
+        }
         status.show(all);
         Ok(match self.policy {
             Some(policy) => front.policy(policy),

@@ -1,20 +1,20 @@
-//! The status of a gateway over HTTP: a page at `/`, JSON at `/status.json`, and the addresses of health.
+//! The status of a gateway over HTTP: a page at `/`, JSON at `/status.json`, counts for Prometheus at
+//! `/metrics`, and the addresses of health.
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header;
-use hyper::http::uri::Authority;
 use hyper::{Request, Response, StatusCode};
 use mcpbolt::io::Address;
+use mcpbolt::telemetry::Prometheus;
 
 use super::status::{Row, Status};
 use crate::health::{self, Health};
-use crate::page::{self, PageListener, page, plain};
+use crate::page::{self, PageListener, is_meant, page, plain};
 
 /// Where to listen for an address, unless the status cannot be shown there.
 pub fn place(address: &Address, anywhere: bool) -> Result<SocketAddr, String> {
@@ -32,6 +32,7 @@ pub fn place(address: &Address, anywhere: bool) -> Result<SocketAddr, String> {
 /// If the address is not one on this machine although it has to be, or cannot be listened on.
 pub fn serve(
     status: Arc<Status>,
+    counts: Arc<Prometheus>,
     address: &Address,
     anywhere: bool,
     health: impl Fn() -> Health + Clone + Send + 'static,
@@ -45,13 +46,19 @@ pub fn serve(
     let listener = PageListener::bind(place).with_context(|| format!("status: {place}"))?;
     let place = listener.local_addr()?;
     listener.serve("mcpbolt-status", move |request| {
-        health::answer(request, health()).unwrap_or_else(|| respond(request, &status, &host))
+        health::answer(request, health())
+            .unwrap_or_else(|| respond(request, &status, &counts, &host))
     })?;
     Ok(format!("http://{place}/"))
 }
 
 /// `host` is the name in the settings.
-fn respond<B>(request: &Request<B>, status: &Status, host: &str) -> Response<Full<Bytes>> {
+fn respond<B>(
+    request: &Request<B>,
+    status: &Status,
+    counts: &Prometheus,
+    host: &str,
+) -> Response<Full<Bytes>> {
     if !is_meant(request, host) {
         return plain(StatusCode::FORBIDDEN, "the Host is not this one\n");
     }
@@ -64,25 +71,12 @@ fn respond<B>(request: &Request<B>, status: &Status, host: &str) -> Response<Ful
             let json = serde_json::to_string(&status.report()).unwrap_or_default();
             page(StatusCode::OK, "application/json", json)
         }
+        "/metrics" => page(StatusCode::OK, Prometheus::CONTENT_TYPE, counts.text()),
         _ => plain(
             StatusCode::NOT_FOUND,
-            "there are /, /status.json, /healthz and /readyz\n",
+            "there are /, /status.json, /metrics, /healthz and /readyz\n",
         ),
     }
-}
-
-/// Whether a request is for this place by its `Host`: pages elsewhere whose name leads here must not read the status. The
-/// name of such a page is neither a number nor the one in the settings.
-fn is_meant<B>(request: &Request<B>, own: &str) -> bool {
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let Ok(host) = host.parse::<Authority>() else {
-        return false;
-    };
-    let name = host.host().trim_matches(['[', ']']);
-    let is_number = name.parse::<IpAddr>().is_ok();
-    let is_named = |own: &str| name.eq_ignore_ascii_case(own);
-    is_number || is_named("localhost") || is_named(own)
 }
 
 const HEAD: &str = "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\
@@ -127,7 +121,9 @@ fn html(rows: &[Row]) -> String {
             state = row.state,
         );
     }
-    page.push_str("</table><p><a href=status.json>as JSON</a>\n");
+    page.push_str(
+        "</table><p><a href=status.json>as JSON</a>, <a href=metrics>for Prometheus</a>\n",
+    );
     page
 }
 

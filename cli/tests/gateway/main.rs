@@ -1,12 +1,15 @@
 //! `mcpbolt gateway`: files of settings, good and bad, and what it serves.
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+#[path = "../../../core/tests/shared/collector.rs"]
+mod collector;
 mod files;
 mod rules;
 mod secrets;
 mod serves;
 #[path = "../serving/mod.rs"]
 mod serving;
+mod traces;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -132,6 +132,18 @@ fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
     };
     let mut before = connected();
     assert!(before > 0);
+    let counts = http(
+        &place,
+        &format!("GET /metrics HTTP/1.1\r\nHost: {place}"),
+        "",
+    );
+    for (side, tool) in [("server", "one_add"), ("client", "add")] {
+        let called = counts.lines().any(|line| {
+            line.starts_with(&format!("mcp_{side}_operation_duration_seconds_count"))
+                && line.contains(&format!("gen_ai_tool_name=\"{tool}\""))
+        });
+        assert!(called, "{side}: {counts}");
+    }
     for (more, told) in [
         (
             "listen = \"http://127.0.0.1:1\"",

@@ -12,8 +12,14 @@ pub struct Serving {
 impl Serving {
     /// Starts the command; it prints its address when it is ready.
     pub fn with(args: &[&str]) -> Self {
+        Self::with_env(args, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn with_env(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
             .args(args)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

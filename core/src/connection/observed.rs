@@ -1,87 +1,94 @@
 //! A request that somebody observes: keeps what its end will tell, and tells it once.
 
-use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::observer::{RequestEnd, RequestObserver, RequestOutcome, RequestScope};
 use crate::mcp::TraceContext;
 
 /// A request in progress with its observer. Dropped before its end, it counts as lost.
-pub(crate) struct Observed {
+///
+/// One thread at a time uses it: that of the driver, or the one that sends the request. The lock is there because a connection
+/// may be shared between threads as a whole.
+#[derive(Default)]
+pub(crate) struct Observed(Mutex<State>);
+
+#[derive(Default)]
+struct State {
     /// `None` once the end was told.
-    observer: Cell<Option<Arc<dyn RequestObserver>>>,
-    begun: Cell<Option<Instant>>,
-    request_bytes: Cell<usize>,
-    waits: Cell<bool>,
+    observer: Option<Arc<dyn RequestObserver>>,
+    begun: Option<Instant>,
+    request_bytes: usize,
+    waits: bool,
 }
 
 impl Observed {
     pub fn new(observer: Arc<dyn RequestObserver>, begun: Option<Instant>, bytes: usize) -> Self {
-        Self {
-            observer: Cell::new(Some(observer)),
-            begun: Cell::new(begun),
-            request_bytes: Cell::new(bytes),
-            waits: Cell::new(false),
-        }
+        Self(Mutex::new(State {
+            observer: Some(observer),
+            begun,
+            request_bytes: bytes,
+            waits: false,
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn observer(&self) -> Option<Arc<dyn RequestObserver>> {
+        self.state().observer.clone()
     }
 
     /// Moves what is left to tell to another place; this one tells nothing any more.
     pub fn hand_over(&self) -> Self {
-        Self {
-            observer: Cell::new(self.observer.take()),
-            begun: self.begun.clone(),
-            request_bytes: self.request_bytes.clone(),
-            waits: Cell::new(self.waits.take()),
-        }
+        Self(Mutex::new(std::mem::take(&mut *self.state())))
     }
 
     /// A request of this side is sent.
     pub fn sent(&self, now: Instant, bytes: usize) {
-        self.begun.set(Some(now));
-        self.request_bytes.set(bytes);
+        let mut state = self.state();
+        (state.begun, state.request_bytes) = (Some(now), bytes);
     }
 
     /// The request has to wait for room, or waits no longer.
     pub fn waits(&self, waits: bool) {
-        if self.waits.replace(waits) != waits {
-            self.with(|observer| observer.waits(waits));
+        if std::mem::replace(&mut self.state().waits, waits) != waits
+            && let Some(observer) = self.observer()
+        {
+            observer.waits(waits);
         }
     }
 
     /// The trace context that the request is to carry in its `_meta`.
     pub fn trace_context(&self) -> Option<TraceContext> {
-        let mut context = None;
-        self.with(|observer| context = observer.trace_context());
-        context
+        self.observer()?.trace_context()
     }
 
     /// What surrounds the handler of the request.
     pub fn scope(&self) -> Option<RequestScope> {
-        let mut scope = None;
-        self.with(|observer| scope = observer.clone().scope());
-        scope
+        self.observer()?.scope()
     }
 
     /// Tells the end of the request, if it was not told before.
     pub fn end(&self, outcome: RequestOutcome, answer_bytes: usize) {
-        self.waits(false);
-        if let Some(observer) = self.observer.take() {
-            observer.end(&RequestEnd {
-                begun: self.begun.get(),
-                outcome,
-                request_bytes: self.request_bytes.get(),
-                answer_bytes,
-            });
+        let State {
+            observer,
+            begun,
+            request_bytes,
+            waits,
+        } = std::mem::take(&mut *self.state());
+        let Some(observer) = observer else { return };
+        if waits {
+            observer.waits(false);
         }
-    }
-
-    fn with(&self, tell: impl FnOnce(&Arc<dyn RequestObserver>)) {
-        if let Some(observer) = self.observer.take() {
-            tell(&observer);
-            self.observer.set(Some(observer));
-        }
+        observer.end(&RequestEnd {
+            begun,
+            outcome,
+            request_bytes,
+            answer_bytes,
+        });
     }
 }
 

@@ -13,8 +13,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
+
+use memchr::memmem::Finder;
 
 use super::channel::Channel;
 use crate::error::{ConnectionError, RequestError};
@@ -314,7 +316,8 @@ impl RequestOutcome {
     /// The outcome of a request that was answered with this result, a JSON object.
     pub(super) fn of_result(object: &[u8]) -> Self {
         // Most results are told apart by the bytes alone.
-        let may_have = memchr::memmem::find(object, b"isError").is_some();
+        static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("isError"));
+        let may_have = NAME.find(object).is_some();
         let is_failure = may_have
             && str::from_utf8(object).is_ok_and(|it| reader::find(it, "isError") == Some("true"));
         match is_failure {

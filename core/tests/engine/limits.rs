@@ -461,6 +461,14 @@ const CONSTANTS: &[(&str, &str)] = &[
         "io::redis::link::LONGEST_WAIT",
         "a_server_that_comes_later_is_found",
     ),
+    (
+        "telemetry::series::MAX_NAMES",
+        "names_are_told_apart_once_they_are_good_and_while_there_are_few",
+    ),
+    (
+        "telemetry::prometheus::MAX_ERRORS",
+        "errors_of_a_series_are_told_apart_while_there_are_few",
+    ),
     ("store::bounds::MAX_NAME_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_VALUE_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_NOTE_BYTES", "arguments_have_bounds"),

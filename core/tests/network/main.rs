@@ -3,6 +3,11 @@
 
 #[path = "../shared/actions.rs"]
 mod actions_server;
+#[cfg(feature = "opentelemetry")]
+#[path = "../shared/collector.rs"]
+mod collector;
+#[cfg(feature = "opentelemetry")]
+mod conventions;
 mod ending;
 mod examples;
 mod fronts;
@@ -10,4 +15,6 @@ mod fronts;
 mod http;
 mod http_client;
 mod net;
+#[cfg(feature = "prometheus")]
+mod prometheus;
 mod runtimes;

@@ -50,6 +50,10 @@ pub struct Counts {
     pub open_calls: u64,
     /// Calls that were handed to a handler since the start.
     pub calls: u64,
+    /// Bytes held for peers, which the [total limits](crate::limits::TotalLimits) bound.
+    pub held_bytes: u64,
+    /// The most bytes that are held for peers.
+    pub max_held_bytes: u64,
     /// Bytes received, without the overhead of TLS.
     pub bytes_read: u64,
     /// Bytes sent, without the overhead of TLS.
@@ -89,6 +93,8 @@ impl Metrics {
             sessions,
             open_calls: self.budget.requests() as u64,
             calls: self.budget.calls() as u64,
+            held_bytes: self.budget.bytes() as u64,
+            max_held_bytes: self.budget.max_bytes() as u64,
             bytes_read: self.bytes_read.load(Relaxed),
             bytes_written: self.bytes_written.load(Relaxed),
         }

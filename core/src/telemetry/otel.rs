@@ -1,0 +1,301 @@
+//! Spans and metrics by the OpenTelemetry API.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use opentelemetry::global::BoxedTracer;
+use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
+use opentelemetry::trace::{Span, Tracer, TracerProvider};
+use opentelemetry::{InstrumentationScope, KeyValue, global};
+
+use super::histogram::BUCKETS;
+use super::names::{Ended, refusal, session_error};
+use super::series::{Kept, Named, SeriesTable};
+use super::spans::{self, Traced};
+use super::totals::{Total, Totals};
+use crate::connection::{
+    ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, SessionObserver,
+};
+use crate::error::ConnectionError;
+use crate::mcp::Side;
+
+/// Makes spans and metrics of requests and sessions by the OpenTelemetry API, as its conventions for MCP say.
+///
+/// A request that arrives has a span of kind `SERVER`, named by the method and the tool or prompt. Its parent is the context in
+/// `params._meta` (SEP-414); the context around it, of the program or in the head of the HTTP request, is a link then, and the
+/// parent otherwise. The span is current while the handler runs. A request that this side sends has a span of kind `CLIENT`,
+/// within the context that is current where it is sent, and carries the span in its `_meta`.
+///
+/// The histograms are `mcp.server.operation.duration`, `mcp.client.operation.duration`, `mcp.server.session.duration` and
+/// `mcp.client.session.duration`; the other metrics begin with `mcpbolt.`. The first 200 names of tools and prompts are told
+/// apart in metrics; all others count as `_OTHER`. Arguments, results and texts of errors are never exported, nor the query
+/// of a URI.
+#[derive(Debug)]
+pub struct OpenTelemetry {
+    tracer: BoxedTracer,
+    instruments: Arc<Instruments>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Instruments {
+    totals: Arc<Totals>,
+    series: Arc<SeriesTable<Attributes>>,
+    received: Histogram<f64>,
+    sent: Histogram<f64>,
+    server_sessions: Histogram<f64>,
+    client_sessions: Histogram<f64>,
+    refused: Counter<u64>,
+}
+
+/// The attributes of one series, and its bytes.
+#[derive(Debug)]
+pub(super) struct Attributes {
+    all: Vec<KeyValue>,
+    is_sent: bool,
+    request_bytes: AtomicU64,
+    answer_bytes: AtomicU64,
+}
+
+impl OpenTelemetry {
+    /// Uses the tracer and the meter that the program has set up for all of its parts
+    /// ([`opentelemetry::global`]).
+    pub fn global() -> Arc<Self> {
+        Self::new(&global::tracer_provider(), &*global::meter_provider())
+    }
+
+    /// Uses a tracer and a meter of these providers.
+    pub fn new<P>(tracers: &P, meters: &(impl MeterProvider + ?Sized)) -> Arc<Self>
+    where
+        P: TracerProvider<
+            Tracer: Tracer<Span: Span + Send + Sync + 'static> + Send + Sync + 'static,
+        >,
+    {
+        let scope = InstrumentationScope::builder(env!("CARGO_PKG_NAME"))
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .build();
+        let meter = meters.meter_with_scope(scope.clone());
+        Arc::new(Self {
+            tracer: BoxedTracer::new(Box::new(tracers.tracer_with_scope(scope))),
+            instruments: Arc::new(Instruments::new(&meter)),
+        })
+    }
+}
+
+impl Instruments {
+    fn new(meter: &Meter) -> Self {
+        let histogram = |name: &'static str, what: &'static str| {
+            let histogram = meter.f64_histogram(name).with_unit("s");
+            let histogram = histogram.with_boundaries(BUCKETS.to_vec());
+            histogram.with_description(what).build()
+        };
+        let (totals, series) = (Arc::<Totals>::default(), Arc::<SeriesTable<_>>::default());
+        for (side, is_sent) in [("server", false), ("client", true)] {
+            watch_totals(meter, side, is_sent, &totals);
+            watch_bytes(meter, side, is_sent, &series);
+        }
+        Self {
+            received: histogram(
+                "mcp.server.operation.duration",
+                "Duration of requests that arrived, until they were answered.",
+            ),
+            sent: histogram(
+                "mcp.client.operation.duration",
+                "Duration of requests that this side sent, until they were answered.",
+            ),
+            server_sessions: histogram(
+                "mcp.server.session.duration",
+                "Duration of sessions, as the server sees it.",
+            ),
+            client_sessions: histogram(
+                "mcp.client.session.duration",
+                "Duration of sessions, as the client sees it.",
+            ),
+            refused: meter
+                .u64_counter("mcpbolt.server.refused_requests")
+                .with_unit("{request}")
+                .with_description("Requests refused by this side.")
+                .build(),
+            totals,
+            series,
+        }
+    }
+
+    /// Notes a request that has ended.
+    pub fn note(&self, attributes: &Attributes, ended: &Ended, end: &RequestEnd) {
+        let seconds = end.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64());
+        let histogram = match attributes.is_sent {
+            true => &self.sent,
+            false => &self.received,
+        };
+        match *ended == Ended::default() {
+            true => histogram.record(seconds, &attributes.all),
+            false => {
+                let mut all = attributes.all.clone();
+                all.extend(of_end(ended));
+                histogram.record(seconds, &all);
+            }
+        }
+        let add = |counter: &AtomicU64, bytes: usize| counter.fetch_add(bytes as u64, Relaxed);
+        add(&attributes.request_bytes, end.request_bytes);
+        add(&attributes.answer_bytes, end.answer_bytes);
+        let total = self.totals.of(attributes.is_sent);
+        total.active.fetch_sub(1, Relaxed);
+        if let Some(reason) = refusal(end.outcome).filter(|_| !attributes.is_sent) {
+            self.refused.add(1, &[KeyValue::new("reason", reason)]);
+        }
+    }
+
+    /// The attributes of a request that has ended.
+    pub fn admit(&self, kept: &Kept, end: &RequestEnd) -> Arc<Attributes> {
+        self.series.admit(kept, end.outcome, Attributes::new)
+    }
+
+    pub fn total(&self, is_sent: bool) -> &Total {
+        self.totals.of(is_sent)
+    }
+}
+
+/// Shows what is in progress.
+fn watch_totals(meter: &Meter, side: &str, is_sent: bool, totals: &Arc<Totals>) {
+    type Read = fn(&Total) -> i64;
+    let all: [(&str, &str, &str, Read); 3] = [
+        (
+            "active_requests",
+            "{request}",
+            "Requests that are not answered yet.",
+            |total| total.active.load(Relaxed),
+        ),
+        (
+            "waiting_requests",
+            "{request}",
+            "Active requests that wait for room.",
+            |total| total.waiting.load(Relaxed),
+        ),
+        (
+            "active_sessions",
+            "{session}",
+            "Sessions that are open.",
+            |total| total.sessions.load(Relaxed),
+        ),
+    ];
+    for (name, unit, what, read) in all {
+        let totals = totals.clone();
+        let counter = meter.i64_observable_up_down_counter(format!("mcpbolt.{side}.{name}"));
+        let counter = counter.with_unit(unit).with_description(what);
+        counter
+            .with_callback(move |to| to.observe(read(totals.of(is_sent)), &[]))
+            .build();
+    }
+}
+
+/// Shows the bytes of all series.
+fn watch_bytes(meter: &Meter, side: &str, is_sent: bool, series: &Arc<SeriesTable<Attributes>>) {
+    type Read = fn(&Attributes) -> &AtomicU64;
+    let all: [(&str, &str, Read); 2] = [
+        (
+            "request_bytes",
+            "Bytes of requests, without their framing.",
+            |it| &it.request_bytes,
+        ),
+        (
+            "answer_bytes",
+            "Bytes of answers, without their framing.",
+            |it| &it.answer_bytes,
+        ),
+    ];
+    for (name, what, read) in all {
+        let series = series.clone();
+        let counter = meter.u64_observable_counter(format!("mcpbolt.{side}.{name}"));
+        let counter = counter.with_unit("By").with_description(what);
+        let observe = move |to: &dyn opentelemetry::metrics::AsyncInstrument<u64>| {
+            series.each(|_, attributes: &Attributes| {
+                if attributes.is_sent == is_sent {
+                    to.observe(read(attributes).load(Relaxed), &attributes.all);
+                }
+            });
+        };
+        counter.with_callback(observe).build();
+    }
+}
+
+impl Attributes {
+    fn new(kept: &Kept) -> Self {
+        Self {
+            all: spans::of_series(kept),
+            is_sent: kept.is_sent,
+            request_bytes: AtomicU64::new(0),
+            answer_bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The attributes of how a request ended.
+pub(super) fn of_end(ended: &Ended) -> impl Iterator<Item = KeyValue> {
+    let error = ended
+        .error
+        .clone()
+        .map(|it| KeyValue::new("error.type", it));
+    let code = ended
+        .code
+        .map(|it| KeyValue::new("rpc.response.status_code", it.to_string()));
+    error.into_iter().chain(code)
+}
+
+impl Observer for OpenTelemetry {
+    fn request(&self, request: &ObservedRequest<'_>) -> Option<Arc<dyn RequestObserver>> {
+        let named = Named::of(request);
+        let instruments = &self.instruments;
+        instruments
+            .total(named.is_sent)
+            .active
+            .fetch_add(1, Relaxed);
+        let known = instruments
+            .series
+            .find(&named)
+            .ok_or_else(|| named.keep(|_| true));
+        let context = spans::begin(&self.tracer, &named, request);
+        Some(Arc::new(Traced::new(
+            instruments.clone(),
+            named.is_sent,
+            known,
+            context,
+        )))
+    }
+
+    fn session(&self, session: &ObservedSession<'_>) -> Option<Box<dyn SessionObserver>> {
+        let is_client = session.side() == Side::Client;
+        let open = &self.instruments.total(is_client).sessions;
+        open.fetch_add(1, Relaxed);
+        Some(Box::new(Session {
+            instruments: self.instruments.clone(),
+            begun: Instant::now(),
+            is_client,
+            attributes: spans::of_session(session),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Session {
+    instruments: Arc<Instruments>,
+    begun: Instant,
+    is_client: bool,
+    attributes: Vec<KeyValue>,
+}
+
+impl SessionObserver for Session {
+    fn end(self: Box<Self>, reason: &ConnectionError) {
+        let instruments = &self.instruments;
+        let open = &instruments.total(self.is_client).sessions;
+        open.fetch_sub(1, Relaxed);
+        let mut attributes = self.attributes;
+        attributes.extend(session_error(reason).map(|it| KeyValue::new("error.type", it)));
+        let histogram = match self.is_client {
+            true => &instruments.client_sessions,
+            false => &instruments.server_sessions,
+        };
+        histogram.record(self.begun.elapsed().as_secs_f64(), &attributes);
+    }
+}

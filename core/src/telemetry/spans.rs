@@ -1,0 +1,239 @@
+//! Spans of requests: their parents, names and attributes.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use opentelemetry::global::BoxedTracer;
+use opentelemetry::trace::{
+    Link, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
+    Tracer,
+};
+use opentelemetry::{Context, KeyValue};
+
+use super::names::Ended;
+use super::otel::{Attributes, Instruments, of_end};
+use super::series::{Kept, Named, Series};
+use crate::connection::{
+    Channel, ObservedRequest, ObservedSession, RequestEnd, RequestObserver, RequestScope,
+};
+use crate::mcp::{Era, TraceContext};
+
+/// A request with its span and its series.
+#[derive(Debug)]
+pub(super) struct Traced {
+    instruments: Arc<Instruments>,
+    is_sent: bool,
+    /// The attributes of its series, or the series, which is admitted when the request ends.
+    known: Result<Arc<Attributes>, Kept>,
+    context: Context,
+}
+
+impl Traced {
+    pub fn new(
+        instruments: Arc<Instruments>,
+        is_sent: bool,
+        known: Result<Arc<Attributes>, Kept>,
+        context: Context,
+    ) -> Self {
+        Self {
+            instruments,
+            is_sent,
+            known,
+            context,
+        }
+    }
+}
+
+impl RequestObserver for Traced {
+    fn end(&self, end: &RequestEnd) {
+        let ended = Ended::of(end.outcome, self.is_sent);
+        let span = self.context.span();
+        if span.is_recording() {
+            span.set_attributes(of_end(&ended));
+            if ended.error.is_some() {
+                span.set_status(Status::error(""));
+            }
+        }
+        span.end();
+        match &self.known {
+            Ok(attributes) => self.instruments.note(attributes, &ended, end),
+            Err(kept) => {
+                let attributes = self.instruments.admit(kept, end);
+                self.instruments.note(&attributes, &ended, end);
+            }
+        }
+    }
+
+    fn waits(&self, waits: bool) {
+        self.instruments.total(self.is_sent).waits(waits);
+    }
+
+    fn scope(self: Arc<Self>) -> Option<RequestScope> {
+        if !self.context.span().span_context().is_valid() {
+            return None;
+        }
+        Some(RequestScope::new(move |poll| {
+            let _attached = self.context.clone().attach();
+            poll();
+        }))
+    }
+
+    fn trace_context(&self) -> Option<TraceContext> {
+        let span = self.context.span();
+        let own = span.span_context();
+        let state = own.trace_state().header();
+        own.is_valid().then(|| TraceContext {
+            parent: format!(
+                "00-{}-{}-{:02x}",
+                own.trace_id(),
+                own.span_id(),
+                own.trace_flags()
+            ),
+            state: Some(state).filter(|state| !state.is_empty()),
+            baggage: None,
+        })
+    }
+}
+
+/// Begins the span of a request. Returns the context in which it is current.
+pub(super) fn begin(
+    tracer: &BoxedTracer,
+    named: &Named<'_>,
+    request: &ObservedRequest<'_>,
+) -> Context {
+    let (parent, link) = parent(request);
+    let name = match &named.name {
+        Some(name) => format!("{} {name}", named.method()),
+        None => named.method().to_owned(),
+    };
+    let mut builder = tracer.span_builder(name).with_kind(match named.is_sent {
+        true => SpanKind::Client,
+        false => SpanKind::Server,
+    });
+    builder.links = link.map(|link| vec![Link::with_context(link)]);
+    let context = parent.with_span(tracer.build_with_context(builder, &parent));
+    {
+        let span = context.span();
+        if span.is_recording() {
+            span.set_attributes(of_series(named));
+            span.set_attributes(of_request(request));
+        }
+    }
+    context
+}
+
+/// The context that a span begins in, and the one to which it has a link.
+fn parent(request: &ObservedRequest<'_>) -> (Context, Option<SpanContext>) {
+    let current = Context::current();
+    let own = current.span().span_context().clone();
+    let head = || remote(request.channel()?.trace.as_ref()?);
+    let ambient = Some(own).filter(SpanContext::is_valid);
+    let said = || request.trace_context().as_ref().and_then(remote);
+    match (request.is_sent(), ambient) {
+        // What the caller says is the place of the call that it serves, which is around the span that is current.
+        (true, Some(_)) => (current, None),
+        (true, None) => match said() {
+            Some(said) => (current.with_remote_span_context(said), None),
+            None => (current, None),
+        },
+        (false, ambient) => match (said(), ambient.is_some()) {
+            (Some(said), _) => {
+                let link = ambient.or_else(head);
+                (current.with_remote_span_context(said), link)
+            }
+            (None, true) => (current, None),
+            (None, false) => match head() {
+                Some(head) => (current.with_remote_span_context(head), None),
+                None => (current, None),
+            },
+        },
+    }
+}
+
+/// A valid trace context of another process.
+fn remote(context: &TraceContext) -> Option<SpanContext> {
+    let mut parts = context.parent.split('-').skip(1);
+    let trace = TraceId::from_hex(parts.next()?).ok()?;
+    let span = SpanId::from_hex(parts.next()?).ok()?;
+    let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
+    let state = context.state.as_deref().map(TraceState::from_str);
+    let state = state.and_then(Result::ok).unwrap_or_default();
+    let context = SpanContext::new(trace, span, TraceFlags::new(flags), true, state);
+    context.is_valid().then_some(context)
+}
+
+/// The attributes that requests of a series have in common.
+pub(super) fn of_series<N: AsRef<str>, P: AsRef<str>>(series: &Series<N, P>) -> Vec<KeyValue> {
+    let mut all = vec![KeyValue::new("mcp.method.name", series.method().to_owned())];
+    let mut add = |name: &'static str, value: Option<&str>| {
+        all.extend(value.map(|value| KeyValue::new(name, value.to_owned())));
+    };
+    add("gen_ai.tool.name", series.tool());
+    add("gen_ai.prompt.name", series.prompt());
+    add(
+        "gen_ai.operation.name",
+        series.tool().map(|_| "execute_tool"),
+    );
+    add("mcp.protocol.version", Some(series.revision.name()));
+    add("network.transport", series.transport.map(|it| it.name()));
+    add(
+        "network.protocol.name",
+        series.protocol.map(|(name, _)| name),
+    );
+    let version = series.protocol.and_then(|(_, version)| version);
+    add("network.protocol.version", version);
+    if let Some((address, port)) = &series.server {
+        add("server.address", Some(address.as_ref()));
+        all.extend(port.map(|port| KeyValue::new("server.port", i64::from(port))));
+    }
+    all
+}
+
+/// The attributes of one request.
+fn of_request(request: &ObservedRequest<'_>) -> Vec<KeyValue> {
+    let mut all = Vec::new();
+    let id = request.id();
+    if !id.is_empty() {
+        all.push(KeyValue::new("jsonrpc.request.id", id.into_owned()));
+    }
+    if let Some(uri) = request.uri() {
+        // A query may have secrets.
+        let end = uri.find(['?', '#']).unwrap_or(uri.len());
+        let uri = uri.get(..end).unwrap_or_default();
+        all.push(KeyValue::new("mcp.resource.uri", uri.to_owned()));
+    }
+    let Some(channel) = request.channel() else {
+        return all;
+    };
+    if let Some(session) = &channel.session
+        && request.revision().era() == Era::Handshake
+    {
+        all.push(KeyValue::new("mcp.session.id", session.to_string()));
+    }
+    if let Some((address, port)) = channel.peer.as_ref().filter(|_| !request.is_sent()) {
+        all.push(KeyValue::new("client.address", address.to_string()));
+        all.extend(port.map(|port| KeyValue::new("client.port", i64::from(port))));
+    }
+    all
+}
+
+/// The attributes of a session.
+pub(super) fn of_session(session: &ObservedSession<'_>) -> Vec<KeyValue> {
+    let mut all = vec![KeyValue::new(
+        "mcp.protocol.version",
+        session.revision().name(),
+    )];
+    if let Some(channel) = session.channel() {
+        all.extend(of_channel(channel));
+    }
+    all
+}
+
+fn of_channel(channel: &Channel) -> Vec<KeyValue> {
+    let mut all = vec![KeyValue::new("network.transport", channel.transport.name())];
+    if let Some((name, version)) = channel.protocol {
+        all.push(KeyValue::new("network.protocol.name", name));
+        all.extend(version.map(|it| KeyValue::new("network.protocol.version", it)));
+    }
+    all
+}

@@ -1,0 +1,35 @@
+//! Counts of what is in progress now, of all series together.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Counts for requests that arrived and for those that were sent.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub received: Total,
+    pub sent: Total,
+}
+
+/// Counts of one direction.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    pub active: AtomicI64,
+    pub waiting: AtomicI64,
+    /// Open sessions of servers, or of clients.
+    pub sessions: AtomicI64,
+}
+
+impl Totals {
+    pub fn of(&self, is_sent: bool) -> &Total {
+        match is_sent {
+            true => &self.sent,
+            false => &self.received,
+        }
+    }
+}
+
+impl Total {
+    /// A request has to wait for room, or waits no longer.
+    pub fn waits(&self, waits: bool) {
+        self.waiting.fetch_add(if waits { 1 } else { -1 }, Relaxed);
+    }
+}
