@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::actions::client as action_client;
-use super::channel::Channel;
 use super::config::Config;
 use super::drain::Drain;
 use super::handle::Handle;
@@ -15,7 +13,7 @@ use super::incoming::Incoming;
 use super::keys::{CallKey, StreamId};
 use super::liveness::Liveness;
 use super::load::{Load, Sums};
-use super::observer::{ObservedSession, RequestOutcome, SessionObserver};
+use super::observer::{RequestOutcome, SessionObserver};
 use super::opening::{Move, Opening};
 use super::opening_steps;
 use super::pending::Pending;
@@ -30,7 +28,6 @@ use super::timers::{Timer, Timers};
 use super::write_stall::WriteStall;
 use crate::correlate::{IncomingKey, RequestKey};
 use crate::error::{ConnectionError, RequestError};
-use crate::json::{number, string};
 use crate::limits::{Limits, later};
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::encode;
@@ -54,7 +51,7 @@ pub(super) struct Core {
     /// Whether a stream may have batches in progress.
     pub has_batches: bool,
     /// Observes the end of the session.
-    session: Option<Box<dyn SessionObserver>>,
+    pub session: Option<Box<dyn SessionObserver>>,
     /// Why the connection ends with this turn.
     end: Option<ConnectionError>,
     pub begun: Instant,
@@ -95,30 +92,6 @@ impl Core {
 
     fn limits(&self) -> &Limits {
         &self.config.limits
-    }
-
-    /// How the messages of a stream travel, for observers.
-    pub fn channel_of<'a>(&'a self, exchange: &'a Exchange) -> Option<&'a Arc<Channel>> {
-        let own = exchange.channel.as_ref();
-        own.or_else(|| self.handle.shared.channel.get())
-    }
-
-    /// Tells the observer of a session that begins.
-    pub fn observe_session(&mut self, exchange: &Exchange, revision: Revision) {
-        if let Some(observer) = &self.config.observer {
-            self.session = observer.session(&ObservedSession {
-                side: self.config.side,
-                revision,
-                channel: self.channel_of(exchange),
-            });
-        }
-    }
-
-    /// Tells the observer of the session that it has ended.
-    pub fn end_session(&mut self, reason: &ConnectionError) {
-        if let Some(session) = self.session.take() {
-            session.end(reason);
-        }
     }
 
     /// Counts a frame that was of no use, and reports it.
@@ -341,33 +314,6 @@ impl Core {
         } else {
             exchange.take_over(frame);
         }
-    }
-
-    /// Tells the peer that a request of this side, sent on stream `on`, is cancelled.
-    fn tell_cancelled(
-        &self,
-        streams: &mut Streams,
-        on: StreamId,
-        key: RequestKey,
-        reason: Option<&str>,
-    ) {
-        if action_client::is_one(&self.config) {
-            return;
-        }
-        let Some(exchange) = streams.exchange_or_first(on) else {
-            return;
-        };
-        exchange.write(|out| {
-            out.extend_from_slice(
-                b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":",
-            );
-            number::append(out, key.get());
-            if let Some(reason) = reason {
-                out.extend_from_slice(b",\"reason\":");
-                string::append(out, reason);
-            }
-            out.extend_from_slice(b"}}");
-        });
     }
 
     /// Fires the timers that are due; returns the reason if one of them ends the connection.

@@ -8,29 +8,28 @@ use super::actions::{self, Refusal, batch::Operations};
 use super::answer::{Answer, Asked};
 use super::batches::{Run, Step};
 use super::call::IncomingRequest;
+use super::cancelled::{Elsewhere, refuse_cancelled};
 use super::core::Core;
 use super::host::{Host, Stray};
 use super::incoming::{self, Arrival, Started};
 use super::initialize::{self, Introduction};
 use super::keys::{CallKey, Member, StreamId};
-use super::observed::Observed;
-use super::observer::{ObservedRequest, RequestOutcome, RequestText};
+use super::observer::RequestOutcome;
 use super::opening::Opening;
 use super::peer_error::{failure, peer_error};
 use super::reply::{self, Closing};
 use super::routing::{self, Unserved};
 use super::stream::{Completion, Entry, Exchange, Stream};
 use super::streams::Streams;
+use super::telling::{observe, unserved};
 use crate::correlate::{CancelToken, RequestKey, Vacant};
 use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::limits::COPY_OUT_BYTES;
-use crate::mcp::code::{self, REQUEST_CANCELLED};
-use crate::mcp::profile::{Failure, Spelt};
+use crate::mcp::code;
+use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, Method, Side};
-use crate::message::{
-    Dialect, Envelope, Fault, Field, Kind, Message, MessageRef, OwnedId, RequestId,
-};
+use crate::message::{Dialect, Envelope, Fault, Field, Kind, Message, MessageRef, RequestId};
 
 /// One pass over the input of a stream: the connection, and what is collected until the end of the pass.
 pub(super) struct Pass<'a> {
@@ -43,13 +42,6 @@ pub(super) struct Pass<'a> {
     pub answers: Vec<(RequestKey, usize, usize, Envelope)>,
     /// Cancellations of requests that are not in flight on this stream.
     pub elsewhere: Vec<Elsewhere>,
-}
-
-/// A cancellation whose request is not in flight on the stream where the cancellation arrived.
-#[derive(Debug)]
-pub(super) struct Elsewhere {
-    id: OwnedId,
-    reason: Option<Box<str>>,
 }
 
 impl<'a> Pass<'a> {
@@ -152,26 +144,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Serves a request whose revision is known, and tells the observer.
-    #[cold]
-    fn serve_observed(
-        &mut self,
-        exchange: &mut Exchange,
-        request: &IncomingRequest<'_>,
-        asked: Asked<'_>,
-        vacant: Option<Vacant>,
-    ) {
-        let observed = observe(self.core, exchange, request);
-        let asked = Asked {
-            observed: observed.as_ref(),
-            ..asked
-        };
-        self.serve(exchange, request, asked, vacant);
-    }
-
     /// Serves a request whose revision is known.
     #[inline(always)]
-    fn serve(
+    pub fn serve(
         &mut self,
         exchange: &mut Exchange,
         request: &IncomingRequest<'_>,
@@ -524,44 +499,6 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Tells the observer of a request that has arrived.
-#[inline]
-fn observe(core: &Core, exchange: &Exchange, request: &IncomingRequest<'_>) -> Option<Observed> {
-    let observer = core.config.observer.as_deref()?;
-    let bytes = request.message.bytes().len();
-    let request = ObservedRequest {
-        text: RequestText::Received(request.message, request.method),
-        side: core.config.side,
-        revision: request.revision,
-        arrived: Some(core.clock),
-        channel: core.channel_of(exchange),
-    };
-    let observer = observer.request(&request)?;
-    Some(Observed::new(observer, request.arrived, bytes))
-}
-
-/// Answers a request that cannot be served with an error: its kind, a message, and data as JSON.
-#[cold]
-fn unserved(
-    core: &Core,
-    exchange: &mut Exchange,
-    message: &MessageRef<'_>,
-    asked: Asked<'_>,
-    (kind, why, data): (ErrorKind, &str, Option<&str>),
-) {
-    let request = IncomingRequest {
-        message: *message,
-        method: routing::method_of(message),
-        revision: asked.revision,
-    };
-    let observed = observe(core, exchange, &request);
-    let asked = Asked {
-        observed: observed.as_ref(),
-        ..asked
-    };
-    exchange.answer(&core.config, asked).error(kind, why, data);
-}
-
 /// Takes the next steps of all batches.
 pub(super) fn advance_batches(core: &mut Core, streams: &mut Streams, host: &mut dyn Host) {
     core.has_batches = false;
@@ -576,55 +513,6 @@ pub(super) fn advance_batches(core: &mut Core, streams: &mut Streams, host: &mut
             core.has_batches |= !exchange.batches.are_none();
         }
     }
-}
-
-/// Searches all streams for the request that a cancellation names, and cancels it.
-///
-/// In a session with many streams, as over HTTP, a cancellation arrives on another stream than its
-/// request. It applies if exactly one stream has that id in flight. If several have it, as with clients
-/// that number every request alike, the cancellation is ambiguous and cancels none of them. A
-/// cancellation of an id that is not in flight is ignored (R-CAN-04): if it were remembered, it would
-/// cancel a later request with the same id, whose caller waits for an answer.
-///
-/// A request that was cancelled from another stream is answered with error -32800, although R-CAN-02
-/// would have it unanswered: its stream is the response to an HTTP request, which must contain an answer
-/// (R-HTP-04), and the two need not come from one caller.
-pub(super) fn cancel_elsewhere(
-    core: &mut Core,
-    streams: &mut Streams,
-    Elsewhere { id, reason }: Elsewhere,
-    host: &mut dyn Host,
-) {
-    let id = id.as_ref();
-    let in_flight = streams.iter().filter_map(|(stream, it)| {
-        let incoming = it.exchange.incoming.find(&id)?;
-        Some(CallKey { stream, incoming })
-    });
-    let mut in_flight = in_flight.fuse();
-    match (in_flight.next(), in_flight.next()) {
-        (Some(key), None) => {
-            drop(in_flight);
-            let Some(exchange) = streams.exchange(key.stream) else {
-                return;
-            };
-            let (reason, timers) = (reason.as_deref(), &mut core.timers);
-            core.incoming
-                .cancel((exchange, key), timers, reason, reason, host);
-            refuse_cancelled(exchange, id);
-        }
-        (None, _) => {}
-        (Some(_), Some(_)) => core.stray(Stray::Cancel, b"", host),
-    }
-}
-
-/// Writes the error for a cancelled request.
-fn refuse_cancelled(exchange: &mut Exchange, id: RequestId<'_>) {
-    let error = Spelt {
-        code: REQUEST_CANCELLED,
-        message: "Request cancelled".into(),
-        data: None,
-    };
-    exchange.refuse(Some(id), &error);
 }
 
 /// Refuses a request of a method that is not known.

@@ -16,6 +16,7 @@
 //! | `core` | the parts below, and what happens between them |
 //! | `incoming`, `waiting`, `load`, `source_counts` | the peer's requests: which begin, which wait, which are refused |
 //! | `pending`, `options`, `response`, `peer_error` | this side's requests: deadlines, progress, answers |
+//! | `cancelled` | cancellations, and which request one means |
 //! | `opening`, `opening_steps`, `initialize` | how a client opens; the answer of a server |
 //! | `drain`, `liveness`, `write_stall`, `reports`, `timers` | the end of a connection, keepalive, slow peers, rates of reports |
 //! | `streams`, `stream`, `framer` | the bytes in and out of each stream |
@@ -23,7 +24,7 @@
 //! | `handle`, `replies`, `queue`, `submitted_frame`, `shared` | other threads: requests, answers, and the queue to the driver |
 //! | `reply`, `result_writer`, `params` | encoding, in the dialect of a request and the form of its revision |
 //! | `batches`, `rpc_batch`, `actions` | requests that bring several; the action dialect |
-//! | `observer`, `observed`, `channel` | what an application is told of requests and sessions, for metrics and traces |
+//! | `observer`, `observed`, `telling`, `channel` | what an application is told of requests and sessions, for metrics and traces |
 //! | `config`, `principal`, `source`, `budget` | settings; who a peer is; what a server holds for all peers |
 //!
 //! Exactly one thread drives a connection. That thread decides every race between an answer and a
@@ -42,6 +43,7 @@ mod budget;
 mod by_source;
 mod call;
 mod callers;
+mod cancelled;
 mod channel;
 mod config;
 mod core;
@@ -87,6 +89,7 @@ mod source_counts;
 mod stream;
 mod streams;
 mod submitted_frame;
+mod telling;
 mod timers;
 mod trace;
 mod waiting;

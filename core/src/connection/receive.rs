@@ -9,11 +9,12 @@ use super::actions::{
     client::{self as action_client, ClientReading},
 };
 use super::call::Batch;
+use super::cancelled::cancel_elsewhere;
 use super::core::Core;
 use super::host::{Host, Stray};
 use super::incoming::{RETRY_AFTER, Started};
 use super::keys::StreamId;
-use super::messages::{Pass, cancel_elsewhere, kind_of};
+use super::messages::{Pass, kind_of};
 use super::observer::RequestOutcome;
 use super::stream::{Exchange, Reading, Stream};
 use super::streams::Streams;
