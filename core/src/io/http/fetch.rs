@@ -60,7 +60,10 @@ impl Fetcher {
         let read = async {
             let sent = self.0.send(method, uri(url)?, headers, body);
             let mut response = sent.await?;
-            let document = read_body(&mut response, MAX_DOCUMENT_BYTES).await?;
+            let document = match response.status().as_u16() {
+                200 => read_body(&mut response, MAX_DOCUMENT_BYTES).await?,
+                _ => Vec::new(),
+            };
             Ok((response.status(), document))
         };
         let read = timeout(ANSWER_TIMEOUT, read).await;
@@ -127,9 +130,13 @@ fn told(url: &Url, document: Result<Vec<u8>, String>) -> Result<Vec<u8>, String>
 
 /// Refuses URLs over which documents could be changed on their way.
 fn safe(url: &str) -> Result<Url, String> {
-    match mcpbolt_oauth::server::is_safe_url(url) {
-        true => Url::parse(url).map_err(|_| "the URL is malformed".into()),
-        false => Err("the URL must be one of https, or of this machine".into()),
+    if !mcpbolt_oauth::server::is_safe_url(url) {
+        return Err("the URL must be one of https, or of this machine".into());
+    }
+    let url = Url::parse(url).map_err(|_| "the URL is malformed")?;
+    match url.username().is_empty() && url.password().is_none() {
+        true => Ok(url),
+        false => Err("the URL must hold no name or password".into()),
     }
 }
 

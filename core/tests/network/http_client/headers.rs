@@ -292,7 +292,7 @@ fn a_proxy_is_asked_to_pass_requests_on() {
 fn what_is_no_proxy_is_told() {
     for (proxy, why) in [
         ("socks5://127.0.0.1:1", "SOCKS"),
-        ("http://", "no URL of a proxy"),
+        ("no URL", "no URL of a proxy"),
     ] {
         let options = HttpClientOptions {
             proxy: Proxy::At(proxy.into()),

@@ -17,11 +17,10 @@ use rustls::ClientConfig;
 use tokio::time::timeout;
 use url::Url;
 
-use super::connector::{AddressFilter, Connector};
-use super::failure::{broken, silent, unsent};
+use super::connector::{AGENT, AddressFilter, Connector};
+use super::failure::{Unsent, broken, silent};
 use crate::error::{CarrierError, CarrierFault};
 
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")));
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// The protocols offered in the TLS handshake.
@@ -69,14 +68,14 @@ impl HttpConnections {
     /// Sends a request and waits for the head of its response, whatever its status.
     ///
     /// # Errors
-    /// What failed before there was a response.
+    /// What failed before there was a response, and whether the server has told that it has not looked at the request.
     pub async fn send(
         &self,
         method: Method,
         to: Uri,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<HttpResponse, CarrierError> {
+    ) -> Result<HttpResponse, Unsent> {
         headers.entry(USER_AGENT).or_insert(AGENT);
         headers.entry(ACCEPT).or_insert(ANYTHING);
         // A tunnel has shown it already.
@@ -91,7 +90,7 @@ impl HttpConnections {
         *request.uri_mut() = to;
         *request.headers_mut() = headers;
         let response = within(self.read_timeout, self.pool.request(request)).await?;
-        let (head, body) = response.map_err(unsent)?.into_parts();
+        let (head, body) = response?.into_parts();
         Ok(HttpResponse {
             head,
             body,
@@ -101,12 +100,21 @@ impl HttpConnections {
     }
 }
 
-/// The URI of a URL, without parts that are no business of the server.
+/// The URI of a URL, without the name and password that may be in it.
 ///
 /// # Errors
 /// When HTTP cannot carry it.
 pub fn uri(url: &Url) -> Result<Uri, CarrierError> {
-    Uri::try_from(url.as_str()).map_err(|_| {
+    let uri = match url.username().is_empty() && url.password().is_none() {
+        true => Uri::try_from(url.as_str()),
+        false => {
+            let mut url = url.clone();
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
+            Uri::try_from(url.as_str())
+        }
+    };
+    uri.map_err(|_| {
         let why = "the URL has characters that no request may have";
         CarrierError::new(CarrierFault::Unreachable, why)
     })

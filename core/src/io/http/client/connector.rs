@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::Uri;
+use hyper::header::{HeaderMap, HeaderValue, USER_AGENT};
 use hyper::http::uri::Scheme;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
@@ -26,13 +27,20 @@ use tower_service::Service;
 /// How long a connection is silent before TCP asks whether the peer is there, and how often it asks.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_RETRIES: u32 = 3;
+/// How long what was sent may stay unconfirmed before TCP gives the peer up.
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The name of this client.
+pub const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")));
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 type Tcp = HttpConnector<Resolver>;
 
-/// Says whether an address of the host of that name may be connected to.
-pub type AddressFilter = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
+/// Says whether an address of a server may be connected to.
+pub type AddressFilter = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 /// Connects to the server of a URI, through a proxy where one is set, and with TLS for `https`.
 #[derive(Clone)]
@@ -49,14 +57,22 @@ impl Connector {
         timeout: Duration,
         filter: Option<AddressFilter>,
     ) -> Self {
-        let mut tcp = HttpConnector::new_with_resolver(Resolver(filter));
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEPALIVE));
-        tcp.set_keepalive_interval(Some(KEEPALIVE));
-        tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+        let tcp = |filter| {
+            let mut tcp = HttpConnector::new_with_resolver(Resolver(filter));
+            tcp.enforce_http(false);
+            tcp.set_nodelay(true);
+            tcp.set_keepalive(Some(KEEPALIVE));
+            tcp.set_keepalive_interval(Some(KEEPALIVE));
+            tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+            // Divided among the addresses of a name: one that does not answer leaves time for the next.
+            tcp.set_connect_timeout(Some(timeout));
+            #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+            tcp.set_tcp_user_timeout(Some(CONFIRMATION_TIMEOUT));
+            tcp
+        };
         let hops = Hops {
-            tcp,
+            tcp: tcp(filter),
+            tcp_to_proxy: tcp(None),
             tls: tls.clone(),
             proxies,
         };
@@ -92,6 +108,8 @@ impl Service<Uri> for Connector {
 #[derive(Clone)]
 struct Hops {
     tcp: Tcp,
+    /// To proxies, which the user chose: at any address.
+    tcp_to_proxy: Tcp,
     tls: Arc<ClientConfig>,
     proxies: Arc<Matcher>,
 }
@@ -124,7 +142,7 @@ impl Service<Uri> for Hops {
         // With a proxy, HTTP/1.1 is spoken.
         let mut tls = ClientConfig::clone(&self.tls);
         tls.alpn_protocols.clear();
-        let mut connector = HttpsConnector::from((self.tcp.clone(), tls));
+        let mut connector = HttpsConnector::from((self.tcp_to_proxy.clone(), tls));
         if server.scheme() != Some(&Scheme::HTTPS) {
             let connecting = connector.call(to);
             return Box::pin(async move {
@@ -134,7 +152,8 @@ impl Service<Uri> for Hops {
                 })
             });
         }
-        let mut tunnel = Tunnel::new(to, connector);
+        let agent = HeaderMap::from_iter([(USER_AGENT, AGENT)]);
+        let mut tunnel = Tunnel::new(to, connector).with_headers(agent);
         if let Some(auth) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(auth.clone());
         }
@@ -219,11 +238,7 @@ impl Service<Name> for Resolver {
         let filter = self.0.clone();
         Box::pin(async move {
             let all = lookup_host((name.as_str(), 0)).await?;
-            let fits = |address: &SocketAddr| {
-                filter
-                    .as_ref()
-                    .is_none_or(|fits| fits(name.as_str(), address.ip()))
-            };
+            let fits = |address: &SocketAddr| filter.as_ref().is_none_or(|fits| fits(address.ip()));
             let allowed: Vec<_> = all.filter(fits).collect();
             if allowed.is_empty() && filter.is_some() {
                 let why = "the name leads to an inner network, which this server may not choose; if it may, allow private addresses (--allow-private, allowsPrivateAddresses, allows_private_addresses)";

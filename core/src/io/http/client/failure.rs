@@ -14,9 +14,48 @@ use crate::error::{CarrierError, CarrierFault};
 const WHY_CHARS: usize = 200;
 
 /// Why there is no response.
-pub fn unsent(error: legacy::Error) -> CarrierError {
-    let connecting = error.is_connect();
-    failure(&error, connecting)
+pub struct Unsent {
+    pub error: CarrierError,
+    /// Whether the server has told that it has not looked at the request, which may be sent again (RFC 9113, section 8.7).
+    pub is_unseen: bool,
+}
+
+impl From<legacy::Error> for Unsent {
+    fn from(error: legacy::Error) -> Self {
+        let mut source: Option<&dyn Error> = Some(&error);
+        let mut is_unseen = false;
+        while let Some(inner) = source {
+            is_unseen |= inner.downcast_ref().is_some_and(is_refused_unseen);
+            source = inner.source();
+        }
+        Self {
+            is_unseen,
+            error: failure(&error, error.is_connect()),
+        }
+    }
+}
+
+impl From<CarrierError> for Unsent {
+    fn from(error: CarrierError) -> Self {
+        Self {
+            error,
+            is_unseen: false,
+        }
+    }
+}
+
+impl From<Unsent> for CarrierError {
+    fn from(unsent: Unsent) -> Self {
+        unsent.error
+    }
+}
+
+/// Whether a server that ends a connection of HTTP/2 in good order, or refuses one request, has not looked at it.
+fn is_refused_unseen(error: &h2::Error) -> bool {
+    let reason = error.reason();
+    let is_shutdown = error.is_go_away() && reason == Some(h2::Reason::NO_ERROR);
+    let is_refused = error.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM);
+    error.is_remote() && (is_shutdown || is_refused)
 }
 
 /// Why a body broke off.

@@ -26,6 +26,6 @@ impl Authorization {
         let url = Url::parse(url).map_err(|_| wrong("the server's URL is no URL"))?;
         let http = options.connections(None, &PROTOCOLS);
         let http = http.map_err(|error| wrong(&error.to_string()))?;
-        self.forget(url, http, options.proxy.hosts()).await
+        self.forget(url, http).await
     }
 }

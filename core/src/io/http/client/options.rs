@@ -1,7 +1,5 @@
 //! Options of a client on HTTP.
 
-#[cfg(feature = "oauth")]
-use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -9,7 +7,6 @@ use std::time::Duration;
 
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-#[cfg(feature = "oauth")]
 use url::Url;
 
 #[cfg(feature = "oauth")]
@@ -120,35 +117,17 @@ impl Proxy {
             Self::Environment => Ok(Matcher::from_system()),
             Self::None => Ok(Matcher::builder().build()),
             Self::At(url) => {
-                let proxies = Matcher::builder().all(url.as_str()).build();
+                // Host names in capitals or with letters beyond ASCII, and what passwords may hold.
+                let whole = Url::parse(url).ok().filter(Url::has_host);
+                let whole = whole.or_else(|| Url::parse(&format!("http://{url}")).ok());
+                let whole = whole.map_or_else(|| url.clone(), String::from);
+                let proxies = Matcher::builder().all(whole).build();
                 let is_any = proxies.intercept(&Uri::from_static("http://localhost"));
                 is_any
                     .map(|_| proxies)
                     .ok_or_else(|| invalid("no URL of a proxy"))
             }
         }
-    }
-
-    /// The hosts of the proxies that requests may be sent through.
-    #[cfg(feature = "oauth")]
-    pub(super) fn hosts(&self) -> HashSet<String> {
-        let urls = match self {
-            Self::None => Vec::new(),
-            Self::At(url) => vec![url.clone()],
-            Self::Environment => {
-                let names = ["http_proxy", "https_proxy", "all_proxy"];
-                let both = names.map(|name| [name.to_owned(), name.to_ascii_uppercase()]);
-                both.into_iter()
-                    .flatten()
-                    .filter_map(|name| std::env::var(name).ok())
-                    .collect()
-            }
-        };
-        let hosts = urls.iter().filter_map(|url| {
-            let url = Url::parse(url).or_else(|_| Url::parse(&format!("http://{url}")));
-            url.ok()?.host_str().map(str::to_owned)
-        });
-        hosts.collect()
     }
 }
 

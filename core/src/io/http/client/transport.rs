@@ -28,6 +28,9 @@ pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 pub const JSON_OR_EVENTS: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
+/// How often a request is sent again that the server has not looked at.
+const MAX_REPEATS: u32 = 2;
+
 /// Adds credentials to the headers of a request to the server's own origin.
 type Authorize<'a> = &'a mut (dyn FnMut(&Url, &mut HeaderMap) -> Result<(), CarrierError> + Send);
 
@@ -130,7 +133,7 @@ impl HttpTransport {
             Some(authorization) => {
                 // The certificate is for the MCP server alone.
                 let http = options.connections(None, &PROTOCOLS)?;
-                Some(authorization.server(&url, http, options.proxy.hosts()))
+                Some(authorization.server(&url, http))
             }
             None => None,
         };
@@ -260,7 +263,7 @@ impl HttpTransport {
         authorize: Authorize<'_>,
     ) -> Result<HttpResponse, CarrierError> {
         let mut moved: Option<Url> = None;
-        let mut redirects = 0;
+        let (mut redirects, mut repeats) = (0, 0);
         loop {
             let url = moved.as_ref().unwrap_or(url);
             let mut headers = headers.clone();
@@ -280,7 +283,14 @@ impl HttpTransport {
                 false => uri(url)?,
             };
             let body_bytes = body.clone().unwrap_or_default();
-            let mut response = http.send(method.clone(), to, headers, body_bytes).await?;
+            let sent = http.send(method.clone(), to, headers, body_bytes).await;
+            let mut response = match sent {
+                Err(unsent) if unsent.is_unseen && repeats < MAX_REPEATS => {
+                    repeats += 1;
+                    continue;
+                }
+                sent => sent?,
+            };
             let status = response.status().as_u16();
             let redirected = matches!(status, 301 | 302 | 307 | 308);
             let Some(to) = redirected

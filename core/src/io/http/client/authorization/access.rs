@@ -263,8 +263,6 @@ fn lost(status: u16, header: Option<&str>, error: &LoginError) -> CarrierError {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use mcpbolt_oauth::client::LoginOptions;
 
     use super::*;
@@ -284,7 +282,7 @@ mod tests {
             ..HttpClientOptions::default()
         };
         let http = options.connections(None, &PROTOCOLS).unwrap();
-        let access = logins.server(&url, http, HashSet::new());
+        let access = logins.server(&url, http);
         let (refresh, running) = watch::channel(None);
         lock(&access.state).running = Some(running);
         let refused = hyper::Response::builder().status(401);

@@ -1,12 +1,12 @@
 //! Drives a login: sends its requests, asks the user.
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hyper::Method;
 use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Method, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 use mcpbolt_oauth::client::{
     Login, LoginAnswer, LoginError, LoginOptions, LoginStage, LoginStep, OAuthRequest,
     OAuthResponse, Occasion, ServerCredentials, UrlGuard, Zone,
@@ -31,8 +31,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Agent {
     url: Url,
     http: HttpConnections,
-    /// Hosts of proxies, which the user chose.
-    proxies: HashSet<String>,
+    proxies: Arc<Matcher>,
     options: Arc<LoginOptions>,
     pub store: Arc<dyn CredentialStore>,
     hooks: Arc<dyn LoginHooks>,
@@ -48,16 +47,11 @@ pub fn now() -> u64 {
 }
 
 impl Agent {
-    pub fn new(
-        url: Url,
-        http: ConnectionSettings,
-        proxies: HashSet<String>,
-        logins: &Logins,
-    ) -> Self {
+    pub fn new(url: Url, http: ConnectionSettings, logins: &Logins) -> Self {
         let guard = Arc::new(Mutex::new(UrlGuard::new(Zone::Public, false)));
-        let (watched, chosen) = (guard.clone(), proxies.clone());
-        let allows =
-            move |name: &str, address| chosen.contains(name) || lock(&watched).allows(address);
+        let watched = guard.clone();
+        let allows = move |address| lock(&watched).allows(address);
+        let proxies = http.proxies.clone();
         Self {
             url,
             http: HttpConnections::new(http, Some(Arc::new(allows))),
@@ -94,7 +88,8 @@ impl Agent {
     /// its owner could give another address then. With a proxy, which resolves names itself, servers count
     /// as public.
     pub fn zone_of(&self, address: Option<SocketAddr>) -> Zone {
-        let address = address.filter(|_| self.proxies.is_empty());
+        let direct = |to: Uri| self.proxies.intercept(&to).is_none();
+        let address = address.filter(|_| uri(&self.url).is_ok_and(direct));
         address.map_or(Zone::Public, |address| Zone::of(address.ip()))
     }
 
@@ -234,19 +229,22 @@ async fn send(http: &HttpConnections, request: OAuthRequest) -> Result<OAuthResp
 mod tests {
     use super::*;
     use crate::io::http::client::authorization::Authorization;
-    use crate::io::http::client::options::HttpClientOptions;
+    use crate::io::http::client::options::{HttpClientOptions, Proxy};
 
     /// R-AUC-19: what a server may name depends on the address that its answer came from, not on what its
     /// name leads to afterwards.
     #[test]
     fn a_server_reaches_as_far_as_its_own_address() {
-        let zone = |url: &str, proxies: &[&str], address: Option<&str>, allows: bool| {
+        let zone = |url: &str, proxy: Option<&str>, address: Option<&str>, allows: bool| {
             let mut options = LoginOptions::new("Test");
             options.allows_private_addresses = allows;
             let Authorization(logins) = Authorization::new(options);
-            let proxies = proxies.iter().map(|&host| host.into()).collect();
-            let http = HttpClientOptions::default().connections(None, &[]).unwrap();
-            let agent = Agent::new(url.parse().unwrap(), http, proxies, &logins);
+            let options = HttpClientOptions {
+                proxy: proxy.map_or(Proxy::None, |url| Proxy::At(url.into())),
+                ..HttpClientOptions::default()
+            };
+            let http = options.connections(None, &[]).unwrap();
+            let agent = Agent::new(url.parse().unwrap(), http, &logins);
             let address = address.map(|address| address.parse().unwrap());
             let guard = agent.guard(agent.zone_of(address));
             assert_eq!(lock(&agent.guard).reach, guard.reach);
@@ -255,26 +253,44 @@ mod tests {
         let (name, local) = ("https://mcp.example/mcp", "http://localhost:1/mcp");
         type Case = (
             &'static str,
-            &'static [&'static str],
+            Option<&'static str>,
             Option<&'static str>,
             bool,
             Zone,
         );
         let cases: [Case; 10] = [
-            (name, &[], Some("1.1.1.1:443"), false, Zone::Public),
-            (name, &[], Some("1.1.1.1:443"), true, Zone::Private),
-            (name, &[], Some("10.0.0.1:443"), false, Zone::Private),
-            (name, &[], Some("127.0.0.1:443"), false, Zone::Private),
-            (name, &[], Some("169.254.169.254:443"), false, Zone::Private),
-            (name, &[], None, false, Zone::Public),
-            (name, &["proxy"], Some("10.0.0.1:443"), false, Zone::Public),
-            (local, &["proxy"], None, false, Zone::Loopback),
-            ("https://10.0.0.1", &["proxy"], None, false, Zone::Private),
-            (local, &[], Some("127.0.0.1:1"), false, Zone::Loopback),
+            (name, None, Some("1.1.1.1:443"), false, Zone::Public),
+            (name, None, Some("1.1.1.1:443"), true, Zone::Private),
+            (name, None, Some("10.0.0.1:443"), false, Zone::Private),
+            (name, None, Some("127.0.0.1:443"), false, Zone::Private),
+            (
+                name,
+                None,
+                Some("169.254.169.254:443"),
+                false,
+                Zone::Private,
+            ),
+            (name, None, None, false, Zone::Public),
+            (
+                name,
+                Some("Proxy:3128"),
+                Some("10.0.0.1:443"),
+                false,
+                Zone::Public,
+            ),
+            (local, Some("Proxy:3128"), None, false, Zone::Loopback),
+            (
+                "https://10.0.0.1",
+                Some("Proxy:3128"),
+                None,
+                false,
+                Zone::Private,
+            ),
+            (local, None, Some("127.0.0.1:1"), false, Zone::Loopback),
         ];
-        for (url, proxies, address, allows, reach) in cases {
-            let found = zone(url, proxies, address, allows);
-            assert_eq!(found, reach, "{url} {proxies:?} {address:?} {allows}");
+        for (url, proxy, address, allows, reach) in cases {
+            let found = zone(url, proxy, address, allows);
+            assert_eq!(found, reach, "{url} {proxy:?} {address:?} {allows}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Forgets and revokes tokens.
 
-use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -29,15 +28,14 @@ pub enum LoggedOut {
 
 impl Authorization {
     /// Forgets the credentials for the server at `url`, and revokes them on connections of that
-    /// kind, through these proxies.
+    /// kind.
     pub(in crate::io::http::client) async fn forget(
         &self,
         url: Url,
         http: ConnectionSettings,
-        proxies: HashSet<String>,
     ) -> Result<LoggedOut, LoginError> {
         let running = lock(&self.0.servers).get(url.as_str()).cloned();
-        let agent = Arc::new(Agent::new(url, http, proxies, &self.0));
+        let agent = Arc::new(Agent::new(url, http, &self.0));
         let runtime = runtime().map_err(failed(LoginStage::Revocation))?;
         ended(runtime.spawn(agent.log_out(running))).await
     }

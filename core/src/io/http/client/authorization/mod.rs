@@ -12,7 +12,7 @@ mod agent;
 mod forget;
 mod hooks;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -133,17 +133,11 @@ impl Authorization {
         }
     }
 
-    /// The credentials for the server at `url`, whose logins use connections of that kind, through these
-    /// proxies.
-    pub(super) fn server(
-        &self,
-        url: &Url,
-        http: ConnectionSettings,
-        proxies: HashSet<String>,
-    ) -> Arc<ServerAccess> {
+    /// The credentials for the server at `url`, whose logins use connections of that kind.
+    pub(super) fn server(&self, url: &Url, http: ConnectionSettings) -> Arc<ServerAccess> {
         let mut servers = lock(&self.0.servers);
         let server = servers.entry(url.to_string()).or_insert_with(|| {
-            let agent = Agent::new(url.clone(), http, proxies, &self.0);
+            let agent = Agent::new(url.clone(), http, &self.0);
             Arc::new(ServerAccess::new(url.clone(), agent))
         });
         server.clone()
