@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::connector::{AGENT, AddressFilter, Connector};
-use super::failure::{Unsent, broken, silent};
+use super::failure::{SendFailure, broken, silent};
 use crate::error::{CarrierError, CarrierFault};
 
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
@@ -75,7 +75,7 @@ impl HttpConnections {
         to: Uri,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<HttpResponse, Unsent> {
+    ) -> Result<HttpResponse, SendFailure> {
         headers.entry(USER_AGENT).or_insert(AGENT);
         headers.entry(ACCEPT).or_insert(ANYTHING);
         // A tunnel has shown it already.

@@ -14,13 +14,13 @@ use crate::error::{CarrierError, CarrierFault};
 const WHY_CHARS: usize = 200;
 
 /// Why there is no response.
-pub struct Unsent {
+pub struct SendFailure {
     pub error: CarrierError,
     /// Whether the server has told that it has not looked at the request, which may be sent again (RFC 9113, section 8.7).
     pub is_unseen: bool,
 }
 
-impl From<legacy::Error> for Unsent {
+impl From<legacy::Error> for SendFailure {
     fn from(error: legacy::Error) -> Self {
         let mut source: Option<&dyn Error> = Some(&error);
         let mut is_unseen = false;
@@ -35,7 +35,7 @@ impl From<legacy::Error> for Unsent {
     }
 }
 
-impl From<CarrierError> for Unsent {
+impl From<CarrierError> for SendFailure {
     fn from(error: CarrierError) -> Self {
         Self {
             error,
@@ -44,8 +44,8 @@ impl From<CarrierError> for Unsent {
     }
 }
 
-impl From<Unsent> for CarrierError {
-    fn from(unsent: Unsent) -> Self {
+impl From<SendFailure> for CarrierError {
+    fn from(unsent: SendFailure) -> Self {
         unsent.error
     }
 }
