@@ -45,7 +45,7 @@ async def main():
 def server_fd():
     from mcpbolt import _core
     from mcpbolt._interpreter import Interpreter
-    serving = _core.Serving.network(server._catalog(), Interpreter(), "tcp:127.0.0.1:0", "{}", None)
+    serving = _core.Serving.network(server._catalog(), Interpreter(), "tcp:127.0.0.1:0", "{}", None, False)
     serving.stop()
     return serving.wake().fileno() is None
 

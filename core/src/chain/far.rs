@@ -35,6 +35,11 @@ impl Far {
         })
     }
 
+    /// Nobody uses it any more: its place becomes free when what is left of it is gone.
+    pub fn leave(&self) {
+        self.used.upstream().place.leave();
+    }
+
     /// Whether anything but its lane holds it.
     pub fn is_held(&self) -> bool {
         Arc::strong_count(&self.used.0) > 1

@@ -94,6 +94,19 @@ enum State {
     Failed(u64, Unopened),
 }
 
+impl State {
+    /// Takes a connection out that has ended.
+    fn take_closed(&mut self) -> Option<Far> {
+        match std::mem::replace(self, Self::Idle) {
+            Self::Open(far) if far.handle().is_closed() => Some(far),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
 impl Lane {
     pub fn new(parts: Arc<Parts>, near: Near, host: MakeHost) -> Arc<Self> {
         static LANES: AtomicU64 = AtomicU64::new(0);
@@ -187,6 +200,8 @@ impl Lane {
         waits_for: &mut Option<u64>,
         cx: &Context<'_>,
     ) -> Poll<Result<Far, Unopened>> {
+        // Dropped when the lock is released: others may go on with its place, on this thread.
+        let ended;
         let mut state = lock(&self.state);
         match &mut *state {
             State::Open(far) if !far.handle().is_closed() => return Poll::Ready(Ok(far.clone())),
@@ -201,6 +216,10 @@ impl Lane {
                 return Poll::Ready(Err(error.clone()));
             }
             State::Failed(..) | State::Open(_) | State::Idle => {}
+        }
+        ended = state.take_closed();
+        if let Some(far) = &ended {
+            far.leave();
         }
         let now = Instant::now();
         let upstream = ready!(Upstream::poll_new(&self.parts, !self.is_shared(), cx))?;
@@ -269,16 +288,19 @@ impl Lane {
                 return false;
             }
         }
-        {
+        let ended = {
             let mut state = lock(&self.state);
             match &*state {
-                State::Open(open) if open.handle().is_same(far) => *state = State::Idle,
+                State::Open(open) if open.handle().is_same(far) => {
+                    Some(std::mem::replace(&mut *state, State::Idle))
+                }
                 // What there is belongs to a newer connection.
                 State::Open(_) => return true,
                 // A call that found this one closed may be opening another one already.
-                State::Idle | State::Opening(..) | State::Failed(..) => {}
+                State::Idle | State::Opening(..) | State::Failed(..) => None,
             }
-        }
+        };
+        drop(ended);
         self.count_loss();
         self.sessions.lost();
         self.listeners.end();
@@ -323,6 +345,7 @@ impl Lane {
                 return;
             }
             if let State::Open(far) = &*state {
+                far.leave();
                 lock(&self.left).push(far.handle().clone());
             }
             std::mem::replace(&mut *state, State::Idle)
@@ -494,8 +517,10 @@ impl Drop for Attempt {
             wakers.into_iter().for_each(Waker::wake);
         }
         let Some(far) = lane.ready() else {
-            // It may have ended already, before it was known here that it was open.
+            // It may have ended already, before it was known here that it was open: its place is free then.
             lane.count_loss();
+            let ended = lock(&lane.state).take_closed();
+            drop(ended);
             return;
         };
         let opens = lock(&lane.opens).take();

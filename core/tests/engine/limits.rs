@@ -594,6 +594,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_stream_without_end_is_read_for_a_while_only",
     ),
     (
+        "io::http::client::transport::MAX_REPEATS",
+        "what_a_server_has_not_looked_at_is_sent_again",
+    ),
+    (
         "io::http::client::response::MAX_ERROR_BODY_BYTES",
         "answers_without_end_are_given_up",
     ),

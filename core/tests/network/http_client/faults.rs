@@ -530,3 +530,45 @@ fn little_is_quoted_of_a_refusal() {
     let quoted = error.to_string().matches('x').count();
     assert!((100..=200).contains(&quoted), "{quoted}: {error}");
 }
+
+/// RFC 9113, section 8.7: a request that the server refused unseen may be sent again, which is done twice.
+#[test]
+fn what_a_server_has_not_looked_at_is_sent_again() {
+    for (refused_in_a_row, fault) in [(2, CarrierFault::Refused), (3, CarrierFault::Broken)] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(0));
+        let seen = requests.clone();
+        let serve = async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_, mut answer))) = connection.accept().await {
+                let mut seen = seen.lock().unwrap();
+                *seen += 1;
+                match *seen % 3 {
+                    0 if refused_in_a_row == 2 => {
+                        let gone = hyper::Response::builder().status(410).body(()).unwrap();
+                        answer.send_response(gone, true).unwrap();
+                    }
+                    _ => answer.send_reset(h2::Reason::REFUSED_STREAM),
+                }
+            }
+        };
+        std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(serve);
+        });
+        let options = HttpClientOptions {
+            http2_prior_knowledge: true,
+            ..HttpClientOptions::default()
+        };
+        let opened = block_on(builder(Revision::V2026_07_28).http(&url, options));
+        assert_eq!(why_not_open(&opened.unwrap_err()).fault, fault);
+        let requests = *requests.lock().unwrap();
+        assert!(requests > 0 && requests % 3 == 0, "{requests}");
+    }
+}
