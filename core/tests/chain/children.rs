@@ -136,6 +136,8 @@ fn a_process_begins_when_the_one_whose_place_it_takes_has_ended() {
 fn a_server_of_the_other_era_has_one_process_at_a_time() {
     let discovered = r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"}"#;
     let running = std::env::temp_dir().join(format!("mcpbolt-one-process-{}", std::process::id()));
+    // What a process of this number left that was killed.
+    let _ = std::fs::remove_dir(&running);
     let server = format!(
         r#"
 mkdir "$RUNNING" || exit 1
