@@ -155,40 +155,11 @@ impl Handle {
         params: Option<&str>,
         options: RequestOptions,
     ) -> Result<Response, RequestError> {
-        let (key, response) = self.register()?;
-        match self.shared.config.observer {
-            None => self.send(key, method, params, options, None)?,
-            Some(_) => self.send_observed(key, method, params, options)?,
-        }
-        Ok(response)
-    }
-
-    /// Sends a request that is registered, and tells the observer.
-    #[cold]
-    fn send_observed(
-        &self,
-        key: RequestKey,
-        method: &str,
-        params: Option<&str>,
-        mut options: RequestOptions,
-    ) -> Result<(), RequestError> {
-        let (observed, context) = self.observe(key, method, params, options.meta.as_deref());
-        if let Some(context) = &context {
-            options.meta = Some(params::with_context(options.meta.as_deref(), context));
-        }
-        self.send(key, method, params, options, observed)
-    }
-
-    /// Sends a request that is registered.
-    #[inline(always)]
-    fn send(
-        &self,
-        key: RequestKey,
-        method: &str,
-        params: Option<&str>,
-        options: RequestOptions,
-        observed: Option<Box<Observed>>,
-    ) -> Result<(), RequestError> {
+        let (mut options, (key, response)) = (options, self.register()?);
+        let observed = match self.shared.config.observer {
+            None => None,
+            Some(_) => self.observe_sent(key, method, params, &mut options),
+        };
         let mut frame = scratch::take();
         let envelope = self.shared.envelope();
         params::request(&mut frame, envelope, key, method, params, &options)?;
@@ -199,7 +170,23 @@ impl Handle {
             ..self.new_request(key, options.timeout, options.max_timeout)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
-        Ok(())
+        Ok(response)
+    }
+
+    /// Tells the observer of a request, which is to carry its trace context.
+    #[cold]
+    fn observe_sent(
+        &self,
+        key: RequestKey,
+        method: &str,
+        params: Option<&str>,
+        options: &mut RequestOptions,
+    ) -> Option<Box<Observed>> {
+        let (observed, context) = self.observe(key, method, params, options.meta.as_deref());
+        if let Some(context) = &context {
+            options.meta = Some(params::with_context(options.meta.as_deref(), context));
+        }
+        observed
     }
 
     /// The `_meta` members that this side's requests carry in the revision in force: JSON without the braces; empty if

@@ -21,7 +21,7 @@ use super::reply::{self, Closing};
 use super::routing::{self, Unserved};
 use super::stream::{Completion, Entry, Exchange, Stream};
 use super::streams::Streams;
-use super::telling::{observe, unserved};
+use super::telling::{observe, observe_boxed, unserved};
 use crate::correlate::{CancelToken, RequestKey, Vacant};
 use crate::error::RequestError;
 use crate::json::{number, reader};
@@ -138,15 +138,17 @@ impl<'a> Pass<'a> {
             method,
             revision,
         };
-        match core.config.observer {
-            None => self.serve(exchange, &request, asked, vacant),
-            Some(_) => self.serve_observed(exchange, &request, asked, vacant),
-        }
+        let observed = match core.config.observer {
+            None => None,
+            Some(_) => observe_boxed(core, exchange, &request),
+        };
+        asked.observed = observed.as_deref();
+        self.serve(exchange, &request, asked, vacant);
     }
 
     /// Serves a request whose revision is known.
     #[inline(always)]
-    pub fn serve(
+    fn serve(
         &mut self,
         exchange: &mut Exchange,
         request: &IncomingRequest<'_>,

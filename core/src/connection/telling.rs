@@ -6,12 +6,10 @@ use super::answer::Asked;
 use super::call::IncomingRequest;
 use super::channel::Channel;
 use super::core::Core;
-use super::messages::Pass;
 use super::observed::Observed;
 use super::observer::{ObservedRequest, ObservedSession, RequestText};
 use super::routing;
 use super::stream::Exchange;
-use crate::correlate::Vacant;
 use crate::error::ConnectionError;
 use crate::mcp::{ErrorKind, Revision};
 use crate::message::MessageRef;
@@ -42,23 +40,14 @@ impl Core {
     }
 }
 
-impl Pass<'_> {
-    /// Serves a request whose revision is known, and tells the observer.
-    #[cold]
-    pub fn serve_observed(
-        &mut self,
-        exchange: &mut Exchange,
-        request: &IncomingRequest<'_>,
-        asked: Asked<'_>,
-        vacant: Option<Vacant>,
-    ) {
-        let observed = observe(self.core, exchange, request);
-        let asked = Asked {
-            observed: observed.as_ref(),
-            ..asked
-        };
-        self.serve(exchange, request, asked, vacant);
-    }
+/// Tells the observer of a request that has arrived and whose revision is known.
+#[cold]
+pub(super) fn observe_boxed(
+    core: &Core,
+    exchange: &Exchange,
+    request: &IncomingRequest<'_>,
+) -> Option<Box<Observed>> {
+    observe(core, exchange, request).map(Box::new)
 }
 
 /// Tells the observer of a request that has arrived.
