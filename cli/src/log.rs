@@ -13,6 +13,8 @@ pub fn begin(asked: Option<&str>, least: LevelFilter, as_json: bool) {
     };
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // In a build with other programs that have colours, lines in files would have them, too.
+        .with_ansi(false)
         .with_writer(std::io::stderr);
     let started = match as_json {
         true => log.json().flatten_event(true).try_init(),

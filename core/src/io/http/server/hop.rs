@@ -358,6 +358,8 @@ mod tests {
     #[tokio::test]
     async fn few_connections_to_a_worker_are_kept() {
         let folder = std::env::temp_dir().join(format!("mcpbolt-hop-{}", std::process::id()));
+        // What a process of this number left that was killed.
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let _listener = tokio::net::UnixListener::bind(private_socket(&folder, 1)).unwrap();
         let hop = WorkerHop {
