@@ -1,4 +1,9 @@
 //! Counts for Prometheus of servers and clients that are running.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test: panicking is the report"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
