@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from .. import _loop
+from .._errors import Unsupported
 from .._event_loop import shielded
 from .._serve_options import ServeOptions
 from ._accelerate import is_accelerated, is_known
