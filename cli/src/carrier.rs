@@ -77,8 +77,8 @@ pub struct Carrier {
     grace: u64,
     /// Serve with several processes, which share the address; one that ends is started again
     ///
-    /// SIGHUP replaces them one by one, without a lost call. A request of a session of one process that comes to another is
-    /// passed on to its owner. The bounds above are those of each process.
+    /// SIGHUP replaces them one by one: no request without a session is lost on HTTP, and sessions begin anew. A request of a
+    /// session of one process that comes to another is passed on to its owner. The bounds above are those of each process.
     #[arg(long, value_name = "COUNT", help_heading = "Processes", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
     /// Give each process a socket of its own (SO_REUSEPORT): the system distributes connections by a hash

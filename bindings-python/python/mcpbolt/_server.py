@@ -196,10 +196,10 @@ class Server(Offer):
                 for every revision; port 0 lets the system choose.
             options: Who may connect over the network, and the limits.
             workers: Serve with that many processes, which share the address. The program runs again in each of them, from its
-                beginning, with the same arguments; this process starts them, and replaces one that ends. SIGHUP replaces
-                all, one by one, without a lost call; SIGTERM ends all. A request of a session that comes to another process
-                than the session's is passed on to it. What a program keeps in memory is of one process. The limits of
-                `options` are those of each process.
+                beginning, with the same arguments; this process starts them, and replaces one that ends. SIGHUP replaces all,
+                one by one: on HTTP, no request without a session is lost, and sessions begin anew; SIGTERM ends all. A request
+                of a session that comes to another process than the session's is passed on to it. What a program keeps in memory
+                is of one process. The limits of `options` are those of each process.
 
         Raises:
             ValueError: The address is malformed, or is `stdio:` although `workers` is given.
