@@ -298,3 +298,26 @@ fn a_server_is_left_alone_for_as_long_as_it_asks() {
     let asked = asked.lock().unwrap();
     assert!(asked[1] - asked[0] >= Duration::from_secs(1));
 }
+
+/// R-HTP-11: a server may ask its client on the standing stream while it works on the first call, and
+/// drop what it has no stream for: the stream is asked for first. The two may be on two connections,
+/// so that the server's threads may turn them round, but seldom.
+#[test]
+fn the_standing_stream_is_opened_before_the_first_request() {
+    const CLIENTS: usize = 16;
+    let server = Scripted::handshake("2025-11-25", |request, wire| match &*request.verb {
+        "GET" => wire.answer(405, "Allow: POST\r\n", ""),
+        _ => wire.json(&request.said("done")),
+    });
+    for _ in 0..CLIENTS {
+        let client = builder(Revision::V2025_11_25).on_raw_notice(|_, _| ());
+        let client = server.with(client, soon());
+        let call = client.call_tool("any", &json!({})).timeout(PATIENCE);
+        call.wait().unwrap();
+    }
+    let seen = server.seen();
+    let stood_first = seen
+        .windows(2)
+        .filter(|pair| pair[0].verb == "GET" && pair[1].method() == "tools/call");
+    assert!(stood_first.count() > CLIENTS / 2, "{seen:?}");
+}

@@ -159,8 +159,10 @@ impl ClientDriver {
                 return Poll::Ready(());
             }
             self.take_output();
-            self.start();
+            // Before the requests: a server that asks the client while it works on the first of them may drop what it
+            // has no stream for.
             self.stand();
+            self.start();
             if let Poll::Ready(done) = self.tasks.poll_next(cx) {
                 self.done(done);
                 continue;
