@@ -18,7 +18,7 @@ use super::observer::RequestText;
 use super::options::{ActOptions, PeerInfo, RequestOptions};
 use super::params;
 use super::principal::Principal;
-use super::queue::{FrameKind, LateAnswer, Request, Submission};
+use super::queue::{FrameKind, InterimFn, LateAnswer, Request, Submission, TimeLimits};
 use super::rejection::Rejection;
 use super::replies::Replies;
 use super::response::Response;
@@ -164,10 +164,11 @@ impl Handle {
         let envelope = self.shared.envelope();
         params::request(&mut frame, envelope, key, method, params, &options)?;
         let request = Request {
+            key,
             on: options.within.map_or(StreamId::FIRST, |call| call.stream),
-            progress: options.progress,
+            time: self.time_limits(options.timeout, options.max_timeout),
+            interim: options.progress.map(InterimFn::Progress),
             observed,
-            ..self.new_request(key, options.timeout, options.max_timeout)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
@@ -218,9 +219,11 @@ impl Handle {
             write(out, key, context.as_ref());
         });
         let request = Request {
+            key,
             on: options.within.map_or(StreamId::FIRST, |call| call.stream),
+            time: self.time_limits(options.timeout, options.max_timeout),
+            interim: None,
             observed,
-            ..self.new_request(key, options.timeout, options.max_timeout)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
@@ -256,30 +259,22 @@ impl Handle {
         let mut frame = scratch::take();
         action_client::request(&mut frame, key, (action, params), &options)?;
         let request = Request {
-            partial: options.partial,
+            key,
+            on: StreamId::FIRST,
+            time: self.time_limits(options.timeout, None),
+            interim: options.partial.map(InterimFn::Part),
             observed,
-            ..self.new_request(key, options.timeout, None)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
     }
 
-    fn new_request(
-        &self,
-        key: RequestKey,
-        timeout: Option<Duration>,
-        max_timeout: Option<Duration>,
-    ) -> Request {
+    fn time_limits(&self, timeout: Option<Duration>, max_timeout: Option<Duration>) -> TimeLimits {
         let limits = &self.shared.config.limits;
         let timeout = timeout.unwrap_or(limits.request_timeout);
-        Request {
-            key,
-            on: StreamId::FIRST,
+        TimeLimits {
             timeout,
             max_timeout: max_timeout.unwrap_or(limits.max_request_timeout.max(timeout)),
-            progress: None,
-            partial: None,
-            observed: None,
         }
     }
 

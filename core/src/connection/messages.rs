@@ -133,17 +133,12 @@ impl<'a> Pass<'a> {
             // R-RPC-15, R-RPC-16: a server of the stateless era sends no requests, and gets no answers.
             return self.stray(Stray::Unexpected, message.bytes());
         }
-        let request = IncomingRequest {
-            message,
-            method,
-            revision,
-        };
         let observed = match core.config.observer {
             None => None,
-            Some(_) => observe_boxed(core, exchange, &request),
+            Some(_) => observe_boxed(core, exchange, &message, method, revision),
         };
         asked.observed = observed.as_deref();
-        self.serve(exchange, &request, asked, vacant);
+        self.serve(exchange, message, method, asked, vacant);
     }
 
     /// Serves a request whose revision is known.
@@ -151,16 +146,13 @@ impl<'a> Pass<'a> {
     fn serve(
         &mut self,
         exchange: &mut Exchange,
-        request: &IncomingRequest<'_>,
+        message: MessageRef<'_>,
+        method: Option<Method>,
         asked: Asked<'_>,
         vacant: Option<Vacant>,
     ) {
         let core = &mut *self.core;
-        let IncomingRequest {
-            message,
-            method,
-            revision,
-        } = *request;
+        let revision = asked.revision;
         let peer = core.config.side.peer();
         match method {
             Some(method) if !method.defined(revision, peer) || !method.is_request() => {
@@ -188,7 +180,12 @@ impl<'a> Pass<'a> {
             _ if self.is_refused(exchange, &asked) => return,
             _ => {}
         }
-        self.admit(exchange, *request, asked, vacant);
+        let request = IncomingRequest {
+            message,
+            method,
+            revision,
+        };
+        self.admit(exchange, request, asked, vacant);
     }
 
     /// Refuses a request while the connection drains, or if the peer sends requests faster than
@@ -336,8 +333,9 @@ impl<'a> Pass<'a> {
         if core.pending.end(key, outcome).is_none() {
             return self.stray(Stray::Answer, message.bytes());
         }
-        let outcome = match message.kind() {
-            Kind::Error => Err(failure(peer_error(&message))),
+        let outgoing = &core.shared().outgoing;
+        let completed = match message.kind() {
+            Kind::Error => outgoing.complete(key, Err(failure(peer_error(&message)))),
             _ if message.bytes().len() > COPY_OUT_BYTES => {
                 let (at, len) = (self.started.at, message.bytes().len());
                 return self.answers.push((key, at, len, *message.envelope()));
@@ -345,10 +343,10 @@ impl<'a> Pass<'a> {
             // An answer is not decoded again, so it needs no padding.
             _ => {
                 let block = Bytes::copy_from_slice(message.bytes());
-                Ok(Message::from_bytes(block, *message.envelope()))
+                outgoing.complete(key, Ok(Message::from_bytes(block, *message.envelope())))
             }
         };
-        if core.shared().outgoing.complete(key, outcome).is_err() {
+        if completed.is_err() {
             self.stray(Stray::Answer, message.bytes());
         }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::keys::StreamId;
 use super::observer::RequestOutcome;
 use super::options::Progress;
-use super::queue::Request;
+use super::queue::{InterimFn, Request, TimeLimits};
 use crate::correlate::{Deadlines, RequestKey, SecondaryMap};
 use crate::json::{number, reader};
 use crate::limits::later;
@@ -25,11 +25,10 @@ struct Sent {
 impl Sent {
     /// When to give up waiting, unless there is progress.
     fn due(&self) -> Instant {
-        let Request {
+        let TimeLimits {
             timeout,
             max_timeout,
-            ..
-        } = self.request;
+        } = self.request.time;
         later(self.news, timeout).min(later(self.begun, max_timeout))
     }
 }
@@ -48,7 +47,10 @@ impl Pending {
         if let Some(observed) = &request.observed {
             observed.sent(now, frame_len);
         }
-        self.watch(key, later(now, request.timeout.min(request.max_timeout)));
+        self.watch(
+            key,
+            later(now, request.time.timeout.min(request.time.max_timeout)),
+        );
         let sent = Sent {
             request,
             begun: now,
@@ -65,7 +67,8 @@ impl Pending {
         key: RequestKey,
         outcome: impl FnOnce() -> (RequestOutcome, usize),
     ) -> Option<StreamId> {
-        let Request { on, observed, .. } = self.requests.remove(key)?.request;
+        let take = |own: &mut Sent| (own.request.on, own.request.observed.take());
+        let (on, observed) = self.requests.remove(key, take)?;
         if let Some(observed) = observed {
             let (outcome, answer_bytes) = outcome();
             observed.end(outcome, answer_bytes);
@@ -132,7 +135,7 @@ impl Pending {
         }
         own.news = now;
         own.last = progress;
-        if let Some(report) = &own.request.progress {
+        if let Some(InterimFn::Progress(report)) = &own.request.interim {
             let sentence = reader::find(params, "message").and_then(reader::as_str);
             let news = Progress {
                 progress,
@@ -155,7 +158,7 @@ impl Pending {
             return false;
         };
         own.news = now;
-        if let Some(report) = &own.request.partial {
+        if let Some(InterimFn::Part(report)) = &own.request.interim {
             contain("a receiver of parts", || report(data));
         }
         true

@@ -91,12 +91,25 @@ pub(crate) struct Request {
     pub key: RequestKey,
     /// The stream to send the request on.
     pub on: StreamId,
-    pub timeout: Duration,
-    pub max_timeout: Duration,
-    pub progress: Option<ProgressFn>,
-    pub partial: Option<PartialFn>,
+    pub time: TimeLimits,
+    pub interim: Option<InterimFn>,
     /// The observer of the request, if it has one.
     pub observed: Option<Box<Observed>>,
+}
+
+/// How long to wait for the answer to a request.
+#[derive(Clone, Copy)]
+pub(crate) struct TimeLimits {
+    /// Since the request was sent or last made progress.
+    pub timeout: Duration,
+    /// Since the request was sent.
+    pub max_timeout: Duration,
+}
+
+/// Receives what arrives before the answer to a request.
+pub(crate) enum InterimFn {
+    Progress(ProgressFn),
+    Part(PartialFn),
 }
 
 /// Answers a request of the peer in place of its handler, whose time is up.

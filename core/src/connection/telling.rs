@@ -11,7 +11,7 @@ use super::observer::{ObservedRequest, ObservedSession, RequestText};
 use super::routing;
 use super::stream::Exchange;
 use crate::error::ConnectionError;
-use crate::mcp::{ErrorKind, Revision};
+use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
 
 impl Core {
@@ -45,9 +45,16 @@ impl Core {
 pub(super) fn observe_boxed(
     core: &Core,
     exchange: &Exchange,
-    request: &IncomingRequest<'_>,
+    message: &MessageRef<'_>,
+    method: Option<Method>,
+    revision: Revision,
 ) -> Option<Box<Observed>> {
-    observe(core, exchange, request).map(Box::new)
+    let request = IncomingRequest {
+        message: *message,
+        method,
+        revision,
+    };
+    observe(core, exchange, &request).map(Box::new)
 }
 
 /// Tells the observer of a request that has arrived.

@@ -54,13 +54,15 @@ impl<V> SecondaryMap<V> {
         }
     }
 
-    /// Removes the value of a request.
+    /// Removes the value of a request, of which `take` takes what is needed: the whole value would be copied.
     #[inline]
-    pub fn remove(&mut self, key: RequestKey) -> Option<V> {
+    pub fn remove<R>(&mut self, key: RequestKey, take: impl FnOnce(&mut V) -> R) -> Option<R> {
         let slot = self.slots.get_mut(key.slot() as usize)?;
-        let (_, value) = slot.take_if(|(of, _)| *of == key)?;
+        let (_, value) = slot.as_mut().filter(|(of, _)| *of == key)?;
+        let taken = take(value);
         self.len -= 1;
-        Some(value)
+        *slot = None;
+        Some(taken)
     }
 
     /// The only request that has a value; `None` if there are none or several.
@@ -90,12 +92,15 @@ mod tests {
         let mut beside = SecondaryMap::default();
         beside.insert(old, "old");
         assert_eq!(beside.get_mut(new), None);
-        assert_eq!(beside.remove(new), None);
+        assert_eq!(beside.remove(new, |it| *it), None);
         beside.insert(new, "new");
         assert_eq!(beside.only(), Some(new));
-        assert_eq!((beside.remove(old), beside.len()), (None, 1));
-        assert_eq!(beside.remove(new), Some("new"));
-        assert_eq!((beside.remove(new), beside.is_empty()), (None, true));
+        assert_eq!((beside.remove(old, |it| *it), beside.len()), (None, 1));
+        assert_eq!(beside.remove(new, |it| *it), Some("new"));
+        assert_eq!(
+            (beside.remove(new, |it| *it), beside.is_empty()),
+            (None, true)
+        );
         assert_eq!(beside.get_mut(RequestKey::new(900, 0)), None);
     }
 }
