@@ -37,7 +37,7 @@ struct Failures {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unopened {
     pub(super) error: RequestError,
-    /// The attempt that has failed, which others may have waited for, too.
+    /// The attempt that has failed or was waited for in vain, which others may have waited for, too.
     pub(super) attempt: Option<u64>,
 }
 

@@ -190,9 +190,16 @@ impl Lane {
                 return Poll::Ready(far);
             }
             ready!(late.as_mut().poll(cx));
-            Poll::Ready(Err(RequestError::TimedOut.into()))
+            Poll::Ready(Err(Unopened {
+                error: RequestError::TimedOut,
+                attempt: waits_for.filter(|attempt| self.is_under_way(*attempt)),
+            }))
         })
         .await
+    }
+
+    fn is_under_way(&self, attempt: u64) -> bool {
+        matches!(&*lock(&self.state), State::Opening(number, _) if *number == attempt)
     }
 
     fn poll_far(

@@ -453,3 +453,26 @@ fn an_attempt_to_connect_that_several_clients_wait_for_is_one_failure() {
     }
     assert!(breaker.is_open());
 }
+
+/// Those whose time is up while they wait for one attempt to connect have met one failure, too.
+#[test]
+fn an_attempt_that_several_clients_give_up_waiting_for_is_one_failure() {
+    let breaker = Breaker::new().failures(2, HOUR).rest(HOUR);
+    let mut rig = Rig::changing(NEW, |external| {
+        let patience = Duration::from_secs(1);
+        external.timeouts(patience, patience).with(breaker.clone())
+    });
+    rig.silent = vec!["far"];
+    let nears: Vec<_> = (0..5)
+        .map(|id| {
+            let params = json!({"name": "x"});
+            rig.post(&stateless(id, "tools/call", params, &json!({})))
+        })
+        .collect();
+    rig.pass(Duration::from_secs(2));
+    for near in nears {
+        let reason = rig.hear(near)["error"]["data"]["reason"].take();
+        assert_eq!(reason, "upstream_timeout");
+    }
+    assert!(!breaker.is_open());
+}

@@ -15,8 +15,8 @@ pub(crate) const MAX_FAILURES: usize = 1000;
 /// Middleware that refuses requests to a server for a time after it has failed often: it was lost, did not answer in time, or
 /// answered what is not valid. Then one request at a time is let through, until one has an answer; and another one after the same time
 /// again, if that one is still under way. A connection that a client needs before its first request counts as a request, and an attempt to
-/// connect that fails is one failure, however many requests wait for it. An answer that is an error is an answer, and a user who does not
-/// answer a question says nothing of the server. Clones are one breaker.
+/// connect that fails or is waited for in vain is one failure for all the requests that wait at the same time. An answer that is an error
+/// is an answer, and a user who does not answer a question says nothing of the server. Clones are one breaker.
 ///
 /// By default it opens at 5 failures within 10 s, for 10 s.
 #[derive(Clone, Debug)]
@@ -32,8 +32,8 @@ pub struct Breaker {
 struct State {
     /// When the last failures were.
     failed: VecDeque<Instant>,
-    /// The last attempts to connect that were counted.
-    attempts: VecDeque<u64>,
+    /// The last attempts to connect that were counted, and when.
+    attempts: VecDeque<(u64, Instant)>,
     /// Until when nothing is asked. After that time the breaker is half open.
     until: Option<Instant>,
     /// Since when a request is under way that tries the server.
@@ -108,13 +108,13 @@ impl Breaker {
                 true
             }
         };
-        let probe = is_probe.then_some(now);
         if is_probe {
-            state.probed = probe;
+            state.probed = Some(now);
         }
         Ok(Ticket {
             breaker: self,
-            probe,
+            begun: now,
+            is_probe,
         })
     }
 }
@@ -122,8 +122,9 @@ impl Breaker {
 /// A request that was let through.
 struct Ticket<'a> {
     breaker: &'a Breaker,
-    /// When it began, if it tries the server.
-    probe: Option<Instant>,
+    begun: Instant,
+    /// Whether it tries the server.
+    is_probe: bool,
 }
 
 impl Ticket<'_> {
@@ -131,14 +132,19 @@ impl Ticket<'_> {
     fn ends(self, has_failed: bool, attempt: Option<u64>, now: Instant) {
         let mut state = lock(&self.breaker.state);
         if let Some(attempt) = attempt.filter(|_| has_failed) {
-            if state.attempts.contains(&attempt) {
-                return;
+            let mut counted = state.attempts.iter();
+            if let Some(at) = counted.position(|(number, _)| *number == attempt) {
+                // Those that waited for it at the same time have met one failure.
+                if self.begun <= state.attempts[at].1 {
+                    return;
+                }
+                state.attempts.remove(at);
             }
             state.attempts.truncate(MAX_FAILURES - 1);
-            state.attempts.push_front(attempt);
+            state.attempts.push_front((attempt, now));
         }
         if state.until.is_some() {
-            if self.probe.is_some() {
+            if self.is_probe {
                 state.until = has_failed.then(|| now + self.breaker.rest);
                 state.failed.clear();
             }
@@ -163,7 +169,7 @@ impl Ticket<'_> {
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.breaker.state);
-        if self.probe.is_some() && state.probed == self.probe {
+        if self.is_probe && state.probed == Some(self.begun) {
             state.probed = None;
         }
     }
