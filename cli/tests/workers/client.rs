@@ -14,6 +14,7 @@ const HANGS: Duration = Duration::from_secs(60);
 pub struct Response {
     pub status: u16,
     pub session: Option<String>,
+    pub retry_after: Option<String>,
     pub body: String,
 }
 
@@ -204,6 +205,7 @@ fn read(from: &mut BufReader<TcpStream>) -> io::Result<(Response, bool)> {
     let response = Response {
         status,
         session: header("mcp-session-id"),
+        retry_after: header("retry-after"),
         body: String::from_utf8(body).unwrap(),
     };
     Ok((response, stays))

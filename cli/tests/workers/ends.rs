@@ -17,6 +17,8 @@ struct Tally {
     lost: AtomicUsize,
     /// Sessions that their clients had to begin again.
     begun_again: AtomicUsize,
+    /// Requests that their clients had to send again: their worker could not be reached.
+    sent_again: AtomicUsize,
     /// Anything else.
     wrong: AtomicUsize,
 }
@@ -52,6 +54,10 @@ fn under_load(tree: &Tree, tool: &'static str, act: impl FnOnce(&Tally)) -> Tall
                         Ok(answer) if answer.status == 404 && session.is_some() => {
                             tally.begun_again.fetch_add(1, Relaxed);
                             session = None;
+                        }
+                        Ok(answer) if answer.status == 503 && answer.retry_after.is_some() => {
+                            tally.sent_again.fetch_add(1, Relaxed);
+                            thread::sleep(Duration::from_millis(10));
                         }
                         // The owner of the session was killed meanwhile.
                         Ok(answer) if answer.status == 502 => _ = tally.lost.fetch_add(1, Relaxed),
@@ -95,6 +101,7 @@ fn workers_are_replaced_without_a_lost_call() {
         }
     });
     assert_eq!(tally.lost.load(Relaxed), 0, "{}", tree.log());
+    assert_eq!(tally.sent_again.load(Relaxed), 0, "{}", tree.log());
     assert_eq!(tally.wrong.load(Relaxed), 0, "{}", tree.log());
     assert!(!tree.log().contains("takes too long"), "{}", tree.log());
 }

@@ -1,5 +1,5 @@
 //! `mcpbolt serve --workers`: several processes at one address, which are killed, replaced and ended while clients call.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 mod client;

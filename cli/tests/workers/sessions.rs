@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::client::Client;
-use crate::tree::Tree;
+use crate::tree::{Tree, limit_descriptors};
 
 /// Clients with sessions at several workers.
 fn begun(tree: &Tree, count: usize) -> Vec<(Client, String)> {
@@ -68,6 +68,26 @@ fn an_answer_finds_the_call_that_asked() {
         assert_eq!(answer["id"], 1, "{answer}");
         assert!(answer["result"]["content"].is_array(), "{answer}");
     }
+}
+
+/// R-SES-05: a client would throw its session away at 404, so it is asked to wait.
+#[test]
+fn a_session_outlasts_a_want_of_descriptors() {
+    let tree = Tree::new(2, &["--reuse-port"]);
+    let mut clients = begun(&tree, 12);
+    let (mut client, own) = clients.pop().unwrap();
+    let of_another = |(_, session): &&(Client, String)| worker(session) != worker(&own);
+    let (_, session) = clients.iter().find(of_another).unwrap();
+    let limits = tree.workers().into_iter();
+    let limits: Vec<_> = limits.map(|it| (it, limit_descriptors(it, 3))).collect();
+    let busy = client.call_in(session, "test_simple_text").unwrap();
+    assert_eq!(busy.status, 503, "{busy:?}");
+    assert_eq!(busy.retry_after.as_deref(), Some("1"));
+    for (process, limit) in limits {
+        limit_descriptors(process, limit);
+    }
+    let answer = client.call_in(session, "test_simple_text").unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 /// R-SES-05: nobody can name a worker that is not there, and a session of a worker is of no other.

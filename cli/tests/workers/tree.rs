@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+
 use crate::client::Client;
 use crate::serving::Serving;
 
@@ -21,6 +23,20 @@ pub fn signal(name: &str, process: u32) {
         .args([name, &process.to_string()])
         .status();
     assert!(sent.unwrap().success());
+}
+
+/// Limits how many descriptors a process may have; ones that it has stay. Returns the limit before.
+pub fn limit_descriptors(process: u32, limit: u64) -> u64 {
+    let process = Pid::from_raw(process.try_into().unwrap());
+    let before = prlimit(
+        process,
+        Resource::Nofile,
+        Rlimit {
+            current: Some(limit),
+            maximum: getrlimit(Resource::Nofile).maximum,
+        },
+    );
+    before.unwrap().current.unwrap()
 }
 
 /// Whether a process is there and has not ended.

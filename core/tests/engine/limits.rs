@@ -500,7 +500,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_list_is_kept_for_its_time_and_says_what_is_left_of_it",
     ),
     (
-        "io::http::server::hop::MAX_IDLE",
+        "io::http::server::hop_pool::MAX_IDLE",
         "few_connections_to_a_worker_are_kept",
     ),
     (
@@ -628,6 +628,14 @@ const CONSTANTS: &[(&str, &str)] = &[
     (
         "io::http::server::serve::MAX_HEAD_BYTES",
         "heads_are_bounded_in_length",
+    ),
+    (
+        "io::http::server::serve::MAX_HOP_HEAD_BYTES",
+        "the_head_of_another_worker_may_be_longer_than_that_of_a_client",
+    ),
+    (
+        "io::http::server::serve::MAX_HOP_HEADERS",
+        "the_head_of_another_worker_may_be_longer_than_that_of_a_client",
     ),
     (
         "io::http::server::serve::MAX_STREAMS",

@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::fs::fstat;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -20,12 +21,22 @@ use rustix::net::{
 pub const READY: u8 = b'r';
 pub const REPLACED: u8 = b'l';
 
-/// The environment variable that makes a process a worker: the process id of its supervisor, its number, and the folder
-/// of the private sockets, with a space between them.
+/// The environment variable that makes a process a worker: the process id of its supervisor, its number, the
+/// [`identity`] of its control socket, and the folder of the private sockets, with a space between them.
 pub const VARIABLE: &str = "MCPBOLT_WORKER";
 
 /// The byte that comes with the descriptors.
 const SOCKETS: u8 = b's';
+
+/// The device and the inode of a socket, by which a worker is told from the programs that it starts: these inherit the
+/// variable, but not the socket. systemd's `JOURNAL_STREAM` has the same form.
+///
+/// # Errors
+/// When the descriptor is not open.
+pub fn identity(socket: impl AsFd) -> io::Result<String> {
+    let about = fstat(socket)?;
+    Ok(format!("{}:{}", about.st_dev, about.st_ino))
+}
 
 /// Hands over the listening socket and the private one.
 pub fn send(to: &UnixStream, sockets: [BorrowedFd<'_>; 2]) -> io::Result<()> {

@@ -50,6 +50,8 @@ pub struct RunningWorker {
     control: mio::net::UnixStream,
     /// The file of its private socket.
     _file: SocketPath,
+    /// The worker has said that it serves.
+    is_ready: bool,
     /// The worker has closed its end of the control socket, or ended.
     has_hung_up: bool,
 }
@@ -79,7 +81,8 @@ impl RunningWorker {
         let file = SocketPath(private_socket(folder.path(), number));
         let private = UnixListener::bind(&file.0)?;
         let (control, theirs) = UnixStream::pair()?;
-        let value = format!("{} {number} {}", id(), folder.path().display());
+        let identity = control::identity(&theirs)?;
+        let value = format!("{} {number} {identity} {}", id(), folder.path().display());
         command.env(VARIABLE, value).stdin(OwnedFd::from(theirs));
         let mut process = Process::spawn(&mut command)?;
         control::send(&control, [listener.as_fd(), private.as_fd()])?;
@@ -91,6 +94,7 @@ impl RunningWorker {
             process,
             control,
             _file: file,
+            is_ready: false,
             has_hung_up: false,
         })
     }
@@ -100,24 +104,25 @@ impl RunningWorker {
         self.process.id()
     }
 
-    /// Reads what the worker has said. Returns whether it says that it serves.
+    /// Reads what the worker has said. Returns whether it says for the first time that it serves.
     pub fn hear(&mut self) -> bool {
         let mut said = [0; 16];
-        let mut is_ready = false;
+        let was_ready = self.is_ready;
         loop {
             match self.control.read(&mut said) {
                 Ok(0) => {
                     self.has_hung_up = true;
-                    return is_ready;
+                    break;
                 }
-                Ok(len) => is_ready |= said.iter().take(len).any(|byte| *byte == READY),
+                Ok(len) => self.is_ready |= said.iter().take(len).any(|byte| *byte == READY),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.has_hung_up |= error.kind() != io::ErrorKind::WouldBlock;
-                    return is_ready;
+                    break;
                 }
             }
         }
+        self.is_ready && !was_ready
     }
 
     /// Whether the process must be asked from time to time whether it has ended.
@@ -141,8 +146,11 @@ impl RunningWorker {
         self.process.kill();
     }
 
-    /// Sends a signal to the worker alone.
+    /// Sends a signal to the worker alone, if it serves. One that is starting may not handle the signal yet, and would end.
     pub fn signal(&self, signal: i32) {
+        if !self.is_ready {
+            return;
+        }
         if let (Some(pid), Some(signal)) = (self.process.pid(), Signal::from_named_raw(signal)) {
             let _ = rustix::process::kill_process(pid, signal);
         }

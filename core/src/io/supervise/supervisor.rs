@@ -214,7 +214,7 @@ impl Supervising {
         self.tell(Instruction::Kill);
     }
 
-    /// Sends a signal to each worker.
+    /// Sends a signal to each worker that serves, or has served and is ending.
     pub fn signal(&self, signal: i32) {
         self.tell(Instruction::Signal(signal));
     }

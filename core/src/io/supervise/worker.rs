@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::getppid;
 use rustix::stdio;
@@ -21,16 +21,17 @@ use crate::sync::lock;
 /// This process as one of several that serve an address, which a [`Supervisor`](super::Supervisor) has started. Set
 /// [`ServeOptions::worker`](crate::io::ServeOptions::worker) to serve as this worker. Clones are the same worker.
 #[derive(Clone, Debug)]
-pub struct WorkerProcess(Arc<Own>);
+pub struct WorkerProcess(Arc<Inner>);
 
 #[derive(Debug)]
-struct Own {
+struct Inner {
     number: Number,
     /// The process id of the supervisor.
     supervisor: i32,
     control: UnixStream,
     listener: Listener,
-    private: UnixListener,
+    /// The socket for requests that other workers pass on, until a server takes it.
+    private: Mutex<Option<UnixListener>>,
     folder: PathBuf,
 }
 
@@ -61,24 +62,24 @@ impl WorkerProcess {
     /// # Errors
     /// When the supervisor has died, or hands over no sockets.
     pub fn inherited() -> io::Result<Option<Self>> {
-        static OWN: Mutex<Option<WorkerProcess>> = Mutex::new(None);
-        let mut own = lock(&OWN);
-        if own.is_none() {
-            *own = Self::take()?;
+        static INHERITED: Mutex<Option<WorkerProcess>> = Mutex::new(None);
+        let mut inherited = lock(&INHERITED);
+        if inherited.is_none() {
+            *inherited = Self::take()?;
         }
-        Ok(own.clone())
+        Ok(inherited.clone())
     }
 
     fn take() -> io::Result<Option<Self>> {
         let value = env::var(VARIABLE).unwrap_or_default();
-        let mut parts = value.splitn(3, ' ');
+        let mut parts = value.splitn(4, ' ');
         let mut part = || parts.next().unwrap_or_default();
-        let (supervisor, number, folder) = (part().parse::<i32>(), part().parse(), part());
+        let (supervisor, number) = (part().parse::<i32>(), part().parse());
+        let (identity, folder) = (part(), part());
         let (Ok(supervisor), Ok(number)) = (supervisor, number) else {
             return Ok(None);
         };
-        let kind = fstat(stdio::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
-        if !kind.is_ok_and(|kind| kind == FileType::Socket) {
+        if !control::identity(stdio::stdin()).is_ok_and(|stdin| stdin == identity) {
             // A program that a worker has started.
             return Ok(None);
         }
@@ -92,12 +93,12 @@ impl WorkerProcess {
         control.set_nonblocking(true)?;
         let private = UnixListener::from(private);
         private.set_nonblocking(true)?;
-        Ok(Some(Self(Arc::new(Own {
+        Ok(Some(Self(Arc::new(Inner {
             number,
             supervisor,
             control,
             listener: listener.try_into()?,
-            private,
+            private: Mutex::new(Some(private)),
             folder: folder.into(),
         }))))
     }
@@ -112,9 +113,18 @@ impl WorkerProcess {
         &self.0.listener
     }
 
-    /// The socket on which other workers pass on requests, for the tokio runtime of the caller.
-    pub(in crate::io) fn private(&self) -> io::Result<tokio::net::UnixListener> {
-        tokio::net::UnixListener::from_std(self.0.private.try_clone()?)
+    /// Takes the socket on which other workers pass on requests, for the tokio runtime of the caller. `None` if a server of
+    /// this process has taken it.
+    pub(in crate::io) fn take_private(&self) -> io::Result<Option<tokio::net::UnixListener>> {
+        let private = lock(&self.0.private).take();
+        private.map(tokio::net::UnixListener::from_std).transpose()
+    }
+
+    /// Removes the file of the private socket: from then on, other workers know that this one has no sessions. Only after
+    /// that may the socket be closed.
+    pub(in crate::io) fn withdraw(&self) {
+        // The supervisor may have removed it.
+        let _ = std::fs::remove_file(private_socket(&self.0.folder, self.0.number));
     }
 
     /// The folder of the private sockets.
@@ -132,7 +142,7 @@ impl WorkerProcess {
     pub(in crate::io) fn watch(&self) -> io::Result<watch::Receiver<Standing>> {
         let control = tokio::net::UnixStream::from_std(self.0.control.try_clone()?)?;
         let (standing, receiver) = watch::channel(Standing::Serving);
-        let own = self.clone();
+        let worker = self.clone();
         tokio::spawn(async move {
             loop {
                 let mut said = [0; 16];
@@ -151,7 +161,7 @@ impl WorkerProcess {
                 }
             }
             standing.send_replace(Standing::Over);
-            own.tidy();
+            worker.tidy();
         });
         Ok(receiver)
     }
@@ -159,7 +169,7 @@ impl WorkerProcess {
     /// Removes the private socket, in case the supervisor was killed and cannot do so.
     fn tidy(&self) {
         if parent_id() != Some(self.0.supervisor) {
-            let _ = std::fs::remove_file(private_socket(&self.0.folder, self.0.number));
+            self.withdraw();
             // The last one succeeds.
             let _ = std::fs::remove_dir(&self.0.folder);
         }

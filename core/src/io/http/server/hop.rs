@@ -8,13 +8,18 @@
 //! The id of a session, and of the stream of an action, ends with the number of its worker. Nothing of a request is checked
 //! before it is passed on: the owner checks all of it, once, with the address and the certificate of the client, which go
 //! along in headers that only private sockets read. Connections between workers are kept for further requests.
+//!
+//! | the owner | status |
+//! |---|---|
+//! | has removed its socket: it serves no more | 404, so the client begins another session |
+//! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
+//! | has closed the connection with the request unread | one of these two |
+//! | has closed the connection after it had read the request | 502, as the request may have run |
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use base64::Engine;
@@ -22,27 +27,22 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::client::conn::http1::SendRequest;
 use hyper::header::{
     CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::net::UnixStream;
 
 use super::carried::Carried;
 use super::headers::{SESSION, legacy_session, resumed_action};
+use super::hop_pool::HopPool;
 use super::peer::{PeerAddress, PeerCertificate};
-use super::refusal::{HttpRefusal, OWNER_GONE, SESSION_GONE};
+use super::refusal::{HttpRefusal, OWNER_BUSY, OWNER_GONE, SESSION_GONE};
 use super::response::refused;
 use super::session_name::worker_of;
 use super::sse::parse_id;
-use crate::io::supervise::{WorkerProcess, private_socket};
-use crate::sync::lock;
-
-/// The most connections to one worker that are kept while no request uses them.
-const MAX_IDLE: usize = 64;
+use crate::io::supervise::WorkerProcess;
 
 const PEER: HeaderName = HeaderName::from_static("x-mcpbolt-peer");
 const CERTIFICATE: HeaderName = HeaderName::from_static("x-mcpbolt-certificate");
@@ -51,9 +51,8 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 
 /// The way to the other workers.
 pub struct WorkerHop {
-    folder: PathBuf,
     own: u64,
-    idle: Mutex<HashMap<u64, Vec<SendRequest<Incoming>>>>,
+    pool: Arc<HopPool>,
 }
 
 /// The address and the certificate of the client that another worker passes a request on for. Takes them out of the
@@ -73,12 +72,11 @@ pub fn arrived(parts: &mut Parts) -> Option<PeerAddress> {
 }
 
 impl WorkerHop {
-    pub fn new(worker: &WorkerProcess) -> Arc<Self> {
-        Arc::new(Self {
-            folder: worker.folder().to_owned(),
+    pub fn new(worker: &WorkerProcess) -> Self {
+        Self {
             own: worker.number(),
-            idle: Mutex::default(),
-        })
+            pool: Arc::new(HopPool::new(worker.folder())),
+        }
     }
 
     /// The other worker that has what a request names.
@@ -96,70 +94,65 @@ impl WorkerHop {
     /// Passes a request on.
     ///
     /// # Errors
-    /// The body of the request, which is unchanged, if there is no such worker.
+    /// The body of the request, which is unchanged, if the owner serves no more.
     pub async fn pass(
-        self: &Arc<Self>,
+        &self,
         owner: u64,
         parts: &mut Parts,
-        body: Incoming,
+        mut body: Incoming,
         from: (Option<PeerAddress>, Option<&PeerCertificate>),
     ) -> Result<Response<Carried>, Incoming> {
-        let mut body = body;
         loop {
-            let (mut sender, is_new) = match self.kept(owner).await {
+            let (mut sender, is_new) = match self.pool.take(owner) {
                 Some(sender) => (sender, false),
-                None => match self.connect(owner).await {
+                None => match self.pool.connect(owner).await {
                     Ok(sender) => (sender, true),
-                    Err(_) => return Err(body),
+                    Err(_) if !self.pool.has(owner) => return Err(body),
+                    Err(error) => {
+                        event!(warn, owner, %error, "a worker cannot be reached");
+                        drop(error);
+                        return Ok(refusal(OWNER_BUSY));
+                    }
                 },
             };
             match sender.try_send_request(onward(parts, from, body)).await {
                 Ok(response) => return Ok(self.relayed(owner, sender, response)),
                 Err(mut error) => match error.take_message() {
-                    Some(request) if is_new => return Err(request.into_body()),
+                    Some(request) if is_new && !self.pool.has(owner) => {
+                        return Err(request.into_body());
+                    }
+                    Some(_) if is_new => return Ok(refusal(OWNER_BUSY)),
                     // The owner had closed a connection that was kept.
                     Some(request) => body = request.into_body(),
-                    None => {
-                        let refusal = lost(error.error());
-                        return Ok(refused(refusal, false).map(Carried::Own));
-                    }
+                    None => return Ok(refusal(self.lost(owner, error.error()))),
                 },
             }
         }
     }
 
-    async fn kept(&self, owner: u64) -> Option<SendRequest<Incoming>> {
-        loop {
-            let mut sender = lock(&self.idle).get_mut(&owner)?.pop()?;
-            if sender.ready().await.is_ok() {
-                return Some(sender);
-            }
+    /// What is told of a request whose owner has closed the connection. A socket that is closed with something unread is
+    /// reset: then the owner has not taken the request. At the end of the stream it has, and may have run it.
+    fn lost(&self, owner: u64, error: &hyper::Error) -> HttpRefusal {
+        let mut cause = std::error::Error::source(error);
+        let mut kind = None;
+        while let Some(error) = cause {
+            kind = kind.or(error.downcast_ref::<io::Error>().map(io::Error::kind));
+            cause = error.source();
         }
-    }
-
-    async fn connect(&self, owner: u64) -> io::Result<SendRequest<Incoming>> {
-        let connected = UnixStream::connect(private_socket(&self.folder, owner)).await;
-        if connected.is_err() {
-            lock(&self.idle).remove(&owner);
-        }
-        let stream = TokioIo::new(connected?);
-        let (sender, connection) = handshake(stream).await.map_err(io::Error::other)?;
-        tokio::spawn(connection);
-        Ok(sender)
-    }
-
-    fn keep(&self, owner: u64, sender: SendRequest<Incoming>) {
-        if !sender.is_closed() {
-            let mut idle = lock(&self.idle);
-            let idle = idle.entry(owner).or_default();
-            if idle.len() < MAX_IDLE {
-                idle.push(sender);
+        event!(debug, owner, %error, "a worker has not answered");
+        match kind {
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+                match self.pool.has(owner) {
+                    true => OWNER_BUSY,
+                    false => SESSION_GONE,
+                }
             }
+            _ => OWNER_GONE,
         }
     }
 
     fn relayed(
-        self: &Arc<Self>,
+        &self,
         owner: u64,
         sender: SendRequest<Incoming>,
         response: Response<Incoming>,
@@ -169,12 +162,18 @@ impl WorkerHop {
         let mut relayed = Relayed {
             body,
             sender: Some(sender),
-            hop: self.clone(),
+            pool: self.pool.clone(),
             owner,
         };
-        relayed.release();
+        if relayed.body.is_end_stream() {
+            relayed.release();
+        }
         Response::from_parts(parts, Carried::Relayed(Box::new(relayed)))
     }
+}
+
+fn refusal(refusal: HttpRefusal) -> Response<Carried> {
+    refused(refusal, false).map(Carried::Own)
 }
 
 /// The request of a client, as it goes to its owner.
@@ -209,22 +208,6 @@ fn onward<B>(
     request
 }
 
-/// What is told of a request whose owner has closed the connection. A socket that is closed with something unread is reset:
-/// then the owner has not taken the request. At the end of the stream it has, and may have run it.
-fn lost(error: &hyper::Error) -> HttpRefusal {
-    let mut cause = std::error::Error::source(error);
-    let mut kind = None;
-    while let Some(error) = cause {
-        kind = kind.or(error.downcast_ref::<io::Error>().map(io::Error::kind));
-        cause = error.source();
-    }
-    event!(debug, %error, "a worker has not answered");
-    match kind {
-        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => SESSION_GONE,
-        _ => OWNER_GONE,
-    }
-}
-
 /// Removes what is of one connection alone (RFC 9110, section 7.6.1).
 fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
@@ -253,17 +236,15 @@ pub struct Relayed {
     body: Incoming,
     /// The connection that it comes on; `None` once it may carry another request.
     sender: Option<SendRequest<Incoming>>,
-    hop: Arc<WorkerHop>,
+    pool: Arc<HopPool>,
     owner: u64,
 }
 
 impl Relayed {
-    /// Keeps the connection if the body is at its end. A connection whose body is not read to its end is closed.
+    /// Keeps the connection, when the body is at its end. A connection whose body is not read to its end is closed.
     fn release(&mut self) {
-        if self.body.is_end_stream()
-            && let Some(sender) = self.sender.take()
-        {
-            self.hop.keep(self.owner, sender);
+        if let Some(sender) = self.sender.take() {
+            self.pool.keep(self.owner, sender);
         }
     }
 }
@@ -277,7 +258,10 @@ impl Body for Relayed {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        self.release();
+        // A body in chunks is known to be at its end when nothing follows.
+        if frame.is_none() || self.body.is_end_stream() {
+            self.release();
+        }
         Poll::Ready(frame)
     }
 
@@ -292,7 +276,20 @@ impl Body for Relayed {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::path::PathBuf;
+
+    use http_body_util::BodyExt;
+    use hyper::client::conn::http1::handshake;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{UnixListener, UnixStream};
+
     use super::*;
+    use crate::io::supervise::private_socket;
 
     fn parts(
         change: impl FnOnce(hyper::http::request::Builder) -> hyper::http::request::Builder,
@@ -303,9 +300,8 @@ mod tests {
 
     fn hop() -> WorkerHop {
         WorkerHop {
-            folder: PathBuf::new(),
             own: 3,
-            idle: Mutex::default(),
+            pool: Arc::new(HopPool::new("".as_ref())),
         }
     }
 
@@ -355,24 +351,174 @@ mod tests {
         assert_eq!(known.headers.len(), 2);
     }
 
-    #[tokio::test]
-    async fn few_connections_to_a_worker_are_kept() {
-        let folder = std::env::temp_dir().join(format!("mcpbolt-hop-{}", std::process::id()));
-        // What a process of this number left that was killed.
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        let _listener = tokio::net::UnixListener::bind(private_socket(&folder, 1)).unwrap();
-        let hop = WorkerHop {
-            folder: folder.clone(),
-            ..hop()
-        };
-        for _ in 0..MAX_IDLE + 3 {
-            let sender = hop.connect(1).await.unwrap();
-            hop.keep(1, sender);
+    /// A folder for the sockets of a test, and a hop of worker 3 to the workers there.
+    struct Folder(PathBuf, Arc<WorkerHop>);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("mcpbolt-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            // What a process of this number left that was killed.
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            let pool = Arc::new(HopPool::new(&folder));
+            Self(folder, Arc::new(WorkerHop { own: 3, pool }))
         }
-        assert_eq!(lock(&hop.idle)[&1].len(), MAX_IDLE);
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert!(hop.connect(1).await.is_err());
-        assert!(lock(&hop.idle).is_empty(), "those of a worker that is gone");
+
+        fn socket(&self) -> PathBuf {
+            private_socket(&self.0, 1)
+        }
+
+        /// The answer to a request of a session of worker 1. Its own answer to one that the owner serves no more is 410.
+        async fn pass(&self) -> Response<Bytes> {
+            let hop = self.1.clone();
+            let respond = service_fn(move |request: Request<Incoming>| {
+                let hop = hop.clone();
+                async move {
+                    let (mut parts, body) = request.into_parts();
+                    let passed = hop.pass(1, &mut parts, body, (None, None)).await;
+                    let gone = HttpRefusal {
+                        status: 410,
+                        ..SESSION_GONE
+                    };
+                    Ok::<_, Infallible>(passed.unwrap_or_else(|_| refusal(gone)))
+                }
+            });
+            let (client, server) = tokio::io::duplex(1 << 16);
+            let server = http1::Builder::new().serve_connection(TokioIo::new(server), respond);
+            tokio::spawn(server);
+            let (mut sender, client) = handshake(TokioIo::new(client)).await.unwrap();
+            tokio::spawn(client);
+            let request = Request::post("/mcp").body("{}".to_owned()).unwrap();
+            let (head, body) = sender.send_request(request).await.unwrap().into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            Response::from_parts(head, body)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Reads a request to its end, which is the body of [`Folder::pass`].
+    async fn read(stream: &mut UnixStream) {
+        let mut text = Vec::new();
+        while !text.ends_with(b"{}") {
+            assert_ne!(stream.read_buf(&mut text).await.unwrap(), 0);
+        }
+    }
+
+    /// R-SES-05: a client throws its session away at 404, so it gets that only when the session is gone.
+    #[tokio::test]
+    async fn an_owner_that_cannot_be_reached_is_not_gone() {
+        let folder = Folder::new("unreached");
+        assert_eq!(folder.pass().await.status(), 410, "it has no socket");
+        let own = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        bind(&own, &SocketAddrUnix::new(folder.socket()).unwrap()).unwrap();
+        listen(&own, 0).unwrap();
+        let first = UnixStream::connect(folder.socket()).await.unwrap();
+        let busy = folder.pass().await;
+        assert_eq!(busy.status(), 503, "its queue is full: {busy:?}");
+        assert_eq!(busy.headers()["retry-after"], "1");
+        drop((own, first));
+        assert_eq!(folder.pass().await.status(), 503, "nobody listens");
+        std::fs::remove_file(folder.socket()).unwrap();
+        assert_eq!(folder.pass().await.status(), 410);
+    }
+
+    /// A worker that has no place left closes what it accepts.
+    #[tokio::test]
+    async fn a_request_that_the_owner_has_not_read_may_be_sent_again() {
+        let folder = Folder::new("unread");
+        let listener = UnixListener::bind(folder.socket()).unwrap();
+        let closes = async {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                stream.readable().await.unwrap();
+            }
+        };
+        let status = tokio::select! {
+            passed = folder.pass() => passed.status(),
+            () = closes => unreachable!(),
+        };
+        assert_eq!(status, 503);
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_after_any_body_and_leaves_with_its_owner() {
+        let folder = Folder::new("kept");
+        let listener = UnixListener::bind(folder.socket()).unwrap();
+        let bodies = [
+            "Content-Length: 1\r\n\r\na",
+            "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            "Content-Length: 0\r\n\r\n",
+        ];
+        let (hang_up, hung_up) = tokio::sync::oneshot::channel::<()>();
+        let owner = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            for body in bodies {
+                read(&mut stream).await;
+                let answer = format!("HTTP/1.1 200 OK\r\n{body}");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+            let _ = hung_up.await;
+        });
+        let pool = &folder.1.pool;
+        for body in bodies {
+            assert_eq!(folder.pass().await.status(), 200, "{body}");
+            while pool.idle(1) != Some(1) {
+                tokio::task::yield_now().await;
+            }
+        }
+        hang_up.send(()).unwrap();
+        owner.await.unwrap();
+        while pool.idle(1).is_some() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// An answer may come before its request is complete. The connection is then of use to nobody, for as long as the
+    /// client takes.
+    #[tokio::test]
+    async fn a_connection_that_still_sends_is_not_waited_for() {
+        let folder = Folder::new("sends");
+        let listener = UnixListener::bind(folder.socket()).unwrap();
+        let owner = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                .await
+                .unwrap();
+            (stream, listener)
+        });
+        // A client that has announced more than it sends.
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let hop = folder.1.clone();
+        let respond = service_fn(move |request: Request<Incoming>| {
+            let hop = hop.clone();
+            async move {
+                let (mut parts, body) = request.into_parts();
+                Ok::<_, Infallible>(hop.pass(1, &mut parts, body, (None, None)).await.unwrap())
+            }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(server), respond));
+        let head = b"POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{";
+        client.write_all(head).await.unwrap();
+        let (_stream, listener) = owner.await.unwrap();
+        while folder.1.pool.idle(1) != Some(1) {
+            tokio::task::yield_now().await;
+        }
+        let owner = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read(&mut stream).await;
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+            stream
+        };
+        let (passed, _stream) = tokio::join!(folder.pass(), owner);
+        assert_eq!(passed.status(), 200);
     }
 }

@@ -27,6 +27,7 @@
 //! | `shared_sessions`, `session_facts` | sessions that every process accepts; what their ids say |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `hop` | requests of sessions that other workers have |
+//! | `hop_pool` | the connections to other workers |
 //! | `actions` | requests that are actions |
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
 //! | `action_streams` | streams of actions, kept for clients that reconnect |
@@ -65,6 +66,8 @@ mod header_check;
 mod headers;
 #[cfg(unix)]
 mod hop;
+#[cfg(unix)]
+mod hop_pool;
 mod media;
 mod message_log;
 mod options;

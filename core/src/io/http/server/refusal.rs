@@ -120,6 +120,12 @@ pub const END_UNTOLD: HttpRefusal = HttpRefusal::new(
 );
 pub const NO_SESSION_LEFT: HttpRefusal =
     HttpRefusal::new(503, "all sessions are in use: try again later");
+#[cfg(unix)]
+pub const OWNER_BUSY: HttpRefusal = HttpRefusal::new(
+    503,
+    "the worker that has the session cannot be reached now: try again later",
+);
+#[cfg(unix)]
 pub const OWNER_GONE: HttpRefusal = HttpRefusal::new(
     502,
     "the worker that has the session ended before it had answered: it may have run the request",

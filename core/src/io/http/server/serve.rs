@@ -40,6 +40,8 @@ use crate::io::net::tenure::Tenure;
 #[cfg(feature = "tls")]
 use crate::io::net::tls::Acceptor;
 use crate::io::net::turns::{self, FairExecutor};
+#[cfg(unix)]
+use crate::io::supervise::WorkerProcess;
 use crate::io::task::{ABRUPT, FAREWELL};
 use crate::server::Server;
 
@@ -51,6 +53,14 @@ const MAX_STREAMS: u32 = 200;
 /// Maximum size of all headers of a request, in bytes, as in Node; longer ones get status 431. With
 /// HTTP/1.1, it is also the limit of hyper's read buffer.
 const MAX_HEAD_BYTES: u32 = 16 << 10;
+/// Maximum size of all headers of a request that another worker passes on, in bytes: those of the client, and its
+/// certificate, for which TLS allows 64 KiB, in base64.
+#[cfg(unix)]
+const MAX_HOP_HEAD_BYTES: usize = 128 << 10;
+/// Maximum number of headers of a request that another worker passes on: HTTP/2 has room for as many in
+/// [`MAX_HEAD_BYTES`], each of which counts 32 bytes more than it has.
+#[cfg(unix)]
+const MAX_HOP_HEADERS: usize = 512;
 /// The memory that a connection takes without its bodies, approximately, in bytes: mostly hyper's
 /// buffers, with what the allocator loses between short blocks.
 const CONNECTION_BYTES: usize = 28 << 10;
@@ -206,6 +216,8 @@ impl HttpServer {
             }
             endpoint.give_up_sessions();
         }
+        // Their sessions are known to be gone before the connections to them end.
+        beside.close();
         shared.stopping.cancel(None);
         endpoint.stop();
         let grace = endpoint.options().grace;
@@ -230,6 +242,22 @@ struct Shared {
 }
 
 impl Shared {
+    /// For the connections of other workers. They are kept for as long as both serve: one that this side closed after a
+    /// while might carry a request by then.
+    #[cfg(unix)]
+    fn arrived(&self) -> Self {
+        let mut http = (*self.http).clone();
+        http.http1()
+            .max_buf_size(MAX_HOP_HEAD_BYTES)
+            .max_headers(MAX_HOP_HEADERS)
+            .header_read_timeout(None);
+        Self {
+            http: Arc::new(http),
+            way: Way::Arrived,
+            ..self.clone()
+        }
+    }
+
     fn connection(&self, place: Place) -> Connection {
         Connection {
             shared: self.clone(),
@@ -255,41 +283,56 @@ impl Way {
     fn of(tenure: &Tenure) -> Self {
         #[cfg(unix)]
         if let Some(worker) = tenure.worker() {
-            return Self::Onward(WorkerHop::new(worker));
+            return Self::Onward(Arc::new(WorkerHop::new(worker)));
         }
         let _ = tenure;
         Self::None
     }
+
+    fn is_from_worker(&self) -> bool {
+        match self {
+            Self::None => false,
+            #[cfg(unix)]
+            Self::Onward(_) => false,
+            #[cfg(unix)]
+            Self::Arrived => true,
+        }
+    }
 }
 
-/// Serves the requests that other workers pass on, until it is dropped.
+/// Serves the requests that other workers pass on, until it is closed.
 struct Beside {
     places: Places,
-    accepts: Option<tokio::task::JoinHandle<()>>,
+    #[cfg(unix)]
+    private: Option<(WorkerProcess, tokio::task::AbortHandle)>,
 }
 
 impl Beside {
     fn begin(tenure: &Tenure, shared: &Shared) -> Self {
         let limit = ServeOptions::default().max_connections;
         let places = Places::new(limit, None, &[]);
-        let mut accepts = None;
         #[cfg(unix)]
-        if let Some(private) = tenure.worker().and_then(|worker| worker.private().ok()) {
-            let way = Way::Arrived;
-            let (own, shared) = (places.clone(), shared.clone());
-            let shared = Shared { way, ..shared };
-            let stall = shared.endpoint.options().limits.stall_timeout;
-            accepts = Some(tokio::spawn(async move {
-                let begin = |stream, place: Place| {
-                    let served = shared.connection(place.clone()).serve(stream, None);
-                    tokio::spawn(place.task(until(place.gives_way(), served)));
-                };
-                fill(&own, private, stall, std::future::pending(), begin).await;
-            }));
-        }
+        let private = tenure.worker().and_then(|worker| {
+            let private = worker.take_private().ok()??;
+            let accepts = tokio::spawn(accept_hops(private, places.clone(), shared.arrived()));
+            Some((worker.clone(), accepts.abort_handle()))
+        });
         #[cfg(not(unix))]
         let _ = (tenure, shared);
-        Self { places, accepts }
+        Self {
+            places,
+            #[cfg(unix)]
+            private,
+        }
+    }
+
+    /// Accepts no more: other workers know that this one has no sessions.
+    fn close(&self) {
+        #[cfg(unix)]
+        if let Some((worker, accepts)) = &self.private {
+            worker.withdraw();
+            accepts.abort();
+        }
     }
 
     /// Waits until all requests that were passed on are answered, for at most `within`.
@@ -300,10 +343,19 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        if let Some(accepts) = &self.accepts {
-            accepts.abort();
-        }
+        self.close();
     }
+}
+
+/// Serves the connections of other workers.
+#[cfg(unix)]
+async fn accept_hops(private: tokio::net::UnixListener, places: Places, shared: Shared) {
+    let stall = shared.endpoint.options().limits.stall_timeout;
+    let begin = |stream, place: Place| {
+        let served = shared.connection(place.clone()).serve(stream, None);
+        tokio::spawn(place.task(until(place.gives_way(), served)));
+    };
+    fill(&places, private, stall, std::future::pending(), begin).await;
 }
 
 fn http(options: &HttpOptions) -> auto::Builder<FairExecutor> {
@@ -377,6 +429,7 @@ impl Connection {
         } = self.shared;
         let metrics = endpoint.metrics().clone();
         let _state = metrics.occupied(CONNECTION_BYTES);
+        let is_from_worker = way.is_from_worker();
         let requests = Arc::new(Requests {
             endpoint,
             way,
@@ -385,7 +438,7 @@ impl Connection {
             peer: self.place.peer().map(PeerAddress),
             place: self.place,
             certificate,
-            has_begun: AtomicBool::new(false),
+            has_begun: AtomicBool::new(is_from_worker),
             detach: detach.clone(),
         });
         let own = requests.clone();
@@ -438,7 +491,7 @@ struct Requests<S> {
     place: Place,
     peer: Option<PeerAddress>,
     certificate: Option<PeerCertificate>,
-    /// There was a request.
+    /// There was a request, or there may be none for a while.
     has_begun: AtomicBool,
     detach: Arc<Detach<S>>,
 }
@@ -499,5 +552,108 @@ impl<S> Requests<S> {
         }
         let response = self.endpoint.respond(parts, body, peer).await;
         response.map(Carried::Own)
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use hyper::StatusCode;
+    use hyper::client::conn::http1::handshake;
+
+    use super::*;
+
+    /// What serves the requests that other workers pass on.
+    fn owner(header_timeout: Duration) -> Shared {
+        let server = Server::builder("a", "1").build().unwrap();
+        let options = HttpOptions {
+            header_timeout,
+            ..HttpOptions::default()
+        };
+        let service = HttpService::new(&server, options).unwrap();
+        let shared = Shared {
+            http: Arc::new(http(service.endpoint().options())),
+            leaving: CancelToken::new(),
+            stopping: CancelToken::new(),
+            way: Way::None,
+            endpoint: service.endpoint().clone(),
+        };
+        shared.arrived()
+    }
+
+    fn request() -> hyper::http::request::Builder {
+        Request::post("/mcp").header("host", "127.0.0.1")
+    }
+
+    async fn connect(
+        shared: &Shared,
+    ) -> hyper::client::conn::http1::SendRequest<http_body_util::Empty<bytes::Bytes>> {
+        let (here, there) = tokio::io::duplex(1 << 16);
+        let place = Places::new(1, None, &[]).take(None).unwrap();
+        tokio::spawn(shared.connection(place).serve(there, None));
+        let (sender, connection) = handshake(TokioIo::new(here)).await.unwrap();
+        tokio::spawn(connection);
+        sender
+    }
+
+    /// Otherwise a kept connection could be closed while a request is on its way.
+    #[tokio::test]
+    async fn a_connection_of_another_worker_may_be_idle() {
+        let allowed = Duration::from_millis(20);
+        let mut sender = connect(&owner(allowed)).await;
+        for _ in 0..3 {
+            sender.ready().await.unwrap();
+            let request = request().body(http_body_util::Empty::new()).unwrap();
+            let answer = sender.send_request(request).await.unwrap();
+            assert!(answer.status().is_client_error(), "{answer:?}");
+            drop(answer);
+            sleep(10 * allowed).await;
+            assert!(!sender.is_closed());
+        }
+    }
+
+    /// What a worker adds does not make a head too long that the client's was not.
+    #[tokio::test]
+    async fn the_head_of_another_worker_may_be_longer_than_that_of_a_client() {
+        let shared = owner(Duration::from_secs(30));
+        let ask = async |certificate: usize, headers: usize| {
+            let mut request = request().header("x-mcpbolt-certificate", "A".repeat(certificate));
+            for number in 0..headers {
+                request = request.header(format!("x-{number}"), "1");
+            }
+            let request = request.body(http_body_util::Empty::new()).unwrap();
+            let answer = connect(&shared).await.send_request(request).await.unwrap();
+            answer.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+        };
+        let client = MAX_HEAD_BYTES as usize;
+        assert!(!ask(MAX_HOP_HEAD_BYTES - client, MAX_HOP_HEADERS - 10).await);
+        assert!(ask(MAX_HOP_HEAD_BYTES, 0).await);
+        assert!(ask(0, MAX_HOP_HEADERS).await);
+    }
+
+    /// A client knows what to do about a session that is gone (R-SES-05), not about one that cannot begin.
+    #[tokio::test]
+    async fn a_session_begins_although_sessions_are_given_up() {
+        let shared = owner(Duration::from_secs(30));
+        shared.endpoint.give_up_sessions();
+        let post = |session: Option<HeaderValue>, body: &str| {
+            let request = request()
+                .header("accept", "application/json, text/event-stream")
+                .header("content-type", "application/json")
+                .body(body.to_owned());
+            let (mut parts, body) = request.unwrap().into_parts();
+            if let Some(session) = session {
+                parts.headers.insert("mcp-session-id", session);
+            }
+            let endpoint = shared.endpoint.clone();
+            async move { endpoint.respond(&mut parts, body, None).await }
+        };
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+            "capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+        let begun = post(None, body).await;
+        assert_eq!(begun.status(), 200, "{:?}", begun.headers());
+        let session = begun.headers()["mcp-session-id"].clone();
+        let body = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+        assert_eq!(post(Some(session), body).await.status(), 404);
     }
 }

@@ -74,7 +74,8 @@ impl Sessions {
     }
 
     /// From now on there is no session for a request, so its client begins another one; what belongs to a request in
-    /// flight is still taken.
+    /// flight is still taken. `initialize` is answered as ever: a client knows what to do about a session that is gone, but
+    /// not about one that cannot begin.
     pub fn give_up(&self) {
         self.are_given_up.store(true, Relaxed);
     }
@@ -226,7 +227,7 @@ impl Sessions {
         if let Some(adoption) = &self.adoption {
             self.follow_ends(adoption);
         }
-        let mut response = self.post(&session, request, body).await?;
+        let mut response = self.answer(&session, request, body).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| NO_SESSION_LEFT)?;
             response.headers_mut().insert(SESSION, id);
@@ -248,6 +249,15 @@ impl Sessions {
         if self.are_given_up.load(Relaxed) && is_request(&body, &self.config) {
             return Err(SESSION_GONE);
         }
+        self.answer(session, request, body).await
+    }
+
+    async fn answer(
+        &self,
+        session: &Arc<HttpSession>,
+        request: &Admitted<'_>,
+        body: Input,
+    ) -> HttpAnswer {
         self.advance(session);
         let head = self.hosting.wants_heads();
         let head = head.then(|| request.head(Some(session.id())));
