@@ -205,7 +205,7 @@ impl Plan {
                 self.to_replace.clear();
                 return Loss::Kept;
             }
-            return Loss::Replaced(self.wait(index, now, Duration::ZERO));
+            return Loss::Replaced(self.back_off(index, now, Duration::ZERO));
         }
         let Some(index) = self.slots.iter().position(|slot| is_it(&slot.serving)) else {
             return Loss::Expected;
@@ -215,11 +215,11 @@ impl Plan {
         if self.slots[index].starting.is_some() {
             return Loss::Replaced(Duration::ZERO);
         }
-        Loss::Replaced(self.wait(index, now, lasted))
+        Loss::Replaced(self.back_off(index, now, lasted))
     }
 
     /// Has another worker begin in a slot after a while. Returns how long that is.
-    fn wait(&mut self, slot: usize, now: Instant, lasted: Duration) -> Duration {
+    fn back_off(&mut self, slot: usize, now: Instant, lasted: Duration) -> Duration {
         let backoff = self.terms.backoff;
         let slot = &mut self.slots[slot];
         if lasted > backoff.longest {
@@ -232,9 +232,9 @@ impl Plan {
     }
 
     /// Replaces all workers, one after the other: the next one begins when the one before it has ended. A call meanwhile
-    /// begins from the front.
+    /// begins from the front; one before all workers serve waits for that.
     pub fn restart(&mut self, now: Instant) {
-        if self.is_up && !self.is_stopping {
+        if !self.is_stopping {
             self.to_replace = (0..self.slots.len()).collect();
             self.go_on(now);
         }
@@ -242,7 +242,7 @@ impl Plan {
 
     fn go_on(&mut self, now: Instant) {
         let is_starting = self.slots.iter().any(|slot| slot.starting.is_some());
-        if self.is_stopping || self.replaced.is_some() || is_starting {
+        if !self.is_up || self.is_stopping || self.replaced.is_some() || is_starting {
             return;
         }
         if let Some(slot) = self.to_replace.pop_front() {
@@ -418,6 +418,21 @@ mod tests {
         assert_eq!(scene.orders(), [Order::Replace(2)]);
         assert_eq!(scene.ended(2), Loss::Expected);
         assert_eq!(scene.wait(Duration::from_secs(600)), []);
+    }
+
+    #[test]
+    fn a_restart_before_all_workers_serve_is_not_forgotten() {
+        let mut scene = Scene::new(2);
+        scene.orders();
+        scene.ready(1);
+        scene.plan.restart(scene.now());
+        assert_eq!(scene.orders(), []);
+        scene.ready(2);
+        assert_eq!(scene.orders(), [Order::Begin(0, 3)]);
+        scene.ready(3);
+        assert_eq!(scene.orders(), [Order::Replace(1)]);
+        assert_eq!(scene.ended(1), Loss::Expected);
+        assert_eq!(scene.orders(), [Order::Begin(1, 4)]);
     }
 
     #[test]
