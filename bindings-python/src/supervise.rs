@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::io::{ServeOptions, WorkerProcess};
 use pyo3::prelude::*;
+use signal_hook::consts::SIGUSR1;
+use signal_hook::flag::register;
 
 use crate::settings::wrong;
 
@@ -32,10 +35,15 @@ pub fn supervise(
     Ok(())
 }
 
-/// Whether a supervisor has started this process.
+/// Whether a supervisor has started this process. If so, SIGUSR1 ends it no more: the supervisor passes that on, and programs
+/// need not know of it. A handler of the program stays.
 #[pyfunction]
 pub fn is_worker() -> io::Result<bool> {
-    Ok(WorkerProcess::inherited()?.is_some())
+    let is_worker = WorkerProcess::inherited()?.is_some();
+    if is_worker {
+        register(SIGUSR1, Arc::default())?;
+    }
+    Ok(is_worker)
 }
 
 /// Has a server be the one of this process as a worker, if it is.

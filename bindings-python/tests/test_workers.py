@@ -107,15 +107,22 @@ class Tree:
 
 
 @contextmanager
-def tree(folder: Path) -> Iterator[Tree]:
+def started(folder: Path, text: str = PROGRAM) -> Iterator[subprocess.Popen[str]]:
+    """A program that has been started, and may not serve yet."""
     program = folder / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(text)
     command = [sys.executable, str(program), "an argument"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
-            yield Tree(process)
+            yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def tree(folder: Path, text: str = PROGRAM) -> Iterator[Tree]:
+    with started(folder, text) as process:
+        yield Tree(process)
 
 
 def comes(is_so: Callable[[], bool]) -> bool:
@@ -189,6 +196,75 @@ def test_a_killed_worker_loses_its_own_calls_and_is_replaced(tmp_path: Path) -> 
             assert comes(lambda: len(running.children()) == 2 and killed not in running.children())
         assert kept in running.children()
         assert load.lost <= len(load.threads)
+
+
+STARTS = """
+import os, time
+if "MCPBOLT_WORKER" in os.environ:
+    os.write(2, b"starting\\n")
+    time.sleep(1)
+"""
+
+
+def test_a_signal_for_the_counters_of_the_command_ends_no_worker(tmp_path: Path) -> None:
+    with started(tmp_path, STARTS + PROGRAM) as process:
+        assert process.stderr is not None
+        assert [process.stderr.readline() for _ in range(2)] == ["starting\n"] * 2
+        process.send_signal(signal.SIGUSR1)
+        running = Tree(process)
+        children = running.children()
+        assert len(children) == 2
+        for child in children:
+            os.kill(child, signal.SIGUSR1)
+        assert running.workers() <= children
+        assert running.children() == children
+
+
+LINGERS = """
+if "MCPBOLT_WORKER" in os.environ:
+    import time
+    parent = os.getppid()
+    print("over", file=sys.stderr, flush=True)
+    while os.getppid() == parent:
+        time.sleep(0.1)
+"""
+
+
+def in_session(place: str, session: str | None, message: dict[str, Any]) -> http.client.HTTPResponse:
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    if session is not None:
+        headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18"}
+    connection = http.client.HTTPConnection(place, timeout=HANGS)
+    connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), headers)
+    return connection.getresponse()
+
+
+def has_stopped(process: int) -> bool:
+    return all("State:\tT" in (task / "status").read_text() for task in Path(f"/proc/{process}/task").iterdir())
+
+
+def session_of_the_first_worker(running: Tree) -> str:
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    for other in running.children():
+        os.kill(other, signal.SIGSTOP)
+        assert comes(lambda: has_stopped(other))
+        response = in_session(running.place, None, {"id": 1, "method": "initialize", "params": params})
+        os.kill(other, signal.SIGCONT)
+        session = response.headers["Mcp-Session-Id"]
+        if session.endswith("-1"):
+            return session
+    raise AssertionError("no session is of the first worker")
+
+
+def test_a_session_of_a_worker_that_serves_no_more_is_gone(tmp_path: Path) -> None:
+    """R-SES-05: its process may take long to end, for which no request waits."""
+    with tree(tmp_path, PROGRAM + LINGERS) as running:
+        session = session_of_the_first_worker(running)
+        assert in_session(running.place, session, {"id": 2, "method": "tools/list"}).status == 200
+        running.process.send_signal(signal.SIGHUP)
+        assert running.process.stderr is not None
+        assert running.process.stderr.readline() == "over\n"
+        assert in_session(running.place, session, {"id": 3, "method": "tools/list"}).status == 404
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

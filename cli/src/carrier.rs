@@ -8,7 +8,7 @@ use mcpbolt::io::http::Network;
 use mcpbolt::io::{Address, ServeOptions, Serving, TlsOptions};
 use tracing::info;
 
-use crate::role::Own;
+use crate::role::ServerState;
 use crate::shown;
 
 /// Access rules and bounds.
@@ -82,6 +82,9 @@ pub struct Carrier {
     #[arg(long, value_name = "COUNT", help_heading = "Processes", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
     /// Give each process a socket of its own (SO_REUSEPORT): the system distributes connections by a hash
+    ///
+    /// A connection then waits for its process, also while others are idle. The first process keeps the sockets open: the
+    /// system would reset connections that wait at one that is closed.
     #[arg(long, requires = "workers", help_heading = "Processes")]
     pub reuse_port: bool,
     /// Where to answer /healthz and /readyz, such as http://127.0.0.1:9090, for supervisors and load balancers
@@ -130,14 +133,14 @@ impl Carrier {
 }
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
-pub fn run(serving: &Serving, address: &Address, own: &Own) -> Result<u8> {
-    if !matches!(address, Address::Stdio(_)) && !own.is_worker {
+pub fn run(serving: &Serving, address: &Address, state: &ServerState) -> Result<u8> {
+    if !matches!(address, Address::Stdio(_)) && !state.is_worker {
         shown::print(&format!("{}\n", serving.address()))?;
     }
-    watch(serving, own)?;
-    own.is_ready();
+    watch(serving, state)?;
+    state.is_ready();
     serving.wait();
-    own.is_draining();
+    state.is_draining();
     tell(serving);
     Ok(0)
 }
@@ -150,10 +153,10 @@ fn tell(serving: &Serving) {
 
 /// Stops the server at the first signal, and the process at the second. Logs the counters at SIGUSR1.
 #[cfg(unix)]
-fn watch(serving: &Serving, own: &Own) -> Result<()> {
+fn watch(serving: &Serving, state: &ServerState) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])?;
-    let (stopper, metrics, own) = (serving.stopper(), serving.metrics().clone(), own.clone());
+    let (stopper, metrics, state) = (serving.stopper(), serving.metrics().clone(), state.clone());
     std::thread::spawn(move || {
         let mut stopping = false;
         for signal in signals.forever() {
@@ -163,7 +166,7 @@ fn watch(serving: &Serving, own: &Own) -> Result<()> {
                 std::process::exit(128 + signal);
             } else {
                 info!(signal, "asked to end");
-                own.is_draining();
+                state.is_draining();
                 stopper.stop();
             }
         }
@@ -173,6 +176,6 @@ fn watch(serving: &Serving, own: &Own) -> Result<()> {
 
 /// On other systems Ctrl-C ends the process.
 #[cfg(not(unix))]
-fn watch(_: &Serving, _: &Own) -> Result<()> {
+fn watch(_: &Serving, _: &ServerState) -> Result<()> {
     Ok(())
 }

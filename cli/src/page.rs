@@ -1,5 +1,6 @@
 //! Small pages over HTTP, beside the server: its status, its health and its counts.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -15,10 +16,10 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mcpbolt::io::Address;
-use tokio::task::JoinSet;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-/// The most connections at a time.
+/// The most connections at a time. A further one takes the place of the oldest, so that idle ones keep nobody out.
 const MAX_CONNECTIONS: usize = 16;
 
 /// How long a connection may last.
@@ -88,19 +89,15 @@ async fn accept(
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let mut connections = JoinSet::new();
+    let mut connections = VecDeque::new();
     loop {
-        while connections.len() >= MAX_CONNECTIONS {
-            connections.join_next().await;
-        }
-        while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
             // The process has run out of descriptors.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let respond = respond.clone();
-        connections.spawn(async move {
+        let connection = tokio::spawn(async move {
             let respond = service_fn(move |request: Request<Incoming>| {
                 let response = match *request.method() {
                     Method::GET | Method::HEAD => respond(&request),
@@ -116,6 +113,11 @@ async fn accept(
             // A peer that breaks off or takes too long is gone.
             drop(timeout(CONNECTION_TIMEOUT, connection).await);
         });
+        connections.retain(|one: &AbortHandle| !one.is_finished());
+        if connections.len() == MAX_CONNECTIONS {
+            connections.pop_front().inspect(AbortHandle::abort);
+        }
+        connections.push_back(connection.abort_handle());
     }
 }
 

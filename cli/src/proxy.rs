@@ -31,8 +31,8 @@ pub struct Proxy {
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn proxy(args: Proxy) -> Result<u8> {
     args.watched.check(args.carrier.workers)?;
-    let (options, own) = match role::take(&args.carrier, &args.address)? {
-        Role::Serve(options, own) => (*options, own),
+    let (options, state) = match role::take(&args.carrier, &args.address)? {
+        Role::Serve(options, state) => (*options, state),
         Role::Done(status) => return Ok(status),
     };
     let mut external = args.start.external()?;
@@ -46,7 +46,7 @@ pub fn proxy(args: Proxy) -> Result<u8> {
     }
     let serving = front.serve(&args.address, options)?;
     args.watched.show(&watch, &serving)?;
-    let done = carrier::run(&serving, &args.address, &own);
+    let done = carrier::run(&serving, &args.address, &state);
     drop((serving, front));
     wait_for_clients(FAREWELL);
     done

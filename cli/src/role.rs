@@ -19,22 +19,22 @@ use crate::systemd::{self, Handed};
 /// What a process is to do.
 pub enum Role {
     /// To serve with these options.
-    Serve(Box<ServeOptions>, Own),
+    Serve(Box<ServeOptions>, ServerState),
     /// Nothing: its workers have served until they were ended. The exit status.
     Done(u8),
 }
 
 /// How far the server of this process is, and who else is told.
 #[derive(Clone, Default)]
-pub struct Own {
-    state: Arc<AtomicU8>,
+pub struct ServerState {
+    phase: Arc<AtomicU8>,
     /// A supervisor tells about this process.
     pub is_worker: bool,
 }
 
-impl Own {
+impl ServerState {
     pub fn health(&self) -> Health {
-        match self.state.load(Relaxed) {
+        match self.phase.load(Relaxed) {
             0 => Health::Starting,
             1 => Health::Ready,
             _ => Health::Draining,
@@ -43,13 +43,13 @@ impl Own {
 
     /// The server takes requests.
     pub fn is_ready(&self) {
-        self.state.store(1, Relaxed);
+        self.phase.store(1, Relaxed);
         self.notify("READY=1");
     }
 
     /// The server takes no further requests.
     pub fn is_draining(&self) {
-        self.state.store(2, Relaxed);
+        self.phase.store(2, Relaxed);
         self.notify("STOPPING=1");
     }
 
@@ -62,21 +62,23 @@ impl Own {
 
 /// Decides what this process is to do, and does it if it is to supervise.
 pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
+    // From now on the signal ends no process, also before its counters can be logged.
+    #[cfg(unix)]
+    signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::default())?;
     let mut options = carrier.options();
-    let mut own = Own::default();
+    let mut state = ServerState::default();
+    if matches!(address, Address::Stdio(_)) {
+        ensure!(
+            carrier.workers.is_none() && carrier.health.is_none(),
+            "stdio: has one client and one process; --workers and --health need an address such as http://127.0.0.1:8000/mcp"
+        );
+        return Ok(Role::Serve(Box::new(options), state));
+    }
     #[cfg(unix)]
     if let Some(worker) = mcpbolt::io::WorkerProcess::inherited()? {
         options.worker = Some(worker);
-        own.is_worker = true;
-        return Ok(Role::Serve(Box::new(options), own));
-    }
-    let is_stdio = matches!(address, Address::Stdio(_));
-    ensure!(
-        !is_stdio || (carrier.workers.is_none() && carrier.health.is_none()),
-        "stdio: has one client and one process; --workers and --health need an address such as http://127.0.0.1:8000/mcp"
-    );
-    if is_stdio {
-        return Ok(Role::Serve(Box::new(options), own));
+        state.is_worker = true;
+        return Ok(Role::Serve(Box::new(options), state));
     }
     let handed = Handed::new()?;
     let pages = match (&carrier.health, handed.health()) {
@@ -109,8 +111,8 @@ pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
     }
     options.listener = listener;
     if let Some(pages) = pages {
-        let own = own.clone();
-        health::serve(pages, move || own.health())?;
+        let state = state.clone();
+        health::serve(pages, move || state.health())?;
     }
-    Ok(Role::Serve(Box::new(options), own))
+    Ok(Role::Serve(Box::new(options), state))
 }

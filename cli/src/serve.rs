@@ -34,8 +34,8 @@ pub struct Serve {
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn serve(args: &Serve) -> Result<u8> {
     args.watched.check(args.carrier.workers)?;
-    let (options, own) = match role::take(&args.carrier, &args.address)? {
-        Role::Serve(options, own) => (*options, own),
+    let (options, state) = match role::take(&args.carrier, &args.address)? {
+        Role::Serve(options, state) => (*options, state),
         Role::Done(status) => return Ok(status),
     };
     let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
@@ -46,5 +46,5 @@ pub fn serve(args: &Serve) -> Result<u8> {
     };
     let serving = server.serve(&args.address).options(options).start()?;
     args.watched.show(&watch, &serving)?;
-    carrier::run(&serving, &args.address, &own)
+    carrier::run(&serving, &args.address, &state)
 }

@@ -1,6 +1,7 @@
 //! What a service manager such as systemd hands to a service: listening sockets (`sd_listen_fds(3)`) and a socket on which
 //! the service says how far it is (`sd_notify(3)`).
 
+use std::collections::HashSet;
 use std::env;
 use std::io;
 use std::sync::Mutex;
@@ -28,7 +29,7 @@ impl Handed {
     /// Reads the environment, which has no such sockets afterwards.
     ///
     /// # Errors
-    /// When a descriptor is no listening socket, or there are several without their names.
+    /// When a descriptor is no listening socket, or there are several that their names do not tell apart.
     pub fn new() -> Result<Self> {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
         let mut names = names.split(':');
@@ -43,6 +44,11 @@ impl Handed {
             bail!(
                 "the service manager handed over {} sockets; name them {MCP} and {HEALTH} by FileDescriptorName=",
                 all.len()
+            );
+        }
+        if let Some(name) = repeated(all.iter().map(|(name, _)| name.as_str())) {
+            bail!(
+                "the service manager handed over several sockets named {name}; one is served, so give the socket unit one ListenStream="
             );
         }
         Ok(Self(Mutex::new(all)))
@@ -81,6 +87,12 @@ impl Handed {
         let found = all.iter_mut().find(|(name, _)| is_it(name))?;
         found.1.take()
     }
+}
+
+/// A name that occurs more than once.
+fn repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = HashSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
 }
 
 fn taken(fds: &mut ListenFd, index: usize) -> io::Result<Taken> {

@@ -85,8 +85,8 @@ pub fn gateway(args: Gateway) -> Result<u8> {
         started.status.0.is_none() || args.carrier.workers.is_none(),
         "status is that of one process; leave it out with --workers, and use --health ADDRESS"
     );
-    let (options, own) = match role::take(&args.carrier, &address)? {
-        Role::Serve(options, own) => (*options, own),
+    let (options, state) = match role::take(&args.carrier, &address)? {
+        Role::Serve(options, state) => (*options, state),
         Role::Done(code) => return Ok(code),
     };
     let watch = args.watched.begin(started.status.0.is_some())?;
@@ -94,7 +94,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     let front = config.front(&args.network, &status, observer.as_ref())?;
     if let (Some(at), is_anonymous) = &started.status {
         let counts = watch.counts().cloned().unwrap_or_default();
-        let health = own.clone();
+        let health = state.clone();
         let health = move || health.health();
         let at = status_page::serve(status.clone(), counts, at, *is_anonymous, health)?;
         info!(%at, "status");
@@ -110,7 +110,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
             config.front(&args.network, &status, observer.as_ref())
         });
     }
-    let done = carrier::run(&serving, &address, &own);
+    let done = carrier::run(&serving, &address, &state);
     drop((serving, current, front));
     wait_for_clients(FAREWELL);
     done

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -11,9 +11,13 @@ use crate::client::Client;
 use crate::serving::Serving;
 use crate::tree::{Tree, comes};
 
+/// The longest that a page may take, for which a prober waits a second: half of the time that a connection may be idle.
+const PROMPT: Duration = Duration::from_secs(15);
+
 /// The status of a page, and its text.
 fn page(place: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(place).unwrap();
+    stream.set_read_timeout(Some(PROMPT)).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -70,6 +74,53 @@ fn a_server_is_ready_from_its_start_until_it_drains() {
         assert_eq!(page(&place, "/healthz").0, 200, "it is alive, though");
         tree.signal("-TERM");
         tree.serving.process.wait().unwrap();
+    }
+}
+
+#[test]
+fn health_is_told_whoever_else_is_connected() {
+    let args = [
+        "serve",
+        "http://127.0.0.1:0/mcp",
+        "--log",
+        "info",
+        "--health",
+        "http://127.0.0.1:0",
+    ];
+    let tree = Tree::of(Serving::with(&args));
+    let place = health(&tree);
+    let idle: Vec<_> = (0..40)
+        .map(|_| TcpStream::connect(&place).unwrap())
+        .collect();
+    assert_eq!(page(&place, "/readyz").0, 200);
+    drop(idle);
+}
+
+/// The only process of a worker is the one that its supervisor has started: programs that it starts inherit the variable.
+#[test]
+fn a_socket_as_stdin_makes_no_worker() {
+    let variable = [("MCPBOLT_WORKER", "1 1 1:1 /tmp")];
+    for address in ["http://127.0.0.1:0/mcp", "stdio:"] {
+        let (here, there) = UnixStream::pair().unwrap();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+            .args(["serve", address])
+            .envs(variable)
+            .stdin(OwnedFd::from(there))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        (&here).write_all(ask.as_bytes()).unwrap();
+        let mut said = [0; 64];
+        let read = process.stdout.as_mut().unwrap().read(&mut said).unwrap();
+        let said = String::from_utf8_lossy(&said[..read]);
+        let expected = match address {
+            "stdio:" => "{\"jsonrpc\"",
+            _ => "http://127.0.0.1:",
+        };
+        assert!(said.starts_with(expected), "{address}: {said}");
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 }
 
@@ -144,6 +195,15 @@ fn sockets_of_the_service_manager_are_told_apart_by_their_names() {
     assert_eq!(answer.status, 200);
     crate::tree::signal("-TERM", serving.process.id());
     assert!(serving.process.wait().unwrap().success());
+}
+
+/// A socket unit with two `ListenStream=` gives both sockets its name.
+#[test]
+fn sockets_of_one_name_are_refused() {
+    let bind = || Some(TcpListener::bind("127.0.0.1:0").unwrap().into());
+    let mut serving = activated("serve http://127.0.0.1:1/mcp", "mcp:mcp", [bind(), bind()]);
+    assert_eq!(serving.address, "", "it does not serve");
+    assert!(!serving.process.wait().unwrap().success());
 }
 
 /// `sd_notify(3)`.
