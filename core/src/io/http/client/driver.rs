@@ -13,7 +13,7 @@ use url::Url;
 use super::super::message_bytes::messages;
 use super::actions;
 use super::carrier::Carrier;
-use super::driver_tasks::DriverTasks;
+use super::driver_tasks::{DriverTask, DriverTasks};
 use super::legacy_sse::{self, LegacyStream};
 use super::outgoing::OutgoingMessage;
 use super::renewal::{RenewalError, SessionSetup, renew};
@@ -51,7 +51,6 @@ pub struct ClientDriver {
 }
 
 /// How messages are sent.
-#[derive(Clone)]
 enum Protocol {
     Streamable,
     /// Messages are POSTed to this URL; answers arrive on a separate stream (2024-11-05).
@@ -262,7 +261,8 @@ impl ClientDriver {
             let carrier = self.carrier.clone();
             if let Protocol::LegacySse(url) = &self.protocol {
                 let posted = legacy_sse::post(carrier, url.clone(), message);
-                self.tasks.spawn(async { Done::Notified(posted.await) });
+                self.tasks
+                    .spawn(Box::pin(async { Done::Notified(posted.await) }));
                 continue;
             }
             self.is_beginning = message.method == Some(Method::Initialized);
@@ -270,8 +270,9 @@ impl ClientDriver {
                 true => Done::Begun,
                 false => Done::Notified,
             };
-            self.tasks
-                .spawn(async move { done(notify(carrier, message).await) });
+            self.tasks.spawn(Box::pin(
+                async move { done(notify(carrier, message).await) },
+            ));
         }
         while !self.is_beginning
             && self.tasks.counted() < most
@@ -289,15 +290,19 @@ impl ClientDriver {
         };
         message.listings = self.listings;
         let carrier = self.carrier.clone();
-        let protocol = self.protocol.clone();
-        self.tasks.request((id, ()), counts, async move {
-            let follow_up = match protocol {
-                Protocol::Streamable => request(carrier, message).await,
-                Protocol::LegacySse(url) => legacy_sse::post(carrier, url, message).await,
-                Protocol::Actions => actions::request(carrier, message).await,
-            };
-            Done::Request(id, follow_up)
-        });
+        let task: DriverTask<Done> = match &self.protocol {
+            Protocol::Streamable => {
+                Box::pin(async move { Done::Request(id, request(carrier, message).await) })
+            }
+            Protocol::LegacySse(url) => {
+                let post = legacy_sse::post(carrier, url.clone(), message);
+                Box::pin(async move { Done::Request(id, post.await) })
+            }
+            Protocol::Actions => {
+                Box::pin(async move { Done::Request(id, actions::request(carrier, message).await) })
+            }
+        };
+        self.tasks.request((id, ()), counts, task);
     }
 
     fn done(&mut self, done: Done) {
@@ -343,8 +348,9 @@ impl ClientDriver {
             Done::LegacyTried(message, _, Ok(stream)) => {
                 self.protocol = Protocol::LegacySse(stream.post.clone());
                 let carrier = self.carrier.clone();
-                self.tasks
-                    .spawn(async move { Done::LegacyEnded(stream.read(&carrier).await) });
+                self.tasks.spawn(Box::pin(async move {
+                    Done::LegacyEnded(stream.read(&carrier).await)
+                }));
                 self.wait(message);
             }
             Done::LegacyTried(message, first, Err(error)) => {
@@ -376,7 +382,8 @@ impl ClientDriver {
                     self.is_beginning = true;
                     carrier.engine.session_ended();
                     let renewed = renew(carrier, self.setup.clone());
-                    self.tasks.spawn(async { Done::Renewed(renewed.await) });
+                    self.tasks
+                        .spawn(Box::pin(async { Done::Renewed(renewed.await) }));
                 }
             }
             FollowUp::ListTools(mut message) => {
@@ -386,19 +393,19 @@ impl ClientDriver {
                 }
                 self.awaiting_tools.push(message);
                 if self.awaiting_tools.len() == 1 {
-                    self.tasks.spawn(async move {
+                    self.tasks.spawn(Box::pin(async move {
                         // If this fails, the call fails because of its headers.
                         let _ = carrier.client.list_tools_anew().await;
                         Done::ToolsListed
-                    });
+                    }));
                 }
             }
             FollowUp::Recover => self.recover(),
             FollowUp::TryLegacy(message, error) => {
-                self.tasks.spawn(async move {
+                self.tasks.spawn(Box::pin(async move {
                     let stream = LegacyStream::open(&carrier).await.map(Box::new);
                     Done::LegacyTried(message, error, stream)
-                });
+                }));
             }
         }
     }
@@ -410,7 +417,7 @@ impl ClientDriver {
             return;
         }
         let carrier = self.carrier.clone();
-        self.tasks.spawn(async move {
+        self.tasks.spawn(Box::pin(async move {
             let resume = carrier.transport.options.resume;
             for failures in 1.. {
                 sleep(resume.spread(failures)).await;
@@ -419,7 +426,7 @@ impl ClientDriver {
                 }
             }
             Done::Recovered
-        });
+        }));
     }
 
     /// Whether somebody reads the stream of messages that belong to no request.
@@ -431,7 +438,8 @@ impl ClientDriver {
     fn stand(&mut self) {
         if self.reads_stream() && std::mem::take(&mut self.may_stand) {
             let stream = stand(self.carrier.clone());
-            self.tasks.spawn(async { Done::Stood(stream.await) });
+            self.tasks
+                .spawn(Box::pin(async { Done::Stood(stream.await) }));
         }
     }
 }

@@ -10,9 +10,12 @@ use std::task::{Context, Poll};
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
+/// A task with a result `R`: boxed where it is made, since its future is long and each move would copy it.
+pub type DriverTask<R> = Pin<Box<dyn Future<Output = R> + Send>>;
+
 /// Tasks with results `R`, some of which are requests with keys `K`, each with a value `V`.
 pub struct DriverTasks<K, V, R> {
-    tasks: FuturesUnordered<Abortable<Pin<Box<dyn Future<Output = R> + Send>>>>,
+    tasks: FuturesUnordered<Abortable<DriverTask<R>>>,
     requests: HashMap<K, Request<V>>,
     counted: usize,
 }
@@ -38,10 +41,9 @@ impl<K: Hash + Eq, V, R> DriverTasks<K, V, R> {
     }
 
     /// Starts a task that is not a request.
-    pub fn spawn(&mut self, task: impl Future<Output = R> + Send + 'static) -> AbortHandle {
+    pub fn spawn(&mut self, task: DriverTask<R>) -> AbortHandle {
         let (abort, registration) = AbortHandle::new_pair();
-        let task = Abortable::new(Box::pin(task) as Pin<Box<_>>, registration);
-        self.tasks.push(task);
+        self.tasks.push(Abortable::new(task, registration));
         abort
     }
 
@@ -50,7 +52,7 @@ impl<K: Hash + Eq, V, R> DriverTasks<K, V, R> {
         &mut self,
         (key, value): (K, V),
         counts: bool,
-        task: impl Future<Output = R> + Send + 'static,
+        task: DriverTask<R>,
     ) -> Option<V> {
         let before = self.remove(&key);
         let abort = self.spawn(task);

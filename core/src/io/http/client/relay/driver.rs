@@ -85,9 +85,9 @@ impl RelayDriver {
                     Some(Command::Send(sent)) => self.queue(*sent),
                     Some(Command::EndSession(of)) => {
                         let state = self.state.clone();
-                        self.tasks.spawn(async move {
+                        self.tasks.spawn(Box::pin(async move {
                             Done::SessionEnded(of, state.end_session().await)
-                        });
+                        }));
                     }
                     Some(Command::Close) | None => break,
                 },
@@ -175,10 +175,10 @@ impl RelayDriver {
 
     fn notify(&mut self, sending: Sending) {
         let state = self.state.clone();
-        self.tasks.spawn(async move {
+        self.tasks.spawn(Box::pin(async move {
             let outcome = state.notify(&sending).await;
             Done::Notified(Box::new(sending), outcome)
-        });
+        }));
     }
 
     fn request(&mut self, sending: Sending) {
@@ -192,10 +192,11 @@ impl RelayDriver {
             is_stateless: sending.is_stateless,
         };
         let state = self.state.clone();
-        let before = self.tasks.request((id, request), counts, async move {
+        let task = Box::pin(async move {
             let outcome = state.request(&sending).await;
             Done::Request(Box::new(sending), outcome)
         });
+        let before = self.tasks.request((id, request), counts, task);
         // If two requests have the same id, an answer to the first would answer the second.
         if let Some(before) = before {
             self.ended(before.of, Ok(()));
@@ -241,10 +242,10 @@ impl RelayDriver {
         }
         if self.state.options.http.standing_stream {
             let state = self.state.clone();
-            self.standing = Some(self.tasks.spawn(async move {
+            self.standing = Some(self.tasks.spawn(Box::pin(async move {
                 state.stand(&headers).await;
                 Done::Stood
-            }));
+            })));
         }
     }
 }
