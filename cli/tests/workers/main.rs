@@ -4,6 +4,7 @@
 
 mod client;
 mod ends;
+mod guide;
 mod manager;
 #[path = "../serving/mod.rs"]
 mod serving;
