@@ -134,6 +134,10 @@ pub mod coming_from_rmcp {
 pub mod metrics_and_traces {
     #![doc = include_str!("../TELEMETRY.md")]
 }
+#[cfg(all(doc, feature = "http", feature = "redis"))]
+pub mod shared_state {
+    #![doc = include_str!("../STORE.md")]
+}
 #[cfg(doc)]
 pub mod requirements {
     #![doc = include_str!("../REQUIREMENTS.md")]

@@ -32,6 +32,7 @@
 //! | what uses a store | a verb fails: | so while the store is away |
 //! |---|---|---|
 //! | `SharedSessions` of [`io::http`](crate::io), feature `http` | accepting a session: open; ending one: closed | sessions go on and move between processes; a client cannot end its session everywhere (503) |
+//! | streams of these sessions | writing events: open; resuming at another process: closed | streams go on; a client can resume one at its own process only (503 elsewhere) |
 //!
 //! A store that is full refuses new state ([`StoreFault::Full`]) instead of forgetting other state, so nothing is
 //! accepted twice.

@@ -454,6 +454,14 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_log_is_bounded_and_read_from_anywhere",
     ),
     (
+        "io::http::server::shared_events::MAX_BATCHES",
+        "a_log_is_bounded_and_read_from_anywhere",
+    ),
+    (
+        "io::http::server::shared_events::MAX_RESUMED",
+        "a_log_is_bounded_and_read_from_anywhere",
+    ),
+    (
         "io::http::server::session_facts::MAX_ID_BYTES",
         "an_introduction_that_is_too_long_is_in_no_id",
     ),

@@ -208,10 +208,8 @@ fn a_server_that_stands_still_is_given_up_and_found_again() {
         let server = Server::start(program, &[]);
         runtime.block_on(async {
             let store = open(&server);
+            answering(&store).await;
             let mut hints = store.subscribe("topic").await.unwrap();
-            timeout(SOON, hints.hinted())
-                .await
-                .expect("a hint of a new connection");
             server.signal(Signal::STOP);
             let begun = Instant::now();
             let first = in_time(store.get("x")).await.unwrap_err();
@@ -300,6 +298,55 @@ fn refusals_of_the_server_are_told_apart() {
             assert_eq!(error.0, StoreFault::Full, "{}", error.1);
         });
     }
+}
+
+/// A server that becomes a replica keeps its connections; its address leads to the one that took its place.
+#[test]
+fn a_server_that_became_a_replica_is_left() {
+    let runtime = Runtime::new().unwrap();
+    for program in Program::ALL {
+        let (one, two) = (Server::start(program, &[]), Server::start(program, &[]));
+        runtime.block_on(async {
+            let store = open(&one);
+            assert!(store.once("before", LONG).await.unwrap());
+            one.raw("REPLICAOF 127.0.0.1 1");
+            std::fs::rename(two.socket(), one.socket()).unwrap();
+            let written = async {
+                while let Err(error) = in_time(store.once("after", LONG)).await {
+                    assert_eq!(error.fault(), StoreFault::Refused, "{error}");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            timeout(SOON, written)
+                .await
+                .expect("the replica is left for the server in its place");
+        });
+    }
+}
+
+/// Whenever a subscriber gives up, the server is asked for nothing in its name.
+#[test]
+fn subscriptions_that_are_given_up_leave_no_channel() {
+    let runtime = Runtime::new().unwrap();
+    let server = Server::start(Program::Valkey, &[]);
+    runtime.block_on(async {
+        let store = open(&server);
+        answering(&store).await;
+        for _ in 0..2_000 {
+            let topic = fresh("given up");
+            let mut subscribing = store.subscribe(&topic);
+            assert!(futures::poll!(&mut subscribing).is_pending());
+        }
+        // What comes now comes after all of those.
+        let last = store.subscribe("last").await.unwrap();
+        drop(last);
+        let gone = async {
+            while server.raw("PUBSUB CHANNELS") != "*0\r\n" {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, gone).await.expect("no channel is left");
+    });
 }
 
 fn store_fault<T: std::fmt::Debug>(outcome: Result<T, StoreError>) -> (StoreFault, String) {

@@ -11,6 +11,8 @@
 mod away;
 mod blobs;
 mod buckets;
+#[cfg(all(feature = "redis", feature = "http"))]
+mod events;
 mod hints;
 mod leases;
 mod logs;

@@ -119,6 +119,11 @@ impl Chance {
         Self(seed)
     }
 
+    /// Other numbers, which the same seed determines.
+    pub fn split(&mut self) -> Self {
+        Self(self.below(u64::MAX))
+    }
+
     /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         // SplitMix64.

@@ -82,7 +82,8 @@ pub fn unreachable(server: &str, error: &RedisError) -> StoreError {
     }
 }
 
-/// Whether the connection is of no more use.
+/// Whether the connection is of no more use. A server that has become a replica keeps its connections, while its address
+/// may lead to the one that took its place.
 pub fn is_broken(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_unrecoverable_error()
+    error.is_io_error() || error.is_unrecoverable_error() || code(error) == "READONLY"
 }

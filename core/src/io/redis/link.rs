@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::failure::{failed, is_broken, unreachable};
 use super::options::RedisOptions;
@@ -25,7 +25,7 @@ use crate::store::{Hints, StoreError, StoreFault};
 
 /// The wait after the first failure to connect; it doubles up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(50);
-/// Longest wait between two attempts to connect.
+/// Longest wait between two attempts to connect. A connection that lasts as long has proven itself.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// How many channels one command subscribes to.
 const CHANNELS: usize = 256;
@@ -184,12 +184,19 @@ impl Keeper {
             let opened = self.open(number).await;
             let goes_on = match opened {
                 Ok(open) => {
-                    wait = FIRST_WAIT;
+                    let since = Instant::now();
                     self.phase.send_replace(Phase::Open(open.clone()));
                     // Hints may have been lost since the connection before.
                     self.hints.publish_all();
                     let goes_on = self.serve(open, &mut commands).await;
                     self.phase.send_replace(Phase::Opening);
+                    if since.elapsed() >= LONGEST_WAIT {
+                        wait = FIRST_WAIT;
+                    } else if goes_on {
+                        // A server that ends every connection at once is not asked without a pause.
+                        sleep(wait).await;
+                        wait = (wait * 2).min(LONGEST_WAIT);
+                    }
                     goes_on
                 }
                 Err(error) => {
@@ -246,6 +253,11 @@ impl Keeper {
         } = open;
         while let Some(command) = commands.recv().await {
             let outcome = match command {
+                // Its subscriber may have been dropped meanwhile, and `Ended` come first.
+                Command::Subscribe(topic, done) if !self.hints.has(&topic) => {
+                    let _ = done.send(Ok(()));
+                    Ok(())
+                }
                 Command::Subscribe(topic, done) => {
                     let outcome = connection.subscribe(self.channels.of(&topic)).await;
                     let told = outcome

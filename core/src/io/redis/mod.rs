@@ -39,7 +39,8 @@ use crate::store::{StoreError, StoreFault};
 ///
 /// # While the server is away
 ///
-/// A lost connection is opened again by itself, after 50 ms and then less and less often, at least once a second. Verbs in
+/// A lost connection is opened again by itself, after at most 50 ms and then less and less often, at least once a second; so is
+/// one whose server has become a replica, since the address may lead to another server by then. Verbs in
 /// flight fail with [`StoreFault::Broken`]. The next ones wait for the first attempt; when it has failed, all fail at
 /// once with [`StoreFault::Unavailable`] until an attempt succeeds. After [`RedisOptions::timeout`] any verb fails.
 ///

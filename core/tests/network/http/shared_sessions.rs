@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::header::HeaderMap;
-use hyper::{Method, Request};
-use mcpbolt::io::http::{HttpOptions, HttpService, Principal, SharedSessions};
+use hyper::{Method, Request, Response};
+use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, Principal, SharedSessions};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use mcpbolt::store::{
     Blob, BlobVersion, Bucket, HolderId, Leased, LocalStore, LogBounds, LogPage, SharedStore,
@@ -133,7 +133,16 @@ fn process(options: HttpOptions) -> HttpService {
             peer.implementation
         )
     };
-    let server = Server::builder("process", "1.0.0").tool(Tool::new("who"), who);
+    let step = |arguments: Arguments, context: Context| async move {
+        context.progress(1.0, None, None);
+        if arguments.0.contains("forever") {
+            context.sleep(Duration::from_secs(3600)).await;
+        }
+        "done"
+    };
+    let server = Server::builder("process", "1.0.0")
+        .tool(Tool::new("who"), who)
+        .tool(Tool::new("step"), step);
     HttpService::new(&server.build().unwrap(), options).unwrap()
 }
 
@@ -166,6 +175,31 @@ impl Talk {
         method: Method,
         message: &Value,
     ) -> (u16, HeaderMap, String) {
+        let (head, body) = self.answer(at, method, None, message).await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        (head.status.as_u16(), head.headers, body)
+    }
+
+    /// Calls the tool that tells of one step.
+    async fn step(&self, at: &HttpService, how_long: &str) -> Response<HttpBody> {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "step", "arguments": {how_long: true}, "_meta": {"progressToken": 1}}});
+        self.answer(at, Method::POST, None, &call).await
+    }
+
+    /// The stream behind an event, or that of what belongs to no request.
+    async fn stream(&self, at: &HttpService, last: Option<&str>) -> Response<HttpBody> {
+        self.answer(at, Method::GET, last, &Value::Null).await
+    }
+
+    async fn answer(
+        &self,
+        at: &HttpService,
+        method: Method,
+        last: Option<&str>,
+        message: &Value,
+    ) -> Response<HttpBody> {
         let mut request = Request::builder()
             .method(method)
             .uri("/mcp")
@@ -175,14 +209,14 @@ impl Talk {
         if let Some(id) = &self.session {
             request = request.header("Mcp-Session-Id", id);
         }
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
         let mut request = request.body(message.to_string()).unwrap();
         if let Some(principal) = self.principal {
             request.extensions_mut().insert(Principal::new(principal));
         }
-        let (head, body) = at.respond(request).await.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        let body = String::from_utf8(body.to_vec()).unwrap();
-        (head.status.as_u16(), head.headers, body)
+        at.respond(request).await
     }
 
     /// What the tool knows; the status if there is no answer.
@@ -316,6 +350,80 @@ async fn without_the_store_sessions_go_on_and_are_not_ended() {
     tokio::time::timeout(PATIENCE, ended)
         .await
         .expect("it is told");
+}
+
+/// The events of a body that ends.
+async fn whole(body: HttpBody) -> Vec<(String, Value)> {
+    let body = tokio::time::timeout(PATIENCE, body.collect()).await;
+    let body = body.expect("the stream ends").unwrap().to_bytes();
+    events(std::str::from_utf8(&body).unwrap())
+}
+
+/// R-SSE-04: a stream goes on where it is while the store is away, and elsewhere once the store is back.
+#[tokio::test]
+async fn without_the_store_a_stream_stays_with_its_process() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    store.is_away.store(true, SeqCst);
+    let all = whole(talk.step(&one, "briefly").await.into_body()).await;
+    assert_eq!(all.len(), 3, "{all:?}");
+    let first = Some(&*all[0].0);
+    assert_eq!(
+        whole(talk.stream(&one, first).await.into_body()).await,
+        all[1..]
+    );
+    let refused = talk.stream(&two, first).await;
+    assert_eq!(refused.status(), 503);
+    assert!(refused.headers().contains_key("retry-after"));
+    store.is_away.store(false, SeqCst);
+    let written = async {
+        loop {
+            // Until the store knows of the stream, the client gets the standing one.
+            let resumed = talk.stream(&two, first).await.into_body();
+            let ended = tokio::time::timeout(Duration::from_millis(100), resumed.collect()).await;
+            if let Ok(body) = ended {
+                let body = body.unwrap().to_bytes();
+                return events(std::str::from_utf8(&body).unwrap());
+            }
+        }
+    };
+    let rest = tokio::time::timeout(PATIENCE, written).await;
+    assert_eq!(rest.expect("the store gets the stream"), all[1..]);
+    // A client has only the streams of its own session.
+    let other = Talk::begin(&one, None, "2025-11-25").await;
+    let _standing = other.stream(&two, None).await;
+    assert_eq!(other.stream(&two, first).await.status(), 409);
+}
+
+/// R-SSE-10: a stream whose process is dead ends wherever its client waits for more.
+#[tokio::test]
+async fn a_stream_of_a_dead_process_ends() {
+    let inner = LocalStore::new();
+    let connect = || {
+        let inner = inner.clone();
+        Arc::new(Watched {
+            inner,
+            ..Watched::default()
+        })
+    };
+    let (own, other) = (connect(), connect());
+    let (one, two) = (process(over(&own)), process(over(&other)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    let mut begun = talk.step(&one, "forever").await.into_body();
+    let first = begun.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = events(std::str::from_utf8(&first).unwrap());
+    let first = Some(&*first[0].0);
+    let _standing = talk.stream(&two, None).await;
+    let resumed = talk.stream(&two, first).await;
+    assert_eq!(resumed.status(), 200);
+    // The store hears no more of the process.
+    own.is_away.store(true, SeqCst);
+    let kept = whole(resumed.into_body()).await;
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(kept[0].1["params"]["progress"], 1.0);
+    let last = Some(&*kept[0].0);
+    assert_eq!(talk.stream(&two, last).await.status(), 409);
 }
 
 #[tokio::test]

@@ -2,12 +2,18 @@
 
 use std::collections::VecDeque;
 use std::task::Waker;
+#[cfg(feature = "sealing")]
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::connection::StreamId;
 use crate::io::http::message_bytes::MessageBytes;
+
+/// Bytes of messages that one entry of the store takes, unless the last is longer.
+#[cfg(feature = "sealing")]
+const ENTRY_BYTES: usize = 64 << 10;
 
 /// The messages of one stream that are unread, or may be requested again.
 #[derive(Debug)]
@@ -27,6 +33,40 @@ pub struct MessageLog {
     /// How many messages were forgotten: the position of the first one kept.
     gone: u64,
     bytes: usize,
+    /// What goes to the store that processes share, too.
+    #[cfg(feature = "sealing")]
+    shared: Option<Shared>,
+}
+
+/// How far the store is.
+#[cfg(feature = "sealing")]
+#[derive(Debug, Default)]
+struct Shared {
+    /// How many messages it has.
+    stored: u64,
+    /// The task that writes to it.
+    waker: Option<Waker>,
+}
+
+/// The messages of a log that the store lacks, or the first of them.
+#[cfg(feature = "sealing")]
+#[derive(Debug, Default)]
+pub struct Unstored {
+    /// How many messages come before.
+    pub before: u64,
+    pub messages: Vec<MessageBytes>,
+    pub rest: Rest,
+}
+
+/// What comes after some messages of a log.
+#[cfg(feature = "sealing")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rest {
+    #[default]
+    Follows = 0,
+    Ends = 1,
+    /// Messages that were forgotten before they were stored.
+    IsLost = 2,
 }
 
 /// The messages of a log that may be forgotten.
@@ -53,12 +93,83 @@ impl MessageLog {
             kept: VecDeque::new(),
             gone: 0,
             bytes: 0,
+            #[cfg(feature = "sealing")]
+            shared: None,
         }
     }
 
     pub fn push(&mut self, message: MessageBytes) {
         self.bytes += len(&message);
         self.kept.push_back(message);
+        #[cfg(feature = "sealing")]
+        self.wake_writer();
+    }
+
+    /// Has the messages of this log written to the store, from the first kept.
+    #[cfg(feature = "sealing")]
+    pub fn share(&mut self) {
+        self.shared = Some(Shared {
+            stored: self.gone,
+            waker: None,
+        });
+    }
+
+    /// The messages that the store lacks, as far as one entry takes them; at least one.
+    #[cfg(feature = "sealing")]
+    pub fn poll_unstored(&mut self, cx: &Context<'_>) -> Poll<Unstored> {
+        let over = self.stream.is_none();
+        let mut unstored = Unstored {
+            rest: Rest::IsLost,
+            ..Unstored::default()
+        };
+        let Some(shared) = &mut self.shared else {
+            return Poll::Ready(unstored);
+        };
+        unstored.before = shared.stored;
+        let Some(skipped) = shared.stored.checked_sub(self.gone) else {
+            return Poll::Ready(unstored);
+        };
+        let (skipped, mut bytes) = (skipped as usize, 0);
+        let lacking = self.kept.iter().skip(skipped).take_while(|message| {
+            let fits = bytes < ENTRY_BYTES;
+            bytes += len(message);
+            fits
+        });
+        unstored.messages.extend(lacking.cloned());
+        let is_all = skipped + unstored.messages.len() == self.kept.len();
+        unstored.rest = if over && is_all {
+            Rest::Ends
+        } else {
+            Rest::Follows
+        };
+        if unstored.messages.is_empty() && unstored.rest == Rest::Follows {
+            shared.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(unstored)
+    }
+
+    /// Notes how many messages the store has; `None` if it takes no more.
+    #[cfg(feature = "sealing")]
+    pub fn stored(&mut self, count: Option<u64>) {
+        self.shared = count.map(|stored| Shared {
+            stored,
+            waker: None,
+        });
+    }
+
+    #[cfg(feature = "sealing")]
+    fn wake_writer(&mut self) {
+        if let Some(waker) = self.shared.as_mut().and_then(|shared| shared.waker.take()) {
+            waker.wake();
+        }
+    }
+
+    fn is_stored(&self) -> bool {
+        #[cfg(feature = "sealing")]
+        return self.shared.is_none();
+        #[cfg(not(feature = "sealing"))]
+        true
     }
 
     /// Attaches `reader` after `behind` messages, or where the last reader stopped, and displaces the
@@ -66,7 +177,7 @@ impl MessageLog {
     /// gone.
     pub fn begin(&mut self, reader: u64, behind: Option<u64>) -> bool {
         let read = behind.unwrap_or(self.read.max(self.gone));
-        if !(self.gone..=self.len()).contains(&read) {
+        if !self.keeps(read) {
             return false;
         }
         self.read = read;
@@ -74,6 +185,11 @@ impl MessageLog {
         self.released = None;
         self.wake();
         true
+    }
+
+    /// Whether all messages after the first `read` are kept or still to come.
+    pub fn keeps(&self, read: u64) -> bool {
+        (self.gone..=self.len()).contains(&read)
     }
 
     pub fn is_read(&self) -> bool {
@@ -126,6 +242,8 @@ impl MessageLog {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
+        #[cfg(feature = "sealing")]
+        self.wake_writer();
     }
 
     /// Whether the log takes more messages: its reader has read everything, or there is no reader.
@@ -174,9 +292,9 @@ impl MessageLog {
     }
 
     /// Whether the log is of no use any more: it has ended, has no reader, and keeps nothing to resume
-    /// from.
+    /// from or to store.
     pub fn is_over(&self) -> bool {
-        let kept = self.resumable && self.bytes > 0;
+        let kept = self.resumable && self.bytes > 0 || !self.is_stored();
         self.stream.is_none() && self.reader.is_none() && !kept
     }
 }

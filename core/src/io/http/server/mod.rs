@@ -25,6 +25,7 @@
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
 //! | `session_name` | the names of sessions, and of the streams of actions |
 //! | `shared_sessions`, `session_facts` | sessions that every process accepts; what their ids say |
+//! | `shared_events` | streams of sessions that any process goes on with |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `hop` | requests of sessions that other workers have |
 //! | `hop_pool` | the connections to other workers |
@@ -89,6 +90,8 @@ mod session_name;
 mod session_reader;
 mod session_table;
 mod sessions;
+#[cfg(feature = "sealing")]
+mod shared_events;
 #[cfg(feature = "sealing")]
 mod shared_sessions;
 mod sse;

@@ -118,6 +118,11 @@ pub const END_UNTOLD: HttpRefusal = HttpRefusal::new(
     503,
     "the session has ended here, but other processes cannot be told now: try again later",
 );
+#[cfg(feature = "sealing")]
+pub const EVENTS_AWAY: HttpRefusal = HttpRefusal::new(
+    503,
+    "the events of the stream are in a store that cannot be read now: try again later",
+);
 pub const NO_SESSION_LEFT: HttpRefusal =
     HttpRefusal::new(503, "all sessions are in use: try again later");
 #[cfg(unix)]

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use super::gate::Admitted;
 use super::message_log::MessageLog;
+#[cfg(feature = "sealing")]
+use super::message_log::{Rest, Unstored};
 use super::session_bell::SessionBell;
 use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
 use super::sse::StreamPosition;
@@ -30,6 +32,10 @@ use crate::io::wait::Alarm;
 use crate::limits::later;
 use crate::mcp::Revision;
 use crate::server::{Hosting, ServerHost};
+
+/// How many streams of a session have numbers of their own in one process.
+#[cfg(feature = "sealing")]
+const STREAMS: u64 = 1 << 20;
 
 pub struct HttpSession {
     id: Arc<str>,
@@ -117,13 +123,27 @@ impl HttpSession {
         let mut chance = [0; 4];
         // Without randomness, a client that resumes at another process may miss events.
         let _ = getrandom::fill(&mut chance);
-        self.base = (u64::from(u32::from_be_bytes(chance)) + 1) << 20;
+        self.base = (u64::from(u32::from_be_bytes(chance)) + 1) * STREAMS;
     }
 
     /// The position after `read` messages of a stream.
     pub fn position(&self, stream: u64, read: u64) -> StreamPosition {
         let stream = self.base + stream;
         StreamPosition { stream, read }
+    }
+
+    /// Whether a position is one of a standing stream, of whichever process.
+    #[cfg(feature = "sealing")]
+    pub fn is_standing(at: StreamPosition) -> bool {
+        at.stream % STREAMS == SESSION_LOG
+    }
+
+    /// Whether the messages after a position are kept in this process.
+    #[cfg(feature = "sealing")]
+    pub fn keeps(&self, at: StreamPosition) -> bool {
+        let mut state = self.state();
+        let log = self.stream_of(at).map(|stream| state.logs.get_mut(stream));
+        log.flatten().is_some_and(|log| log.keeps(at.read))
     }
 
     /// The stream of a position, if it is one of this process.
@@ -294,6 +314,49 @@ impl HttpSession {
     pub fn keep(&self, reading: LogReader) {
         if let Some(log) = self.state().logs.get_mut(reading.stream) {
             log.resumable = true;
+        }
+    }
+
+    /// Has the log of a reader written to the store, by a task that calls [`poll_unstored`](Self::poll_unstored).
+    /// From now on a client may reconnect to it.
+    #[cfg(feature = "sealing")]
+    pub fn share(&self, reading: LogReader) {
+        if let Some(log) = self.state().logs.get_mut(reading.stream) {
+            log.resumable = true;
+            log.share();
+        }
+    }
+
+    /// What the store lacks of a stream.
+    #[cfg(feature = "sealing")]
+    pub fn poll_unstored(&self, stream: u64, cx: &Context<'_>) -> Poll<Unstored> {
+        let mut state = self.state();
+        match state.logs.get_mut(stream) {
+            Some(log) => log.poll_unstored(cx),
+            None => Poll::Ready(Unstored {
+                rest: Rest::IsLost,
+                ..Unstored::default()
+            }),
+        }
+    }
+
+    /// Notes how many messages of a stream the store has; `None` if it takes no more.
+    #[cfg(feature = "sealing")]
+    pub fn stored(&self, stream: u64, count: Option<u64>) {
+        if let Some(log) = self.state().logs.get_mut(stream) {
+            log.stored(count);
+        }
+    }
+
+    /// Detaches the reader of a stream, whose client reads it elsewhere. What is still to come goes to the log at once.
+    #[cfg(feature = "sealing")]
+    pub fn displace(&self, at: StreamPosition) {
+        let mut state = self.state();
+        let log = self.stream_of(at).map(|stream| state.logs.get_mut(stream));
+        if let Some(log) = log.flatten() {
+            log.wake();
+            log.leave();
+            self.turn(&mut state);
         }
     }
 

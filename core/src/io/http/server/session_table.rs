@@ -63,6 +63,12 @@ impl SessionTable {
         session.filter(|session| session.is_of(principal))
     }
 
+    /// The session of this id, whoever has begun it.
+    #[cfg(feature = "sealing")]
+    pub fn any(&self, id: &str) -> Option<Arc<HttpSession>> {
+        self.live().get(id).cloned()
+    }
+
     /// Inserts a session. Returns `false` when its source has used up its share, or all sessions are in
     /// use.
     pub fn insert(&self, session: Arc<HttpSession>, source: RequestSource) -> bool {

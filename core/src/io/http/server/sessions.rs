@@ -14,18 +14,22 @@ use super::gate::Admitted;
 use super::headers::{LAST_EVENT, SESSION, legacy_session, legacy_uri};
 use super::options::HttpOptions;
 #[cfg(feature = "sealing")]
-use super::refusal::END_UNTOLD;
+use super::refusal::{END_UNTOLD, EVENTS_AWAY};
 use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
 };
 use super::response::{self, HttpAnswer};
 use super::session::{HttpSession, PostAnswer};
+#[cfg(feature = "sealing")]
+use super::session_logs::LogReader;
 use super::session_logs::SESSION_LOG;
 use super::session_name::name;
 #[cfg(feature = "sealing")]
 use super::session_name::of_worker;
 use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
+#[cfg(feature = "sealing")]
+use super::shared_events::{RemoteReader, SharedEvents};
 #[cfg(feature = "sealing")]
 use super::shared_sessions::SharedSessions;
 use super::sse::StreamPosition;
@@ -66,7 +70,10 @@ impl Sessions {
             config,
             table: SessionTable::new(max, each, metrics),
             #[cfg(feature = "sealing")]
-            adoption: options.shared_sessions.clone().map(Adoption::new),
+            adoption: options
+                .shared_sessions
+                .clone()
+                .map(|shared| Adoption::new(shared, &options)),
             options,
             worker,
             are_given_up: AtomicBool::new(false),
@@ -241,7 +248,7 @@ impl Sessions {
     /// # Errors
     /// When the session has ended.
     pub async fn post(
-        &self,
+        self: &Arc<Self>,
         session: &Arc<HttpSession>,
         request: &Admitted<'_>,
         body: Input,
@@ -278,6 +285,8 @@ impl Sessions {
                 response::message(status, message)
             }
             PostAnswer::Stream => {
+                #[cfg(feature = "sealing")]
+                self.share(session, log).await;
                 let revision = session.revision();
                 let primes = revision.is_some_and(|revision| revision.rules().primes_streams);
                 let first = primes.then_some(FirstEvent::Position);
@@ -307,6 +316,47 @@ impl Sessions {
         }
     }
 
+    /// Has other processes able to go on with the stream of a reader.
+    #[cfg(feature = "sealing")]
+    async fn share(self: &Arc<Self>, session: &Arc<HttpSession>, reader: LogReader) {
+        let events = self.adoption.as_ref().and_then(|all| all.events.as_ref());
+        if let Some(events) = events {
+            let sessions = Arc::downgrade(self);
+            let left = move |id: &str, stream| {
+                let sessions = sessions.upgrade();
+                if let Some(session) = sessions.as_ref().and_then(|all| all.table.any(id)) {
+                    session.displace(StreamPosition { stream, read: 0 });
+                }
+                sessions.is_some()
+            };
+            events.share(session, reader, left).await;
+        }
+    }
+
+    /// Goes on with a stream of another process; `None` if there is no such stream, or its events are gone.
+    ///
+    /// # Errors
+    /// When the store is away.
+    #[cfg(feature = "sealing")]
+    async fn resume_elsewhere(
+        &self,
+        session: &HttpSession,
+        last: Option<StreamPosition>,
+    ) -> Result<Option<RemoteReader>, HttpRefusal> {
+        let events = self.adoption.as_ref().and_then(|all| all.events.as_ref());
+        let Some((events, at)) = events.zip(last) else {
+            return Ok(None);
+        };
+        if HttpSession::is_standing(at) || session.keeps(at) {
+            return Ok(None);
+        }
+        events.resume(session.id(), at).await.map_err(|why| {
+            event!(warn, %why, "a stream of another process cannot be resumed");
+            let _ = why;
+            EVENTS_AWAY
+        })
+    }
+
     fn advance(&self, session: &HttpSession) {
         if session.advance() {
             self.table.advance(session);
@@ -326,7 +376,12 @@ impl Sessions {
             false => {
                 let last = headers.all.get(LAST_EVENT).and_then(|id| id.to_str().ok());
                 let last = last.and_then(StreamPosition::parse);
-                listen(self.named(request).await?, last)?
+                let session = self.named(request).await?;
+                #[cfg(feature = "sealing")]
+                if let Some(reader) = self.resume_elsewhere(&session, last).await? {
+                    return Ok(response::events(reader, self.options.comment_interval));
+                }
+                listen(session, last)?
             }
         };
         Ok(response::events(reader, self.options.comment_interval))
@@ -402,6 +457,7 @@ fn listen(
 #[cfg(feature = "sealing")]
 struct Adoption {
     shared: SharedSessions,
+    events: Option<SharedEvents>,
     /// Sessions with the same remainder of their hash are begun one after the other.
     turns: [tokio::sync::Mutex<()>; 64],
     following: OnceLock<Following>,
@@ -420,8 +476,9 @@ impl Drop for Following {
 
 #[cfg(feature = "sealing")]
 impl Adoption {
-    fn new(shared: SharedSessions) -> Self {
+    fn new(shared: SharedSessions, options: &HttpOptions) -> Self {
         Self {
+            events: SharedEvents::new(&shared, options),
             shared,
             turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
             following: OnceLock::new(),

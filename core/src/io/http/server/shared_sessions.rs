@@ -22,8 +22,16 @@ const MAX_ENDED: u32 = 10_000;
 /// its principal, and when the session began. So there is nothing to look up, and an idle session costs the store nothing. A process
 /// that meets a session for the first time begins it again from its id; for the server it is a new session of that
 /// client. What a client has done before stays with the process where it was done: its log level and subscriptions, requests in
-/// flight and their streams, values that the program keeps for a session. So a client should reach one process as long as
+/// flight, values that the program keeps for a session. So a client should reach one process as long as
 /// this lives, as by a load balancer with sticky sessions, and goes on at another one without a handshake when it does not.
+///
+/// The stream of a request goes on at any process: its events are written to the store, sealed, and a client that comes with
+/// `Last-Event-ID` to another process than the stream's gets the following ones from there, without gap or duplicate, also those that are
+/// still to come. This costs one append when a stream begins and one for each batch of its events; an answer that is one message
+/// costs nothing. A log keeps [`replay_bytes`](super::HttpOptions::replay_bytes), at least its last batch, for
+/// [`session_ttl`](super::HttpOptions::session_ttl) after the last event, and for a minute after the end of the stream. What a process has not
+/// written when it dies is lost, and within 6 s its streams end at the others. The standing stream of a session (GET without
+/// `Last-Event-ID`) belongs to each process, as do streams of actions.
 ///
 /// When a client ends its session, the store gets a mark that lasts for `max_age`, and the other processes are told.
 ///
@@ -31,12 +39,14 @@ const MAX_ENDED: u32 = 10_000;
 /// |---|---|
 /// | requests of sessions | are served |
 /// | a session that a process meets for the first time | is accepted, even if its client has ended it meanwhile (fails open: an id is no proof of identity) |
+/// | the stream of a request | goes on at its process, after one attempt to tell the store (fails open); what the store has missed is written when it is back, as far as the process still keeps it |
+/// | a client resumes the stream of another process | the answer is 503 (fails closed: no event is skipped) |
 /// | a client ends its session | it ends in this process, and the answer is 503, because others cannot be told (fails closed) |
 ///
 /// Sessions of 2024-11-05 belong to one process, and so do those of clients whose introduction is longer than about a kilobyte.
 #[derive(Clone, Debug)]
 pub struct SharedSessions {
-    /// Where ended sessions are noted. The store of all processes.
+    /// Where ended sessions are noted, and the events of streams are. The store of all processes.
     pub store: Arc<dyn SharedStore>,
     /// What seals the ids. The keys of all processes.
     pub keys: Arc<StoreKeys>,
@@ -136,9 +146,16 @@ impl SharedSessions {
 
 /// The name of the mark of a session that has ended.
 fn mark(id: &str) -> String {
+    format!("session ended {}", digest(id))
+}
+
+/// What stands for a session in the names of the store.
+pub(super) fn digest(id: &str) -> String {
     let digest = Hash::hash(without_worker(id).as_bytes());
-    let digest = digest[..16].iter().map(|byte| format!("{byte:02x}"));
-    format!("session ended {}", digest.collect::<String>())
+    digest[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Seconds since 1970.
