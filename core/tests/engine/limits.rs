@@ -746,6 +746,18 @@ const NO_BOUNDS: &[(&str, &str)] = &[
     ),
     ("connection::params::TRAILER_BYTES", "reserved"),
     (
+        "io::http::server::message_log::ENTRY_BYTES",
+        "the rest goes into the next entry",
+    ),
+    (
+        "io::http::server::shared_events::AHEAD",
+        "the rest waits in the store",
+    ),
+    (
+        "io::http::server::shared_events::PAGE",
+        "the rest is read next",
+    ),
+    (
         "frame::websocket::write::MAX_HEAD",
         "the length of an array",
     ),
