@@ -58,6 +58,17 @@ pub struct Unstored {
     pub rest: Rest,
 }
 
+#[cfg(feature = "sealing")]
+impl Unstored {
+    /// Nothing any more.
+    pub fn lost() -> Self {
+        Self {
+            rest: Rest::IsLost,
+            ..Self::default()
+        }
+    }
+}
+
 /// What comes after some messages of a log.
 #[cfg(feature = "sealing")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,9 +116,11 @@ impl MessageLog {
         self.wake_writer();
     }
 
-    /// Has the messages of this log written to the store, from the first kept.
+    /// Has the messages of this log written to the store, from the first kept, by a task that polls
+    /// [`poll_unstored`](Self::poll_unstored). From now on a client may reconnect.
     #[cfg(feature = "sealing")]
     pub fn share(&mut self) {
+        self.resumable = true;
         self.shared = Some(Shared {
             stored: self.gone,
             waker: None,
@@ -118,10 +131,7 @@ impl MessageLog {
     #[cfg(feature = "sealing")]
     pub fn poll_unstored(&mut self, cx: &Context<'_>) -> Poll<Unstored> {
         let over = self.stream.is_none();
-        let mut unstored = Unstored {
-            rest: Rest::IsLost,
-            ..Unstored::default()
-        };
+        let mut unstored = Unstored::lost();
         let Some(shared) = &mut self.shared else {
             return Poll::Ready(unstored);
         };

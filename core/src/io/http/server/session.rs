@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 
 use super::gate::Admitted;
 use super::message_log::MessageLog;
-#[cfg(feature = "sealing")]
-use super::message_log::{Rest, Unstored};
 use super::session_bell::SessionBell;
 use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
 use super::sse::StreamPosition;
@@ -136,14 +134,6 @@ impl HttpSession {
     #[cfg(feature = "sealing")]
     pub fn is_standing(at: StreamPosition) -> bool {
         at.stream % STREAMS == SESSION_LOG
-    }
-
-    /// Whether the messages after a position are kept in this process.
-    #[cfg(feature = "sealing")]
-    pub fn keeps(&self, at: StreamPosition) -> bool {
-        let mut state = self.state();
-        let log = self.stream_of(at).map(|stream| state.logs.get_mut(stream));
-        log.flatten().is_some_and(|log| log.keeps(at.read))
     }
 
     /// The stream of a position, if it is one of this process.
@@ -305,47 +295,17 @@ impl HttpSession {
 
     /// Whether somebody reads the standing log.
     pub fn is_listened_to(&self) -> bool {
-        let mut state = self.state();
-        let log = state.logs.get_mut(SESSION_LOG);
-        log.is_some_and(|log| log.is_read())
+        self.with_log(SESSION_LOG, |log| log.is_read()) == Some(true)
     }
 
     /// Marks the log as resumable: from now on a client may reconnect to it.
     pub fn keep(&self, reading: LogReader) {
-        if let Some(log) = self.state().logs.get_mut(reading.stream) {
-            log.resumable = true;
-        }
+        self.with_log(reading.stream, |log| log.resumable = true);
     }
 
-    /// Has the log of a reader written to the store, by a task that calls [`poll_unstored`](Self::poll_unstored).
-    /// From now on a client may reconnect to it.
-    #[cfg(feature = "sealing")]
-    pub fn share(&self, reading: LogReader) {
-        if let Some(log) = self.state().logs.get_mut(reading.stream) {
-            log.resumable = true;
-            log.share();
-        }
-    }
-
-    /// What the store lacks of a stream.
-    #[cfg(feature = "sealing")]
-    pub fn poll_unstored(&self, stream: u64, cx: &Context<'_>) -> Poll<Unstored> {
-        let mut state = self.state();
-        match state.logs.get_mut(stream) {
-            Some(log) => log.poll_unstored(cx),
-            None => Poll::Ready(Unstored {
-                rest: Rest::IsLost,
-                ..Unstored::default()
-            }),
-        }
-    }
-
-    /// Notes how many messages of a stream the store has; `None` if it takes no more.
-    #[cfg(feature = "sealing")]
-    pub fn stored(&self, stream: u64, count: Option<u64>) {
-        if let Some(log) = self.state().logs.get_mut(stream) {
-            log.stored(count);
-        }
+    /// Does something with the log of a stream, if there is one.
+    pub fn with_log<T>(&self, stream: u64, work: impl FnOnce(&mut MessageLog) -> T) -> Option<T> {
+        self.state().logs.get_mut(stream).map(work)
     }
 
     /// Detaches the reader of a stream, whose client reads it elsewhere. What is still to come goes to the log at once.

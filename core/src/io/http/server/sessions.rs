@@ -260,7 +260,7 @@ impl Sessions {
     }
 
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         session: &Arc<HttpSession>,
         request: &Admitted<'_>,
         body: Input,
@@ -347,7 +347,9 @@ impl Sessions {
         let Some((events, at)) = events.zip(last) else {
             return Ok(None);
         };
-        if HttpSession::is_standing(at) || session.keeps(at) {
+        let own = session.stream_of(at);
+        let is_kept = own.and_then(|own| session.with_log(own, |log| log.keeps(at.read)));
+        if HttpSession::is_standing(at) || is_kept == Some(true) {
             return Ok(None);
         }
         events.resume(session.id(), at).await.map_err(|why| {

@@ -30,7 +30,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::message_log::{Rest, Unstored};
+use super::message_log::{MessageLog, Rest, Unstored};
 use super::options::HttpOptions;
 use super::session::HttpSession;
 use super::session_logs::LogReader;
@@ -148,7 +148,7 @@ impl SharedEvents {
         left: impl FnMut(&str, u64) -> bool + Send + 'static,
     ) {
         self.life.get_or_init(|| self.begin(left)).await;
-        session.share(reader);
+        session.with_log(reader.stream, MessageLog::share);
         let (first, is_tried) = oneshot::channel();
         let writer = Writer {
             store: self.store.clone(),
@@ -326,7 +326,8 @@ impl Writer {
             let count = unstored.before + unstored.messages.len() as u64;
             let goes_on = matches!(unstored.rest, Rest::Follows);
             if let Some(session) = session {
-                session.stored(self.stream, goes_on.then_some(count));
+                let stored = goes_on.then_some(count);
+                session.with_log(self.stream, |log| log.stored(stored));
             }
             if !goes_on {
                 return;
@@ -335,13 +336,10 @@ impl Writer {
     }
 
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Unstored> {
-        match self.session.upgrade() {
-            Some(session) => session.poll_unstored(self.stream, cx),
-            None => Poll::Ready(Unstored {
-                rest: Rest::IsLost,
-                ..Unstored::default()
-            }),
-        }
+        let session = self.session.upgrade();
+        let next =
+            session.and_then(|session| session.with_log(self.stream, |log| log.poll_unstored(cx)));
+        next.unwrap_or_else(|| Poll::Ready(Unstored::lost()))
     }
 
     async fn append(&self, unstored: &Unstored) -> Result<(), StoreError> {
