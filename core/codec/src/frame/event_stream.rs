@@ -232,6 +232,10 @@ impl EventStreamDeframer {
     #[must_use = "the bytes stay in front of the next call unless they are consumed"]
     pub fn drain(&mut self) -> usize {
         let done = std::mem::take(&mut self.start);
+        if done == 0 {
+            // An event in many small pieces would be gone through for each.
+            return 0;
+        }
         self.line -= done;
         self.searched -= done;
         let fields = &mut self.fields;
@@ -332,6 +336,23 @@ mod tests {
 
     fn data(text: &str) -> One {
         Some((text.to_owned(), None, None, None))
+    }
+
+    /// An event of many short lines, each of which arrives alone, takes time in proportion to its length.
+    #[test]
+    fn an_event_in_many_pieces_is_gone_through_once() {
+        const LINES: usize = 200_000;
+        let begun = std::time::Instant::now();
+        let mut deframer = EventStreamDeframer::new(usize::MAX / 2);
+        let mut held = Vec::new();
+        for _ in 0..LINES {
+            held.extend_from_slice(b"data\n");
+            assert!(deframer.next(&held).is_none());
+            assert_eq!(deframer.drain(), 0);
+        }
+        held.push(b'\n');
+        assert!(deframer.next(&held).is_some());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
     }
 
     #[test]

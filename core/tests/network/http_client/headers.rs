@@ -1,6 +1,7 @@
 //! The headers of requests: about the message, the client and the server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use mcpbolt::client::block_on;
 use mcpbolt::error::{CarrierFault, ConnectionError, RequestError};
@@ -11,6 +12,7 @@ use serde_json::json;
 
 use super::scripted::{Request, Scripted, Wire};
 use super::serving::builder;
+use super::until;
 
 /// R-HDR-01, R-HDR-03, R-HDR-12, R-HTP-02, R-HTP-03.
 #[test]
@@ -199,6 +201,30 @@ fn messages_do_not_follow_to_an_origin_that_is_not_named() {
         };
         let opened = block_on(builder(Revision::V2026_07_28).http("http://127.0.0.1:1", options));
         assert!(opened.unwrap_err().to_string().contains("redirect_origins"));
+    }
+}
+
+/// Nor does the end of a session: a server cannot have its client delete what only the client reaches.
+#[test]
+fn the_end_of_a_session_does_not_follow_to_another_origin() {
+    for status in [301, 302, 307, 308] {
+        let other = Scripted::stateless(echo);
+        let to = other.url();
+        let server = Scripted::serve(move |request, wire| match &*request.verb {
+            "DELETE" => wire.answer(status, &format!("Location: {to}\r\n"), ""),
+            _ if request.method() == "initialize" => {
+                let body = request.result(super::scripted::opening("2025-11-25"));
+                let head = "Content-Type: application/json\r\nMcp-Session-Id: s\r\n";
+                wire.answer(200, head, body.to_string());
+            }
+            _ => wire.answer(202, "", ""),
+        });
+        drop(server.open(builder(Revision::V2025_11_25)));
+        until("the session is ended", || {
+            server.seen().iter().any(|request| request.verb == "DELETE")
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(other.seen().is_empty());
     }
 }
 

@@ -322,6 +322,42 @@ fn a_client_shows_its_certificate() {
     }
 }
 
+/// R-AUX-03: the certificate of a client is for the server, and not for a proxy on the way, even if it asks for one.
+#[cfg(feature = "tls")]
+#[test]
+fn a_proxy_is_shown_no_certificate() {
+    use mcpbolt::io::ClientCertificate;
+    use mcpbolt::io::http::{HttpClientOptions, Proxy};
+
+    let folder = Folder::new();
+    let (mut tls, own) = certificate(&folder);
+    let alice = rcgen::generate_simple_self_signed(["alice".to_owned()]).unwrap();
+    let vouching = folder.join("clients.pem");
+    fs::write(&vouching, alice.cert.pem()).unwrap();
+    tls.clients = Some(vouching);
+    let options = ServeOptions {
+        tls: Some(tls),
+        ..ServeOptions::default()
+    };
+    let proxy = Served::begin("https://localhost:0/mcp", options);
+    let options = HttpClientOptions {
+        proxy: Proxy::At(proxy.address().to_string().replace("/mcp", "")),
+        root_certificates: vec![own],
+        certificate: Some(ClientCertificate {
+            certificates: alice.cert.pem().into(),
+            key: alice.signing_key.serialize_pem().into(),
+        }),
+        ..HttpClientOptions::default()
+    };
+    let client = Client::builder("test", "1").http("http://far.invalid/mcp", options);
+    let error = block_on(client).unwrap_err().to_string();
+    // Its alert, where that comes before the end of the connection.
+    let is_refused = ["alert", "reset", "pipe", "closed", "broke off"]
+        .iter()
+        .any(|why| error.to_lowercase().contains(why));
+    assert!(is_refused, "{error}");
+}
+
 #[test]
 fn https_needs_a_certificate_and_says_so() {
     let error = server(&Default::default())

@@ -17,7 +17,7 @@ use rustls::ClientConfig;
 use tokio::time::timeout;
 use url::Url;
 
-use super::connector::{AGENT, AddressFilter, Connector};
+use super::connector::{AGENT, AddressFilter, Connector, KEEPALIVE};
 use super::failure::{SendFailure, broken, silent};
 use crate::error::{CarrierError, CarrierFault};
 
@@ -59,6 +59,9 @@ impl HttpConnections {
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(settings.idle_timeout)
                 .http2_only(settings.http2_prior_knowledge)
+                // The end of a tunnel is beyond the reach of TCP: one that is gone would take all later requests.
+                .http2_keep_alive_interval(KEEPALIVE)
+                .http2_keep_alive_timeout(KEEPALIVE)
                 .build(connector),
             proxies,
             read_timeout: settings.read_timeout,

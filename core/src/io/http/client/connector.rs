@@ -19,13 +19,15 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
+use rustls::client::ResolvesClientCert;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, SignatureScheme};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// How long a connection is silent before TCP asks whether the peer is there, and how often it asks.
-const KEEPALIVE: Duration = Duration::from_secs(15);
+/// How long a connection is silent before it is asked whether the peer is there, and how often TCP asks.
+pub const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_RETRIES: u32 = 3;
 /// How long what was sent may stay unconfirmed before TCP gives the peer up.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
@@ -139,9 +141,10 @@ impl Service<Uri> for Hops {
             let why = "the proxy is one of SOCKS: give one of http or https";
             return Box::pin(async move { Err(io::Error::other(why).into()) });
         }
-        // With a proxy, HTTP/1.1 is spoken.
+        // With a proxy, HTTP/1.1 is spoken, and the certificate of this client is for servers.
         let mut tls = ClientConfig::clone(&self.tls);
         tls.alpn_protocols.clear();
+        tls.client_auth_cert_resolver = Arc::new(NoCertificate);
         let mut connector = HttpsConnector::from((self.tcp_to_proxy.clone(), tls));
         if server.scheme() != Some(&Scheme::HTTPS) {
             let connecting = connector.call(to);
@@ -164,6 +167,20 @@ impl Service<Uri> for Hops {
                 is_proxy: false,
             })
         })
+    }
+}
+
+/// Shows no certificate of the client.
+#[derive(Debug)]
+struct NoCertificate;
+
+impl ResolvesClientCert for NoCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
     }
 }
 

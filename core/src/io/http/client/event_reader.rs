@@ -13,6 +13,9 @@ use crate::io::Backoff;
 /// Longest event id that is kept, in bytes: it is sent as a header.
 const MAX_POSITION_BYTES: usize = 4096;
 
+/// The shortest wait that a server can ask for: without one, a client would ask again as fast as the network allows.
+const SHORTEST_RETRY: Duration = Duration::from_millis(50);
+
 /// An event with content.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ServerEvent<'a> {
@@ -105,6 +108,7 @@ impl EventReader {
         let Some(retry) = self.retry else {
             return backoff.wait(failures + 1);
         };
+        let retry = retry.max(SHORTEST_RETRY);
         let doubled = retry.saturating_mul(1 << failures.min(16));
         doubled.min(backoff.longest.max(retry))
     }
@@ -219,6 +223,18 @@ mod tests {
             assert_eq!(found, ["post to /x", "{\n}", "{}"], "in pieces of {cut}");
             assert_eq!(position, Some(HeaderValue::from_static("3")));
             assert_eq!(wait, Duration::from_millis(140));
+        }
+    }
+
+    /// R-SSE-08: the wait is what the server asks for, within bounds.
+    #[test]
+    fn a_server_cannot_ask_for_no_wait() {
+        for (retry, expected) in [(0, 50), (1, 50), (60, 60)] {
+            let mut events = EventReader::new(100);
+            events.push(Bytes::from(format!("retry: {retry}\n\n")));
+            while events.next().is_some() {}
+            let wait = events.wait(0, &Backoff::default());
+            assert_eq!(wait, Duration::from_millis(expected), "{retry}");
         }
     }
 

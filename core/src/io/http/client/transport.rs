@@ -313,7 +313,9 @@ impl HttpTransport {
             if url.scheme() == "https" && to.scheme() != "https" {
                 return Err(refused("the server redirects out of TLS"));
             }
-            if !self.is_own(&to) && (self.stays_on_origin || body.is_some() && !self.trusts(&to)) {
+            // What only reads may be asked for elsewhere.
+            let acts = *method != Method::GET;
+            if !self.is_own(&to) && (self.stays_on_origin || acts && !self.trusts(&to)) {
                 let origin = to.origin().ascii_serialization();
                 return Err(refused(&match self.stays_on_origin {
                     true => "the server redirects to another origin".to_owned(),
