@@ -32,7 +32,7 @@ pub struct Args {
     /// How many turns each server has (--lang)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// One short round: for a quick look, not for published figures (--lang, lists, load, token)
+    /// One short round: for a quick look, not for published figures (--lang, lists, load, token, workers)
     #[arg(long)]
     quick: bool,
     /// Build our package quickly, with overflow checks and assertions (--lang)
@@ -66,6 +66,8 @@ enum Part {
     Load,
     /// Calls over HTTP with access tokens and proofs, beside calls without (a minute)
     Token,
+    /// Calls of several workers at one address, beside one worker (two minutes)
+    Workers,
     /// Messages of 1 to 64 MB, beside the Rust server (--lang node; 2 minutes)
     Large,
     /// From the start of a process to its first answer (--lang node; half a minute)
@@ -135,13 +137,14 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Lists => ("lists", ""),
         Part::Load => ("load", "load"),
         Part::Token => ("token", "tokens"),
+        Part::Workers => ("workers", ""),
         Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
     if !source.exists() {
         bail!("there is no {}", source.display());
     }
-    if matches!(part, Part::Load) {
+    if matches!(part, Part::Load | Part::Workers) {
         let build = "build --release -p mcpbolt-cli --bin mcpbolt --example workloads";
         if !cargo(build).status()?.success() {
             bail!("the command does not build");
@@ -150,10 +153,14 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
     let mut bench = cargo(&format!(
         "run --release -p mcpbolt-benches --features={features} --bin {name} --"
     ));
-    if matches!(part, Part::Echo | Part::Lists | Part::Load | Part::Token) && args.json.is_some() {
+    if matches!(
+        part,
+        Part::Echo | Part::Lists | Part::Load | Part::Token | Part::Workers
+    ) && args.json.is_some()
+    {
         bail!("{name} prints its figures; there is no JSON of them");
     }
-    if matches!(part, Part::Lists | Part::Load | Part::Token) && args.quick {
+    if matches!(part, Part::Lists | Part::Load | Part::Token | Part::Workers) && args.quick {
         bench.arg("--quick");
     }
     if let Some(file) = &args.json {
