@@ -23,6 +23,7 @@ use crate::exceptions::{exception, round_over};
 use crate::hub::{Event, Hub};
 use crate::questions::Question;
 use crate::session::Session;
+use crate::telemetry::sending;
 use crate::{future, read, write};
 
 /// The waker of a question: tells the event loop that its answer may be there.
@@ -107,7 +108,7 @@ pub fn any(
     options: RequestOptions,
     future: Py<PyAny>,
 ) -> PyResult<u64> {
-    let response = session.handle.request(method, params, options);
+    let response = sending(|| session.handle.request(method, params, options));
     let response = response.map_err(|error| exception(py, &error))?;
     let question: Question = Box::pin(async move {
         let answer = response.await?;
@@ -128,7 +129,7 @@ pub fn settle(py: Python<'_>, hub: &Arc<Hub>, number: u64) -> PyResult<()> {
     let Some((mut question, waits)) = hub.questions.take(number) else {
         return Ok(());
     };
-    match question.as_mut().poll(&mut Waiter::from_waker(&waker)) {
+    match sending(|| question.as_mut().poll(&mut Waiter::from_waker(&waker))) {
         Poll::Ready(answer) => future::settle(py, &waits, parsed(py, answer)),
         Poll::Pending => {
             hub.questions.put_back(number, question, waits);
@@ -193,14 +194,16 @@ pub fn wait<'py>(
         }
     };
     let hub = &session.hub;
-    let end = py.detach(|| match end(&mut Waiter::from_waker(Waker::noop())) {
-        Poll::Ready(end) => end,
-        Poll::Pending => {
-            hub.hand_over(&hub.answered);
-            hub.workers
-                .aside(|| hub.spawn_worker(), || block_on(poll_fn(end)))
-        }
-    });
+    let end = py.detach(
+        || match sending(|| end(&mut Waiter::from_waker(Waker::noop()))) {
+            Poll::Ready(end) => end,
+            Poll::Pending => {
+                hub.hand_over(&hub.answered);
+                hub.workers
+                    .aside(|| hub.spawn_worker(), || block_on(poll_fn(end)))
+            }
+        },
+    );
     match end {
         End::Answered(answer) => parsed(py, answer),
         End::Cancelled => Err(exception(py, &RequestError::Cancelled(None))),

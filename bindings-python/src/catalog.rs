@@ -15,6 +15,7 @@ use crate::served::Served;
 use crate::settings::{read, unusable, wrong};
 use crate::straight::Straight;
 use crate::target::{Lane, Target, Targets};
+use crate::telemetry::Telemetry;
 use crate::verifier::{Verifier, Verifying};
 
 /// Everything that a server offers, shared by all its connections.
@@ -34,6 +35,7 @@ struct Settings {
     kernel: Option<Py<PyAny>>,
     audit: Option<Py<PyAny>>,
     verifier: Option<Verifying>,
+    telemetry: Option<Py<Telemetry>>,
     /// Whether a front before this server enforces the policy.
     is_behind_front: bool,
     on_initialized: Option<Py<PyAny>>,
@@ -85,7 +87,10 @@ impl Catalog {
         for folder in given.skills {
             registry.add_skill(folder.read()?).map_err(wrong)?;
         }
-        let config = Arc::new(settings.config(&registry)?);
+        let mut config = settings.config(&registry)?;
+        if let Some(telemetry) = given.telemetry {
+            config.observer = Some(Arc::new(telemetry.get().observer.clone()));
+        }
         let kernel = given.kernel.map(|face| Kernel::new(py, face)).transpose()?;
         let needs_loop = kernel.is_some()
             || settings.list_changes
@@ -93,7 +98,7 @@ impl Catalog {
             || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Served {
             live: Arc::new(SharedRegistry::new(registry, targets)),
-            config,
+            config: Arc::new(config),
             state_signer: settings.state_signer(),
             kernel,
             needs_loop,

@@ -62,9 +62,10 @@ impl Link {
         asked: Arc<Asked>,
         callbacks: Callbacks,
     ) -> Self {
+        let is_traced = client.handle().config().observer.is_some();
         let link = Self {
             client: Here::new(client),
-            operations: Operations::new(inbox.clone()),
+            operations: Operations::new(inbox.clone(), is_traced),
             inbox,
             asked,
             callbacks,
@@ -138,7 +139,8 @@ impl Link {
         let params = params.map(write::json).transpose()?;
         self.begin(future, |number, inbox| {
             let (options, progress) = options.unwrap_or_default().of_request(number, inbox)?;
-            let asking = self.client.request(method, params.as_deref(), options);
+            let send = || self.client.request(method, params.as_deref(), options);
+            let asking = self.operations.sending(send);
             let asking = asking.map_err(|error| exception(py, &error))?;
             Ok((Operation::Request(asking), progress))
         })

@@ -14,6 +14,7 @@ use crate::client::Link;
 use crate::client_events::{ClientEvent, Ending};
 use crate::inbox::Inbox;
 use crate::settings::{read, wrong};
+use crate::telemetry::Telemetry;
 
 /// The Python `ClientSetup`.
 #[derive(FromPyObject)]
@@ -26,6 +27,7 @@ pub struct Setup {
     on_asked: Py<PyAny>,
     on_given_up: Py<PyAny>,
     on_stderr: Option<Py<PyAny>>,
+    telemetry: Option<Py<Telemetry>>,
 }
 
 /// A client that is set up but not prepared, and the Python package's part of it.
@@ -51,7 +53,11 @@ impl Setup {
         let asked = Arc::new(Asked::new(inbox.clone()));
         let settings: ClientSettings<Seconds> = read(&self.json)?;
         let ending = Ending(inbox.clone());
-        let builder = settings.builder()?.on_raw_notice(move |method, params| {
+        let mut builder = settings.builder()?;
+        if let Some(telemetry) = &self.telemetry {
+            builder = builder.observer(Arc::new(telemetry.get().observer.clone()));
+        }
+        let builder = builder.on_raw_notice(move |method, params| {
             let params = params.unwrap_or("{}").to_owned();
             ending
                 .0

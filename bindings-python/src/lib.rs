@@ -69,6 +69,7 @@ mod straight;
 mod stream;
 mod supervise;
 mod target;
+mod telemetry;
 mod termination;
 mod tool_answer;
 mod verifier;
@@ -150,6 +151,8 @@ mod _core {
     use crate::signal::Wake;
     #[pymodule_export]
     use crate::stream::{Stream, listen};
+    #[pymodule_export]
+    use crate::telemetry::Telemetry;
     #[pymodule_export]
     use crate::termination::Termination;
     #[pymodule_export]

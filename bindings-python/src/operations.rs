@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +15,15 @@ use pyo3::prelude::*;
 use crate::client_events::ClientEvent;
 use crate::inbox::Inbox;
 use crate::operation::{Operation, Outcome};
+use crate::telemetry::{sending, sending_within};
 
 /// An operation, and the future that waits for its outcome.
 pub struct Pending {
     pub operation: Operation,
     pub future: Py<PyAny>,
     progress: Option<Py<PyAny>>,
+    /// The context variables in which it began, if its requests are traced.
+    context: Option<Arc<Py<PyAny>>>,
 }
 
 /// The pending operations of a client, by number.
@@ -27,6 +31,7 @@ pub struct Operations {
     inbox: Arc<Inbox<ClientEvent>>,
     pending: Mutex<HashMap<u64, Pending>>,
     next: AtomicU64,
+    is_traced: bool,
 }
 
 /// The waker of an operation, or, with `None`, of the opening.
@@ -45,11 +50,12 @@ impl Wake for OperationWaker {
 }
 
 impl Operations {
-    pub fn new(inbox: Arc<Inbox<ClientEvent>>) -> Self {
+    pub fn new(inbox: Arc<Inbox<ClientEvent>>, is_traced: bool) -> Self {
         Self {
             inbox,
             pending: Mutex::default(),
             next: AtomicU64::new(0),
+            is_traced,
         }
     }
 
@@ -72,31 +78,80 @@ impl Operations {
     pub fn begin(
         &self,
         number: u64,
-        operation: Operation,
+        mut operation: Operation,
         future: Py<PyAny>,
         progress: Option<Py<PyAny>>,
     ) {
+        // It may send its request now, and Python may be told of that, so the lock is free. The events that follow are read on
+        // this thread.
+        let waker = self.waker(Some(number));
+        let first =
+            self.sending(|| Pin::new(&mut operation).poll(&mut Context::from_waker(&waker)));
         let pending = Pending {
             operation,
             future,
             progress,
+            context: self.context(),
         };
         self.pending().insert(number, pending);
-        if let Some(outcome) = self.poll(number) {
+        if let Poll::Ready(outcome) = first {
             // The outcome was there at once, but earlier progress reports may still be in the inbox.
             self.inbox
                 .push(ClientEvent::Outcome(number, Box::new(outcome)));
         }
     }
 
+    /// Runs `send`, which may send requests, of which Python is told if they are traced.
+    pub fn sending<T>(&self, send: impl FnOnce() -> T) -> T {
+        match self.is_traced {
+            true => sending(send),
+            false => send(),
+        }
+    }
+
+    /// The context variables of this thread, if requests are traced.
+    fn context(&self) -> Option<Arc<Py<PyAny>>> {
+        if !self.is_traced {
+            return None;
+        }
+        Python::attach(|py| {
+            let variables = py.import("contextvars").ok()?;
+            let copy = variables.call_method0("copy_context").ok()?;
+            Some(Arc::new(copy.unbind()))
+        })
+    }
+
     /// The outcome, if it is there; otherwise [`ClientEvent::Done`] follows later.
     pub fn poll(&self, number: u64) -> Option<Result<Outcome, RequestError>> {
+        if self.is_traced {
+            return self.poll_traced(number);
+        }
         let waker = self.waker(Some(number));
         let mut all = self.pending();
         let operation = &mut all.get_mut(&number)?.operation;
         match Pin::new(operation).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(outcome) => Some(outcome),
             Poll::Pending => None,
+        }
+    }
+
+    /// The same, of an operation that may send further requests, of which Python is told while the lock is free.
+    fn poll_traced(&self, number: u64) -> Option<Result<Outcome, RequestError>> {
+        let waker = self.waker(Some(number));
+        let mut pending = self.remove(number)?;
+        let context = pending.context.clone();
+        let operation = Pin::new(&mut pending.operation);
+        let poll = || operation.poll(&mut Context::from_waker(&waker));
+        // Put back even if it panics, so that its future is settled.
+        let polled = catch_unwind(AssertUnwindSafe(|| match context {
+            Some(context) => sending_within(context, poll),
+            None => poll(),
+        }));
+        self.pending().insert(number, pending);
+        match polled {
+            Ok(Poll::Ready(outcome)) => Some(outcome),
+            Ok(Poll::Pending) => None,
+            Err(panic) => resume_unwind(panic),
         }
     }
 
@@ -120,7 +175,8 @@ impl Operations {
         };
         pending.values().try_for_each(|one| {
             visit.call(&one.future)?;
-            visit.call(&one.progress)
+            visit.call(&one.progress)?;
+            visit.call(one.context.as_deref())
         })
     }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::Operation;
+use mcpbolt::connection::{Operation, RequestScope};
 use mcpbolt::error::RequestError;
 use mcpbolt::json::string;
 use mcpbolt::mcp::Method;
 use mcpbolt::message::{Field, MessageRef};
+use mcpbolt::telemetry::HostTelemetry;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -40,6 +41,8 @@ pub struct Pending {
     page: PyOnceLock<Py<PyDict>>,
     /// The URI as the mounted server has it that the call has come to.
     local_uri: Option<String>,
+    /// What surrounds the call, if the server has telemetry.
+    scope: Option<RequestScope>,
 }
 
 impl Pending {
@@ -62,6 +65,7 @@ impl Pending {
             arguments,
             page: PyOnceLock::new(),
             local_uri: None,
+            scope: work.call.scope.clone(),
         })
     }
 
@@ -74,6 +78,7 @@ impl Pending {
             arguments,
             page: PyOnceLock::new(),
             local_uri: self.local_uri.clone(),
+            scope: self.scope.clone(),
         })
     }
 
@@ -140,6 +145,15 @@ impl Pending {
     #[getter]
     fn context(&self, py: Python<'_>) -> Py<Context> {
         self.context.clone_ref(py)
+    }
+
+    /// The description of the call's span, as JSON, if it is to begin now; `None` the second time.
+    fn span(&self) -> Option<String> {
+        let mut span = None;
+        self.scope
+            .as_ref()?
+            .enter(&mut || span = HostTelemetry::begun());
+        span
     }
 
     /// The method of the request, as MCP names it.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use mcpbolt::telemetry::OpenTelemetry;
+use opentelemetry::KeyValue;
 use opentelemetry_otlp::{
     MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracerProvider};
 use tokio::runtime::Runtime;
 
 use crate::poster::Poster;
@@ -89,14 +90,33 @@ impl Otlp {
     }
 }
 
+/// The attribute that tells processes of one service apart.
+const INSTANCE: &str = "service.instance.id";
+
 /// What this process is called, unless the environment says so.
 fn resource() -> Resource {
-    let is_named = env::var_os("OTEL_SERVICE_NAME").is_some()
-        || env::var("OTEL_RESOURCE_ATTRIBUTES").is_ok_and(|it| it.contains("service.name="));
-    match is_named {
-        true => Resource::builder().build(),
-        false => Resource::builder().with_service_name("mcpbolt").build(),
+    let said = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+    let says = |name: &str| said.contains(&format!("{name}="));
+    let mut resource = Resource::builder();
+    if env::var_os("OTEL_SERVICE_NAME").is_none() && !says("service.name") {
+        resource = resource.with_service_name("mcpbolt");
     }
+    if !says(INSTANCE) {
+        // A random UUID (RFC 9562, version 4), as the conventions recommend.
+        let random = u128::from_be_bytes(RandomIdGenerator::default().new_trace_id().to_bytes());
+        resource = resource.with_attribute(KeyValue::new(INSTANCE, uuid(random)));
+    }
+    resource.build()
+}
+
+/// The UUID of version 4 with these random bits, but for the six that say so.
+fn uuid(random: u128) -> String {
+    let bits = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let mut text = format!("{bits:032x}");
+    for at in [20, 16, 12, 8] {
+        text.insert(at, '-');
+    }
+    text
 }
 
 impl Drop for Otlp {
@@ -107,5 +127,16 @@ impl Drop for Otlp {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_says_its_version_and_its_variant() {
+        assert_eq!(uuid(0), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(uuid(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 }

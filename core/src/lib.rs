@@ -198,7 +198,12 @@ pub mod settings;
 #[cfg(feature = "server")]
 pub mod store;
 mod sync;
-#[cfg(any(feature = "prometheus", feature = "opentelemetry", feature = "tracing"))]
+#[cfg(any(
+    feature = "prometheus",
+    feature = "opentelemetry",
+    feature = "settings",
+    feature = "tracing"
+))]
 pub mod telemetry;
 #[cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 pub mod testing;

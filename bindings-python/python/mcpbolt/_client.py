@@ -91,6 +91,8 @@ class Client(Actions):
         on_closed: Called with a `ConnectionClosed` when the connection ends before the block does.
         trace: A file that gets a line for each frame on the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
+        telemetry: Makes spans and metrics of all requests and of the session with the program's OpenTelemetry, as for a `Server`. The
+            server gets the place of each request in its trace.
     """
 
     async def _pages(self, kind: str, make: Callable[[Wire], _T]) -> AsyncIterator[list[_T]]:

@@ -10,6 +10,7 @@ from ._core import to_json
 from ._questions import Root
 
 if TYPE_CHECKING:
+    from ._core import Telemetry
     from ._event_loop import Future
 
 OnProgress = Callable[[float, "float | None", "str | None"], object]
@@ -24,9 +25,14 @@ class ClientSetup:
         json: The settings that are fixed before the client connects.
     """
 
-    def __init__(self, json: str, on_stderr: Callable[[str], object] | None) -> None:
+    def __init__(self, json: str, on_stderr: Callable[[str], object] | None, telemetry: bool = False) -> None:
         self.json = json
         self.on_stderr = on_stderr
+        self.telemetry: Telemetry | None = None
+        if telemetry:
+            from ._telemetry import telemetry as of_process
+
+            self.telemetry = of_process().native
         self.on_notice: Callable[[str, Wire], object]
         self.on_asked: Callable[[int, str, Wire], object]
         self.on_given_up: Callable[[int], object]

@@ -68,6 +68,7 @@ class Connection:
         on_stderr: Callable[[str], object] | None = None,
         on_closed: Callable[[ConnectionClosed], object] | None = None,
         trace: str | PathLike[str] | None = None,
+        telemetry: bool = False,
         name: str = "mcpbolt",
         version: str = _core.__version__,
     ) -> None:
@@ -99,7 +100,7 @@ class Connection:
             forms=on_elicitation is not None,
             pages=on_elicitation_url is not None,
         )
-        setup = self._setup = ClientSetup(to_json(settings), on_stderr)
+        setup = self._setup = ClientSetup(to_json(settings), on_stderr, telemetry)
         self._answers = Answers(on_sampling, on_elicitation, on_elicitation_url)
         setup.on_asked, setup.on_given_up = self._answers.asked, self._answers.given_up
         setup.on_notice = notices(

@@ -89,6 +89,11 @@ class Server(Offer):
             of each model has it, where pydantic's default is not to.
         mask_error_details: Whether the texts of unexpected exceptions are kept from clients. `False` sends them, in failed
             results, whatever they contain.
+        telemetry: Makes spans and metrics of all requests and sessions with the program's OpenTelemetry, its global tracer and meter, by
+            the conventions for MCP. Functions run within the span of their call. Needs `pip install 'mcpbolt[telemetry]'`.
+
+    Raises:
+        ModuleNotFoundError: `telemetry` is set, and OpenTelemetry's API is not installed.
     """
 
     def __init__(
@@ -122,6 +127,7 @@ class Server(Offer):
         serialize_by_alias: bool | None = True,
         mask_error_details: bool = True,
         middleware: Sequence[Middleware] = (),
+        telemetry: bool = False,
     ) -> None:
         super().__init__(
             Settings(
@@ -148,6 +154,7 @@ class Server(Offer):
                 experimental=experimental,
                 actions=actions,
                 failed=Failures(name, mask_error_details),
+                telemetry=telemetry,
             ),
             list_changes,
             subscriptions,

@@ -10,7 +10,7 @@ from ._failures import Failures
 from ._options import Options, options
 
 if TYPE_CHECKING:
-    from ._core import Context
+    from ._core import Context, Telemetry
     from ._call import Middleware
     from ._consent import ConsentProxy
     from ._resource import ResourceServer
@@ -276,6 +276,7 @@ class Settings:
         on_roots_changed: Hook | None = None,
         kernel: object = None,
         failed: Failures | None = None,
+        telemetry: bool = False,
         **settings: Any,
     ) -> None:
         self.json = to_json(options(policy=policy and policy.wire, **settings))
@@ -285,6 +286,11 @@ class Settings:
             from ._verifier import Verifying
 
             self.verifier = Verifying(policy.verifier)
+        self.telemetry: Telemetry | None = None
+        if telemetry:
+            from ._telemetry import telemetry as of_process
+
+            self.telemetry = of_process().native
         self.approval = approval
         self.sanitise = sanitise
         self.middleware: list[Middleware] = []

@@ -55,3 +55,17 @@ fn a_gateway_and_its_server_on_stdio_are_in_one_trace() {
         (near.span_id, passing.span_id)
     );
 }
+
+/// Each process counts for itself, so a collector has to tell their counts apart.
+#[cfg(unix)]
+#[test]
+fn each_worker_says_which_instance_of_the_service_it_is() {
+    let collector = Receiver::new();
+    let args = ["serve", "http://127.0.0.1:0/mcp", "--workers", "2"];
+    let _serving = Serving::with_env(
+        &[&args[..], &["--otlp", &collector.address]].concat(),
+        &[("OTEL_METRIC_EXPORT_INTERVAL", "100")],
+    );
+    let instances = || collector.got.lock().unwrap().instances.clone();
+    assert!(comes(|| instances().len() == 2), "{:?}", instances());
+}

@@ -13,14 +13,20 @@
 //! | `histogram` | counts durations in buckets, without a lock |
 //! | `prometheus`, `text` | keeps counts and writes them as text for Prometheus |
 //! | `log` | each request as an event of `tracing` |
+//! | `attributes`, `instruments` | attributes of spans and metrics, and the histograms, by the conventions |
 //! | `otel`, `spans` | metrics and spans by the OpenTelemetry API |
+//! | `host` | requests and sessions for the OpenTelemetry SDKs of other languages |
 
 #![cfg_attr(
     not(all(feature = "prometheus", feature = "opentelemetry")),
     allow(dead_code, reason = "some parts serve one exporter")
 )]
 
+mod attributes;
 mod histogram;
+#[cfg(feature = "settings")]
+mod host;
+mod instruments;
 #[cfg(feature = "tracing")]
 mod log;
 mod names;
@@ -37,6 +43,8 @@ mod text;
 mod totals;
 
 pub use self::histogram::BUCKETS;
+#[cfg(feature = "settings")]
+pub use self::host::{HostTelemetry, MAX_RECORDS, TelemetryHost};
 #[cfg(feature = "tracing")]
 pub use self::log::RequestLog;
 #[cfg(feature = "opentelemetry")]

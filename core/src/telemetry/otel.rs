@@ -9,10 +9,12 @@ use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
 use opentelemetry::trace::{Span, Tracer, TracerProvider};
 use opentelemetry::{InstrumentationScope, KeyValue, global};
 
+use super::attributes;
 use super::histogram::BUCKETS;
+use super::instruments::{self, Durations};
 use super::names::{Ended, refusal, session_error};
 use super::series::{Kept, Named, SeriesTable};
-use super::spans::{self, Traced};
+use super::spans::{self, Traced, gathered};
 use super::totals::{Total, Totals};
 use crate::connection::{
     ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, SessionObserver,
@@ -85,10 +87,10 @@ impl OpenTelemetry {
 
 impl Instruments {
     fn new(meter: &Meter) -> Self {
-        let histogram = |name: &'static str, what: &'static str| {
-            let histogram = meter.f64_histogram(name).with_unit("s");
+        let histogram = |of: Durations| {
+            let histogram = meter.f64_histogram(of.name).with_unit("s");
             let histogram = histogram.with_boundaries(BUCKETS.to_vec());
-            histogram.with_description(what).build()
+            histogram.with_description(of.description).build()
         };
         let (totals, series) = (Arc::<Totals>::default(), Arc::<SeriesTable<_>>::default());
         for (side, is_sent) in [("server", false), ("client", true)] {
@@ -96,22 +98,10 @@ impl Instruments {
             watch_bytes(meter, side, is_sent, &series);
         }
         Self {
-            received: histogram(
-                "mcp.server.operation.duration",
-                "Duration of requests that arrived, until they were answered.",
-            ),
-            sent: histogram(
-                "mcp.client.operation.duration",
-                "Duration of requests that this side sent, until they were answered.",
-            ),
-            server_sessions: histogram(
-                "mcp.server.session.duration",
-                "Duration of sessions, as the server sees it.",
-            ),
-            client_sessions: histogram(
-                "mcp.client.session.duration",
-                "Duration of sessions, as the client sees it.",
-            ),
+            received: histogram(instruments::of_requests(false)),
+            sent: histogram(instruments::of_requests(true)),
+            server_sessions: histogram(instruments::of_sessions(false)),
+            client_sessions: histogram(instruments::of_sessions(true)),
             refused: meter
                 .u64_counter("mcpbolt.server.refused_requests")
                 .with_unit("{request}")
@@ -123,26 +113,26 @@ impl Instruments {
     }
 
     /// Notes a request that has ended.
-    pub fn note(&self, attributes: &Attributes, ended: &Ended, end: &RequestEnd) {
+    pub fn note(&self, series: &Attributes, ended: &Ended, end: &RequestEnd) {
         let seconds = end.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64());
-        let histogram = match attributes.is_sent {
+        let histogram = match series.is_sent {
             true => &self.sent,
             false => &self.received,
         };
         match *ended == Ended::default() {
-            true => histogram.record(seconds, &attributes.all),
+            true => histogram.record(seconds, &series.all),
             false => {
-                let mut all = attributes.all.clone();
-                all.extend(of_end(ended));
+                let mut all = series.all.clone();
+                attributes::of_end(ended, gathered(&mut all));
                 histogram.record(seconds, &all);
             }
         }
         let add = |counter: &AtomicU64, bytes: usize| counter.fetch_add(bytes as u64, Relaxed);
-        add(&attributes.request_bytes, end.request_bytes);
-        add(&attributes.answer_bytes, end.answer_bytes);
-        let total = self.totals.of(attributes.is_sent);
+        add(&series.request_bytes, end.request_bytes);
+        add(&series.answer_bytes, end.answer_bytes);
+        let total = self.totals.of(series.is_sent);
         total.active.fetch_sub(1, Relaxed);
-        if let Some(reason) = refusal(end.outcome).filter(|_| !attributes.is_sent) {
+        if let Some(reason) = refusal(end.outcome).filter(|_| !series.is_sent) {
             self.refused.add(1, &[KeyValue::new("reason", reason)]);
         }
     }
@@ -222,25 +212,15 @@ fn watch_bytes(meter: &Meter, side: &str, is_sent: bool, series: &Arc<SeriesTabl
 
 impl Attributes {
     fn new(kept: &Kept) -> Self {
+        let mut all = Vec::new();
+        attributes::of_series(kept, gathered(&mut all));
         Self {
-            all: spans::of_series(kept),
+            all,
             is_sent: kept.is_sent,
             request_bytes: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
         }
     }
-}
-
-/// The attributes of how a request ended.
-pub(super) fn of_end(ended: &Ended) -> impl Iterator<Item = KeyValue> {
-    let error = ended
-        .error
-        .clone()
-        .map(|it| KeyValue::new("error.type", it));
-    let code = ended
-        .code
-        .map(|it| KeyValue::new("rpc.response.status_code", it.to_string()));
-    error.into_iter().chain(code)
 }
 
 impl Observer for OpenTelemetry {
@@ -268,11 +248,13 @@ impl Observer for OpenTelemetry {
         let is_client = session.side() == Side::Client;
         let open = &self.instruments.total(is_client).sessions;
         open.fetch_add(1, Relaxed);
+        let mut attributes = Vec::new();
+        attributes::of_session(session, gathered(&mut attributes));
         Some(Box::new(Session {
             instruments: self.instruments.clone(),
             begun: Instant::now(),
             is_client,
-            attributes: spans::of_session(session),
+            attributes,
         }))
     }
 }

@@ -68,6 +68,14 @@ impl<'a> Named<'a> {
 }
 
 impl<N: AsRef<str>, P> Series<N, P> {
+    /// The name of a span: the method, and the tool or prompt if there is one.
+    pub fn title(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{} {}", self.method(), name.as_ref()),
+            None => self.method().to_owned(),
+        }
+    }
+
     /// The method on the wire.
     pub fn method(&self) -> &str {
         match &self.method {

@@ -1,4 +1,4 @@
-//! Spans of requests: their parents, names and attributes.
+//! Spans of requests, and their parents.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,13 +10,12 @@ use opentelemetry::trace::{
 };
 use opentelemetry::{Context, KeyValue};
 
+use super::attributes::{self, Value};
 use super::names::Ended;
-use super::otel::{Attributes, Instruments, of_end};
-use super::series::{Kept, Named, Series};
-use crate::connection::{
-    Channel, ObservedRequest, ObservedSession, RequestEnd, RequestObserver, RequestScope,
-};
-use crate::mcp::{Era, TraceContext};
+use super::otel::{Attributes, Instruments};
+use super::series::{Kept, Named};
+use crate::connection::{ObservedRequest, RequestEnd, RequestObserver, RequestScope};
+use crate::mcp::TraceContext;
 
 /// A request with its span and its series.
 #[derive(Debug)]
@@ -49,7 +48,9 @@ impl RequestObserver for Traced {
         let ended = Ended::of(end.outcome, self.is_sent);
         let span = self.context.span();
         if span.is_recording() {
-            span.set_attributes(of_end(&ended));
+            let mut all = Vec::new();
+            attributes::of_end(&ended, gathered(&mut all));
+            span.set_attributes(all);
             if ended.error.is_some() {
                 span.set_status(Status::error(""));
             }
@@ -102,21 +103,21 @@ pub(super) fn begin(
     request: &ObservedRequest<'_>,
 ) -> Context {
     let (parent, link) = parent(request);
-    let name = match &named.name {
-        Some(name) => format!("{} {name}", named.method()),
-        None => named.method().to_owned(),
-    };
-    let mut builder = tracer.span_builder(name).with_kind(match named.is_sent {
-        true => SpanKind::Client,
-        false => SpanKind::Server,
-    });
+    let mut builder = tracer
+        .span_builder(named.title())
+        .with_kind(match named.is_sent {
+            true => SpanKind::Client,
+            false => SpanKind::Server,
+        });
     builder.links = link.map(|link| vec![Link::with_context(link)]);
     let context = parent.with_span(tracer.build_with_context(builder, &parent));
     {
         let span = context.span();
         if span.is_recording() {
-            span.set_attributes(of_series(named));
-            span.set_attributes(of_request(request));
+            let mut all = Vec::new();
+            attributes::of_series(named, gathered(&mut all));
+            attributes::of_request(request, gathered(&mut all));
+            span.set_attributes(all);
         }
     }
     context
@@ -162,78 +163,12 @@ fn remote(context: &TraceContext) -> Option<SpanContext> {
     context.is_valid().then_some(context)
 }
 
-/// The attributes that requests of a series have in common.
-pub(super) fn of_series<N: AsRef<str>, P: AsRef<str>>(series: &Series<N, P>) -> Vec<KeyValue> {
-    let mut all = vec![KeyValue::new("mcp.method.name", series.method().to_owned())];
-    let mut add = |name: &'static str, value: Option<&str>| {
-        all.extend(value.map(|value| KeyValue::new(name, value.to_owned())));
-    };
-    add("gen_ai.tool.name", series.tool());
-    add("gen_ai.prompt.name", series.prompt());
-    add(
-        "gen_ai.operation.name",
-        series.tool().map(|_| "execute_tool"),
-    );
-    add("mcp.protocol.version", Some(series.revision.name()));
-    add("network.transport", series.transport.map(|it| it.name()));
-    add(
-        "network.protocol.name",
-        series.protocol.map(|(name, _)| name),
-    );
-    let version = series.protocol.and_then(|(_, version)| version);
-    add("network.protocol.version", version);
-    if let Some((address, port)) = &series.server {
-        add("server.address", Some(address.as_ref()));
-        all.extend(port.map(|port| KeyValue::new("server.port", i64::from(port))));
+/// Gathers attributes.
+pub(super) fn gathered(to: &mut Vec<KeyValue>) -> impl FnMut(&'static str, Value<'_>) {
+    |name, value| {
+        to.push(match value {
+            Value::Text(text) => KeyValue::new(name, text.into_owned()),
+            Value::Number(number) => KeyValue::new(name, number),
+        });
     }
-    all
-}
-
-/// The attributes of one request.
-fn of_request(request: &ObservedRequest<'_>) -> Vec<KeyValue> {
-    let mut all = Vec::new();
-    let id = request.id();
-    if !id.is_empty() {
-        all.push(KeyValue::new("jsonrpc.request.id", id.into_owned()));
-    }
-    if let Some(uri) = request.uri() {
-        // A query may have secrets.
-        let end = uri.find(['?', '#']).unwrap_or(uri.len());
-        let uri = uri.get(..end).unwrap_or_default();
-        all.push(KeyValue::new("mcp.resource.uri", uri.to_owned()));
-    }
-    let Some(channel) = request.channel() else {
-        return all;
-    };
-    if let Some(session) = &channel.session
-        && request.revision().era() == Era::Handshake
-    {
-        all.push(KeyValue::new("mcp.session.id", session.to_string()));
-    }
-    if let Some((address, port)) = channel.peer.as_ref().filter(|_| !request.is_sent()) {
-        all.push(KeyValue::new("client.address", address.to_string()));
-        all.extend(port.map(|port| KeyValue::new("client.port", i64::from(port))));
-    }
-    all
-}
-
-/// The attributes of a session.
-pub(super) fn of_session(session: &ObservedSession<'_>) -> Vec<KeyValue> {
-    let mut all = vec![KeyValue::new(
-        "mcp.protocol.version",
-        session.revision().name(),
-    )];
-    if let Some(channel) = session.channel() {
-        all.extend(of_channel(channel));
-    }
-    all
-}
-
-fn of_channel(channel: &Channel) -> Vec<KeyValue> {
-    let mut all = vec![KeyValue::new("network.transport", channel.transport.name())];
-    if let Some((name, version)) = channel.protocol {
-        all.push(KeyValue::new("network.protocol.name", name));
-        all.extend(version.map(|it| KeyValue::new("network.protocol.version", it)));
-    }
-    all
 }

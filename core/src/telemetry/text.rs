@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::histogram::{BUCKETS, Histogram};
+use super::instruments;
 use super::prometheus::{Measured, Prometheus};
 use super::series::Kept;
 use super::totals::Total;
@@ -114,10 +115,7 @@ pub(super) fn of(all: &Prometheus) -> String {
 
 fn requests(out: &mut Writer, all: &Prometheus, side: &str, is_sent: bool) {
     let name = format!("mcp_{side}_operation_duration_seconds");
-    let help = match is_sent {
-        false => "Duration of requests that arrived, until they were answered.",
-        true => "Duration of requests that this side sent, until they were answered.",
-    };
+    let help = instruments::of_requests(is_sent).description;
     out.metric(&name, "histogram", help);
     all.series.each(|series, measured: &Measured| {
         if series.is_sent == is_sent {

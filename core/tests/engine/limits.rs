@@ -470,6 +470,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_server_that_comes_later_is_found",
     ),
     (
+        "telemetry::host::MAX_RECORDS",
+        "records_are_bounded_in_number_except_those_that_a_host_waits_for",
+    ),
+    (
         "telemetry::series::MAX_NAMES",
         "names_are_told_apart_once_they_are_good_and_while_there_are_few",
     ),

@@ -1,6 +1,4 @@
-//! Spans and metrics as a receiver of OTLP gets them, held against the conventions for MCP.
-//!
-//! The tables are those of semantic-conventions-genai (docs/gen-ai/mcp.md, status Development).
+//! Spans and metrics as a receiver of OTLP gets them, held against the conventions for MCP in `corpus/telemetry.json`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +31,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::Resource as Described;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::collector::{CLIENT, Receiver, SERVER, spans_of, values};
 
@@ -126,41 +124,10 @@ fn server(observer: Arc<OpenTelemetry>) -> Server {
         .unwrap()
 }
 
-/// The attributes that the conventions define for MCP spans, and those of them that each span has.
-const SPAN_ATTRIBUTES: [(&str, bool); 17] = [
-    ("mcp.method.name", true),
-    ("mcp.protocol.version", true),
-    ("mcp.session.id", false),
-    ("mcp.resource.uri", false),
-    ("jsonrpc.request.id", true),
-    ("rpc.response.status_code", false),
-    ("error.type", false),
-    ("gen_ai.operation.name", false),
-    ("gen_ai.tool.name", false),
-    ("gen_ai.prompt.name", false),
-    ("network.transport", true),
-    ("network.protocol.name", false),
-    ("network.protocol.version", false),
-    ("server.address", false),
-    ("server.port", false),
-    ("client.address", false),
-    ("client.port", false),
-];
-
-/// The attributes that the conventions define for the metrics of requests.
-const METRIC_ATTRIBUTES: [&str; 11] = [
-    "mcp.method.name",
-    "mcp.protocol.version",
-    "error.type",
-    "rpc.response.status_code",
-    "gen_ai.operation.name",
-    "gen_ai.tool.name",
-    "gen_ai.prompt.name",
-    "network.transport",
-    "network.protocol.name",
-    "network.protocol.version",
-    "server.address",
-];
+/// The conventions, which the tests of all languages read.
+fn conventions() -> Value {
+    serde_json::from_str(include_str!("../../../corpus/telemetry.json")).unwrap()
+}
 
 const ERROR: i32 = 2;
 
@@ -200,6 +167,7 @@ fn spans_and_metrics_are_those_of_the_conventions_on_both_sides() {
         near.flush();
         far.flush();
 
+        let conventions = conventions();
         // Name; tool, prompt or URI; error.type and whether the span is an error, on the client and on the server; code.
         type Row<'a> = (
             &'a str,
@@ -239,14 +207,15 @@ fn spans_and_metrics_are_those_of_the_conventions_on_both_sides() {
                 let has = values(&span.attributes);
                 let is_near = service == "near";
                 assert_eq!(span.kind, kind, "{service}: {name}");
-                for (attribute, is_required) in SPAN_ATTRIBUTES {
+                let defined = conventions["spans"].as_object().unwrap();
+                for (attribute, when) in defined {
                     assert!(
-                        !is_required || has.contains_key(attribute),
+                        when != "always" || has.contains_key(attribute),
                         "{name}: no {attribute}"
                     );
                 }
                 for attribute in has.keys() {
-                    let is_defined = SPAN_ATTRIBUTES.iter().any(|(it, _)| it == attribute);
+                    let is_defined = defined.contains_key(attribute);
                     assert!(is_defined, "{name}: {attribute} is not in the conventions");
                 }
                 let get = |name: &str| has.get(name).map(String::as_str);
@@ -302,6 +271,7 @@ fn spans_and_metrics_are_those_of_the_conventions_on_both_sides() {
 
 /// Holds each metric against the conventions. Only the last values of each count.
 fn check_metrics(receiver: &Receiver) {
+    let conventions = conventions();
     let got = receiver.got.lock().unwrap();
     for (service, role) in [("near", "client"), ("far", "server")] {
         let own = got.metrics.iter().filter(|(of, _)| of == service);
@@ -316,23 +286,20 @@ fn check_metrics(receiver: &Receiver) {
                 assert_eq!(name, "mcp.server.session.duration");
                 continue;
             };
-            assert_eq!(metric.unit, "s", "{name}");
+            assert_eq!(metric.unit, conventions["histograms"][name], "{name}");
             let Some(Data::Histogram(histogram)) = &metric.data else {
                 panic!("{name} is no histogram: {metric:?}");
             };
             for point in &histogram.data_points {
                 assert_eq!(point.explicit_bounds, BUCKETS, "{name}");
-                for bound in [
-                    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
-                ] {
+                for bound in conventions["boundaries"].as_array().unwrap() {
+                    let bound = bound.as_f64().unwrap();
                     assert!(point.explicit_bounds.contains(&bound), "{bound}");
                 }
+                let defined = conventions["attributes of histograms"].as_array().unwrap();
                 for attribute in values(&point.attributes).keys() {
-                    let is_defined = METRIC_ATTRIBUTES.contains(&attribute.as_str());
-                    assert!(
-                        is_defined || attribute == "server.port",
-                        "{name}: {attribute}"
-                    );
+                    let is_defined = defined.iter().any(|it| it == attribute);
+                    assert!(is_defined, "{name}: {attribute}");
                 }
             }
             let count = |has: &[(&str, &str)]| -> u64 {

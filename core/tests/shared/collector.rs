@@ -6,7 +6,7 @@
 )]
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -34,6 +34,8 @@ pub struct Receiver {
 pub struct Got {
     pub spans: Vec<(String, Span)>,
     pub metrics: Vec<(String, Metric)>,
+    /// What tells processes of one service apart.
+    pub instances: BTreeSet<String>,
     pub bytes: Vec<u8>,
 }
 
@@ -81,7 +83,7 @@ fn take(stream: TcpStream, got: &Mutex<Got>) {
                 .unwrap()
                 .resource_spans
             {
-                let service = service(of.resource.unwrap().attributes);
+                let service = got.service(&of.resource.unwrap().attributes);
                 let spans = of.scope_spans.into_iter().flat_map(|scope| scope.spans);
                 got.spans.extend(spans.map(|span| (service.clone(), span)));
             }
@@ -91,7 +93,7 @@ fn take(stream: TcpStream, got: &Mutex<Got>) {
                 .unwrap()
                 .resource_metrics
             {
-                let service = service(of.resource.unwrap().attributes);
+                let service = got.service(&of.resource.unwrap().attributes);
                 let metrics = of.scope_metrics.into_iter().flat_map(|scope| scope.metrics);
                 got.metrics.extend(metrics.map(|it| (service.clone(), it)));
             }
@@ -103,8 +105,14 @@ fn take(stream: TcpStream, got: &Mutex<Got>) {
     }
 }
 
-fn service(attributes: Vec<KeyValue>) -> String {
-    values(&attributes)["service.name"].clone()
+impl Got {
+    /// The name of the service with these attributes; notes its instance.
+    fn service(&mut self, attributes: &[KeyValue]) -> String {
+        let about = values(attributes);
+        self.instances
+            .extend(about.get("service.instance.id").cloned());
+        about["service.name"].clone()
+    }
 }
 
 /// Attributes by their names, their values as text.

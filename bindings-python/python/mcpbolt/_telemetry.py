@@ -1,0 +1,163 @@
+"""Spans and durations of requests and sessions in the program's own OpenTelemetry, by its conventions for MCP.
+
+The engine notes what happens, on its own threads, and says what spans and metrics are called and contain. Spans of handlers and of requests
+that this program sends begin here, where they are current; everything else is recorded by a thread that takes what has ended, in batches.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import threading
+from functools import cache
+from typing import Any
+
+from . import _core
+from ._lanes import Rest, Run
+
+try:
+    from opentelemetry import context, metrics, trace
+except ImportError as error:
+    raise ModuleNotFoundError(
+        "telemetry: it needs OpenTelemetry's API; install it: pip install 'mcpbolt[telemetry]'", name=error.name
+    ) from None
+
+from opentelemetry.trace.span import TraceState
+
+_SCOPE = "mcpbolt"
+_log = logging.getLogger("mcpbolt.telemetry")
+
+
+@cache
+def telemetry() -> Telemetry:
+    """That of all servers and clients of this process: OpenTelemetry's tracer and meter are global, too."""
+    return Telemetry()
+
+
+# A fork has no thread that records.
+os.register_at_fork(after_in_child=telemetry.cache_clear)
+
+
+class Telemetry:
+    """The engine's observer, and what it tells OpenTelemetry. A key of `_open` has the span, or the record of its end until there is one."""
+
+    def __init__(self) -> None:
+        self._tracer = trace.get_tracer(_SCOPE, _core.__version__)
+        meter = metrics.get_meter(_SCOPE, _core.__version__)
+        self._histograms = {
+            name: meter.create_histogram(
+                name, about["unit"], about["description"], explicit_bucket_boundaries_advisory=about["boundaries"]
+            )
+            for name, about in json.loads(_core.Telemetry.instruments()).items()
+        }
+        self._open: dict[int, Any] = {}
+        self.native = _core.Telemetry(self._sent)
+        threading.Thread(target=self._record, name="mcpbolt-telemetry", daemon=True).start()
+        atexit.register(self._take)
+
+    async def traced(self, run: Run, pending: _core.Pending, rest: Rest) -> Any:
+        """The layer in which the span of a call is current."""
+        wire = pending.span()
+        if wire is None:
+            return await rest(run, pending)
+        token = context.attach(trace.set_span_in_context(self._begun(wire)))
+        try:
+            return await rest(run, pending)
+        finally:
+            context.detach(token)
+
+    def _begun(self, wire: str) -> trace.Span:
+        """Begins a span that the engine describes. It ends when the engine says so, which may be before this returns."""
+        about = json.loads(wire)
+        span = self._start(about)
+        ended = self._open.setdefault(about["key"], span)
+        if ended is not span:
+            del self._open[about["key"]]
+            _end(span, ended)
+        return span
+
+    def _start(self, about: dict[str, Any]) -> trace.Span:
+        try:
+            return self._started(about)
+        except Exception:
+            # No call fails by the program's sampler or processor.
+            _log.exception("the span of %s", about["name"])
+            return trace.INVALID_SPAN
+
+    def _started(self, about: dict[str, Any]) -> trace.Span:
+        current = context.get_current()
+        parent, links = about.get("parent"), about.get("link")
+        # A request that is sent belongs to what is current here; one that arrived, to what its sender says.
+        if parent and not (about["isSent"] and trace.get_current_span(current).get_span_context().is_valid):
+            current = trace.set_span_in_context(trace.NonRecordingSpan(_remote(parent)), current)
+        return self._tracer.start_span(
+            about["name"],
+            current,
+            trace.SpanKind.CLIENT if about["isSent"] else trace.SpanKind.SERVER,
+            about["attributes"],
+            [trace.Link(_remote(links))] if links else None,
+            _nanoseconds(about["time"]),
+        )
+
+    def _sent(self, wire: str) -> tuple[str, str | None] | None:
+        """Begins the span of a request that is about to be sent; returns the place that the request names."""
+        own = self._begun(wire).get_span_context()
+        if not own.is_valid:
+            return None
+        ids = f"{trace.format_trace_id(own.trace_id)}-{trace.format_span_id(own.span_id)}"
+        return f"00-{ids}-{own.trace_flags:02x}", own.trace_state.to_header() or None
+
+    def _record(self) -> None:
+        while True:
+            self.native.wait()
+            self._take()
+
+    def _take(self) -> None:
+        for record in json.loads(self.native.take() or "[]"):
+            try:
+                self._ended(record)
+            except Exception:
+                _log.exception("a record of %s", record["histogram"])
+
+    def _ended(self, record: dict[str, Any]) -> None:
+        span = None
+        if "begun" in record:
+            span = self._start(record["begun"])
+        elif "key" in record:
+            begun = self._open.setdefault(record["key"], record)
+            if begun is not record:
+                del self._open[record["key"]]
+                span = begun
+        if span is not None:
+            _end(span, record)
+        self._histograms[record["histogram"]].record(
+            record["seconds"], record["attributes"], trace.set_span_in_context(span) if span else None
+        )
+
+
+def _end(span: trace.Span, record: Any) -> None:
+    if span.is_recording():
+        span.set_attributes(record["ended"])
+        if record["isError"]:
+            span.set_status(trace.Status(trace.StatusCode.ERROR))
+    span.end(_nanoseconds(record["time"]))
+
+
+def _remote(place: list[str]) -> trace.SpanContext:
+    """A place in a trace of another process: a valid `traceparent`, and a `tracestate` or `None`."""
+    parent, state = place
+    _, trace_id, span_id, flags = parent.split("-")[:4]
+    return trace.SpanContext(
+        int(trace_id, 16),
+        int(span_id, 16),
+        is_remote=True,
+        trace_flags=trace.TraceFlags(int(flags, 16)),
+        trace_state=TraceState.from_header([state]) if state else TraceState(),
+    )
+
+
+def _nanoseconds(time: list[int]) -> int:
+    seconds, rest = time
+    return seconds * 1_000_000_000 + rest

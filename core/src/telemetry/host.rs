@@ -1,0 +1,432 @@
+//! Requests and sessions for the OpenTelemetry SDK of another language, which makes the spans and records the durations.
+//!
+//! ```text
+//!   a handler is about to run      ─▶ HostTelemetry::begun, in its scope ─▶ the host begins a span
+//!   a request is about to be sent  ─▶ TelemetryHost::sent ─▶ the host begins a span, whose context the request carries
+//!   a request or a session is over ─▶ TelemetryHost::wake, then HostTelemetry::take ─▶ the host ends the span, or makes one
+//! ```
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::attributes::{self, Value};
+use super::histogram::BUCKETS;
+use super::instruments;
+use super::names::{Ended, session_error};
+use super::series::{Kept, Named, SeriesTable};
+use crate::connection::{
+    ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, RequestScope,
+    SessionObserver,
+};
+use crate::error::ConnectionError;
+use crate::mcp::{Side, TraceContext};
+
+/// Maximum number of records of ended requests and sessions that wait for the host. Beyond it, records are dropped, except those
+/// whose span the host has begun.
+pub const MAX_RECORDS: usize = 65_536;
+
+/// The other language's part of a [`HostTelemetry`]. Called on any thread; must not block.
+pub trait TelemetryHost: fmt::Debug + Send + Sync {
+    /// Something waits for [`HostTelemetry::take`]. Called once until that has taken it.
+    fn wake(&self);
+
+    /// A request is about to be sent on this thread. Begins its span, which is described as [`HostTelemetry::begun`] does, and returns the
+    /// span's context; `None` if it cannot do so here. A span that was not begun is made when its record is taken.
+    fn sent(&self, begun: &dyn Fn() -> String) -> Option<TraceContext>;
+}
+
+/// An [`Observer`] for bindings: hands requests and sessions to the OpenTelemetry SDK of their language, as JSON.
+///
+/// A time is `[seconds, nanoseconds]` since 1970. A place in a trace is `[traceparent, tracestate]`, the latter `null` if there is
+/// none. The description of a span has `key`, `name`, `isSent`, `time`, `attributes`, and if there are any, `parent` and `link`.
+///
+/// A record of what has ended has `time`, `seconds`, `histogram`, the name of one of [`instruments`](Self::instruments), and
+/// `attributes`, those of the histogram. That of a request has the `key` of its span, `ended`, the attributes to add to the span, and
+/// `isError`; and `begun`, the description of the span, unless the host got it before.
+#[derive(Clone)]
+pub struct HostTelemetry(Arc<Shared>);
+
+struct Shared {
+    host: Box<dyn TelemetryHost>,
+    next: AtomicU64,
+    series: SeriesTable<Attributes>,
+    waiting: Mutex<Vec<Record>>,
+}
+
+thread_local! {
+    /// The request whose scope surrounds this thread.
+    static CURRENT: RefCell<Option<Arc<HostedRequest>>> = const { RefCell::new(None) };
+}
+
+impl HostTelemetry {
+    /// Hands everything to `host`.
+    pub fn new(host: impl TelemetryHost + 'static) -> Self {
+        Self(Arc::new(Shared {
+            host: Box::new(host),
+            next: AtomicU64::new(1),
+            series: SeriesTable::default(),
+            waiting: Mutex::default(),
+        }))
+    }
+
+    /// The histograms, as a JSON object by name: `unit`, `description`, `boundaries`.
+    pub fn instruments() -> String {
+        let all = [false, true].map(|is_sent| {
+            [
+                instruments::of_requests(is_sent),
+                instruments::of_sessions(is_sent),
+            ]
+        });
+        let all = all.as_flattened().iter().map(|one| {
+            let description = one.description;
+            let (unit, boundaries) = ("s", &BUCKETS[..]);
+            let about = Instrument {
+                unit,
+                description,
+                boundaries,
+            };
+            (one.name, about)
+        });
+        json(&all.collect::<BTreeMap<_, _>>())
+    }
+
+    /// The description of the span of the request whose [`RequestScope`] surrounds this thread. `None` if there is no such request,
+    /// if it is over, or if its description was asked for before.
+    pub fn begun() -> Option<String> {
+        let current = CURRENT.with_borrow(Clone::clone)?;
+        let mut told = current.told();
+        if *told != Told::Nothing {
+            return None;
+        }
+        *told = Told::Begun;
+        drop(told);
+        Some(json(&current.span))
+    }
+
+    /// Takes the records of what has ended, as a JSON array; `None` if there are none.
+    pub fn take(&self) -> Option<String> {
+        let waiting = std::mem::take(&mut *self.0.waiting());
+        (!waiting.is_empty()).then(|| json(&waiting))
+    }
+}
+
+impl fmt::Debug for HostTelemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostTelemetry").field(&self.0.host).finish()
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Record>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over a record. One that the host does not wait for may be dropped.
+    fn hand_over(&self, record: Record, is_awaited: bool) {
+        let mut waiting = self.waiting();
+        if waiting.len() >= MAX_RECORDS && !is_awaited {
+            return;
+        }
+        waiting.push(record);
+        let is_first = waiting.len() == 1;
+        drop(waiting);
+        if is_first {
+            self.host.wake();
+        }
+    }
+}
+
+/// Writes what serde writes without fail.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Seconds and nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Time(u64, u32);
+
+impl Time {
+    fn before_now(elapsed: Duration) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let then = now.unwrap_or_default().saturating_sub(elapsed);
+        Self(then.as_secs(), then.subsec_nanos())
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Plain {
+    Text(String),
+    Number(i64),
+}
+
+/// Attributes by name.
+type Attributes = BTreeMap<&'static str, Plain>;
+
+fn gathered(to: &mut Attributes) -> impl FnMut(&'static str, Value<'_>) {
+    |name, value| {
+        let value = match value {
+            Value::Text(text) => Plain::Text(text.into_owned()),
+            Value::Number(number) => Plain::Number(number),
+        };
+        to.insert(name, value);
+    }
+}
+
+#[derive(Serialize)]
+struct Instrument {
+    unit: &'static str,
+    description: &'static str,
+    boundaries: &'static [f64],
+}
+
+/// `traceparent` and `tracestate`.
+#[derive(Clone, Debug, Serialize)]
+struct Place(String, Option<String>);
+
+/// What a span begins with.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Span {
+    key: u64,
+    name: String,
+    is_sent: bool,
+    time: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Place>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<Place>,
+    attributes: Attributes,
+}
+
+/// What has ended.
+#[derive(Debug, Serialize)]
+struct Record {
+    time: Time,
+    seconds: f64,
+    histogram: &'static str,
+    attributes: Attributes,
+    #[serde(flatten)]
+    of_request: Option<OfRequest>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfRequest {
+    key: u64,
+    is_error: bool,
+    ended: Attributes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begun: Option<Span>,
+}
+
+/// What the host was told of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Begun,
+    Ended,
+}
+
+struct HostedRequest {
+    telemetry: HostTelemetry,
+    series: Kept,
+    span: Span,
+    told: Mutex<Told>,
+    /// What the request carries, if this side sends it.
+    context: Option<TraceContext>,
+}
+
+impl HostedRequest {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for HostedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostedRequest")
+            .field(&self.span.name)
+            .finish()
+    }
+}
+
+impl Observer for HostTelemetry {
+    fn request(&self, request: &ObservedRequest<'_>) -> Option<Arc<dyn RequestObserver>> {
+        let named = Named::of(request);
+        let elapsed = request.arrived().map(|it| it.elapsed());
+        let mut attributes = Attributes::new();
+        attributes::of_series(&named, gathered(&mut attributes));
+        attributes::of_request(request, gathered(&mut attributes));
+        let [parent, link] = places(request);
+        let span = Span {
+            key: self.0.next.fetch_add(1, Relaxed),
+            name: named.title(),
+            is_sent: named.is_sent,
+            time: Time::before_now(elapsed.unwrap_or_default()),
+            parent,
+            link,
+            attributes,
+        };
+        let context = match named.is_sent {
+            true => self.0.host.sent(&|| json(&span)),
+            false => None,
+        };
+        Some(Arc::new(HostedRequest {
+            telemetry: self.clone(),
+            series: named.keep(|_| true),
+            told: Mutex::new(match context {
+                Some(_) => Told::Begun,
+                None => Told::Nothing,
+            }),
+            span,
+            context,
+        }))
+    }
+
+    fn session(&self, session: &ObservedSession<'_>) -> Option<Box<dyn SessionObserver>> {
+        let mut attributes = Attributes::new();
+        attributes::of_session(session, gathered(&mut attributes));
+        Some(Box::new(Session {
+            telemetry: self.clone(),
+            begun: Instant::now(),
+            histogram: instruments::of_sessions(session.side() == Side::Client).name,
+            attributes,
+        }))
+    }
+}
+
+/// The place that a span begins in, and the one to which it has a link, as far as the request says them.
+fn places(request: &ObservedRequest<'_>) -> [Option<Place>; 2] {
+    let place = |context: TraceContext| Place(context.parent, context.state);
+    let said = request.trace_context().map(place);
+    let head = request
+        .channel()
+        .filter(|_| !request.is_sent())
+        .and_then(|it| it.trace.clone())
+        .map(place);
+    match said {
+        Some(_) => [said, head],
+        None => [head, None],
+    }
+}
+
+impl RequestObserver for HostedRequest {
+    fn end(&self, end: &RequestEnd) {
+        let told = std::mem::replace(&mut *self.told(), Told::Ended);
+        let shared = &self.telemetry.0;
+        let ended = Ended::of(end.outcome, self.series.is_sent);
+        let series = shared.series.admit(&self.series, end.outcome, |kept| {
+            let mut attributes = Attributes::new();
+            attributes::of_series(kept, gathered(&mut attributes));
+            attributes
+        });
+        let mut of_end = Attributes::new();
+        attributes::of_end(&ended, gathered(&mut of_end));
+        let mut attributes = (*series).clone();
+        attributes.extend(of_end.clone());
+        let record = Record {
+            time: Time::before_now(Duration::ZERO),
+            seconds: end.begun.map_or(0.0, |it| it.elapsed().as_secs_f64()),
+            histogram: instruments::of_requests(self.series.is_sent).name,
+            attributes,
+            of_request: Some(OfRequest {
+                key: self.span.key,
+                is_error: ended.error.is_some(),
+                ended: of_end,
+                begun: (told == Told::Nothing).then(|| self.span.clone()),
+            }),
+        };
+        shared.hand_over(record, told == Told::Begun);
+    }
+
+    fn scope(self: Arc<Self>) -> Option<RequestScope> {
+        Some(RequestScope::new(move |poll| {
+            let outer = CURRENT.replace(Some(self.clone()));
+            poll();
+            CURRENT.set(outer);
+        }))
+    }
+
+    fn trace_context(&self) -> Option<TraceContext> {
+        self.context.clone()
+    }
+}
+
+#[derive(Debug)]
+struct Session {
+    telemetry: HostTelemetry,
+    begun: Instant,
+    histogram: &'static str,
+    attributes: Attributes,
+}
+
+impl SessionObserver for Session {
+    fn end(self: Box<Self>, reason: &ConnectionError) {
+        let mut attributes = self.attributes;
+        if let Some(error) = session_error(reason) {
+            attributes.insert("error.type", Plain::Text(error.into()));
+        }
+        let record = Record {
+            time: Time::before_now(Duration::ZERO),
+            seconds: self.begun.elapsed().as_secs_f64(),
+            histogram: self.histogram,
+            attributes,
+            of_request: None,
+        };
+        self.telemetry.0.hand_over(record, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Host(Arc<AtomicUsize>);
+
+    impl TelemetryHost for Host {
+        fn wake(&self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+
+        fn sent(&self, _: &dyn Fn() -> String) -> Option<TraceContext> {
+            None
+        }
+    }
+
+    fn record() -> Record {
+        Record {
+            time: Time(0, 0),
+            seconds: 0.0,
+            histogram: "",
+            attributes: Attributes::new(),
+            of_request: None,
+        }
+    }
+
+    #[test]
+    fn records_are_bounded_in_number_except_those_that_a_host_waits_for() {
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let telemetry = HostTelemetry::new(Host(wakes.clone()));
+        for _ in 0..=MAX_RECORDS {
+            telemetry.0.hand_over(record(), false);
+        }
+        assert_eq!(telemetry.0.waiting().len(), MAX_RECORDS);
+        telemetry.0.hand_over(record(), true);
+        assert_eq!(telemetry.0.waiting().len(), MAX_RECORDS + 1);
+        assert_eq!(wakes.load(Relaxed), 1, "once for all");
+        assert!(telemetry.take().is_some());
+        assert!(telemetry.take().is_none());
+        telemetry.0.hand_over(record(), false);
+        assert_eq!(wakes.load(Relaxed), 2);
+    }
+}
