@@ -252,14 +252,24 @@ impl Session {
 
     /// Ends the started server, or closes the connection.
     pub fn close(self) -> Result<()> {
-        match self.running {
-            Some(running) => drop(running.shutdown()?),
-            None => {
-                drop(self.client);
-                wait_for_clients(FAREWELL);
+        Self::close_all([self]).map_or(Ok(()), Err)
+    }
+
+    /// Ends the started servers, and closes the connections: together, since what waits for one waits for all of this process.
+    /// Returns the first error.
+    pub fn close_all(sessions: impl IntoIterator<Item = Self>) -> Option<anyhow::Error> {
+        let (mut first, mut has_connections) = (None, false);
+        for session in sessions {
+            match session.running {
+                Some(running) => first = first.or(running.shutdown().err().map(Into::into)),
+                None => has_connections = true,
             }
+            drop(session.client);
         }
-        Ok(())
+        if has_connections {
+            wait_for_clients(FAREWELL);
+        }
+        first
     }
 }
 

@@ -135,10 +135,9 @@ impl Side {
             .sessions
             .lock()
             .map(|mut all| std::mem::take(&mut *all));
-        for session in sessions.unwrap_or_default().into_iter().filter(is_it) {
-            if let Err(error) = session.close() {
-                shown::tell(&format!("warning: {}", shown::line(&format!("{error:#}"))));
-            }
+        let sessions = sessions.unwrap_or_default().into_iter().filter(is_it);
+        if let Some(error) = Session::close_all(sessions) {
+            shown::tell(&format!("warning: {}", shown::line(&format!("{error:#}"))));
         }
     }
 }

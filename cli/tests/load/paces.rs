@@ -1,5 +1,7 @@
 //! Open and closed loops, and what they see of a server that stands still.
 
+use std::time::{Duration, Instant};
+
 use super::servers::{Listening, example};
 use super::{Loaded, Scratch, number};
 
@@ -72,6 +74,17 @@ fn calls_in_flight_follow_each_other_over_several_connections() {
     );
     assert!(number(&report, "/calls") > 50.0, "{report}");
     assert!(report.get("rate").is_none() && report.get("send_lag_ms").is_none());
+}
+
+/// Connections to a running server are closed together: closing one waits for all of the process.
+#[test]
+fn the_end_does_not_wait_for_each_connection() {
+    let server = Listening::workloads("http://127.0.0.1:0/mcp");
+    let args = ["--workload", "echo", "--in-flight", "8"];
+    let more = ["--connections", "8", "--duration", "100ms", &server.address];
+    let begun = Instant::now();
+    Loaded::new(&[&args[..], &more].concat()).succeeded();
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
 /// Calls that are due while a server stands still wait for the rest of that time, and an open loop counts that. The
