@@ -25,7 +25,8 @@ const NANOS: [u64; BUCKETS.len()] = {
 pub(super) struct Histogram {
     /// Durations in each bucket, the last one without a bound.
     counts: [AtomicU64; BUCKETS.len() + 1],
-    nanos: AtomicU64,
+    /// The sum. In nanoseconds it would be full after 584 years, which many sessions soon last together.
+    micros: AtomicU64,
 }
 
 /// The values of a [`Histogram`] at one moment.
@@ -43,7 +44,8 @@ impl Histogram {
         if let Some(count) = self.counts.get(bucket) {
             count.fetch_add(1, Relaxed);
         }
-        self.nanos.fetch_add(nanos, Relaxed);
+        self.micros
+            .fetch_add(nanos.saturating_add(500) / 1000, Relaxed);
     }
 
     pub fn counts(&self) -> Counts {
@@ -55,7 +57,7 @@ impl Histogram {
                 *up_to = count;
             }
         }
-        let seconds = Duration::from_nanos(self.nanos.load(Relaxed)).as_secs_f64();
+        let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
         Counts {
             up_to,
             count,
@@ -82,5 +84,15 @@ mod tests {
         assert_eq!((up_to[0], up_to[1], up_to[5], up_to[6]), (2, 3, 3, 4));
         assert_eq!((up_to[BUCKETS.len() - 1], count), (4, 5));
         assert!((seconds - 400.010_201).abs() < 1e-6, "{seconds}");
+    }
+
+    #[test]
+    fn the_sum_has_room_for_many_long_durations() {
+        let histogram = Histogram::default();
+        let year = Duration::from_secs(365 * 24 * 60 * 60);
+        for _ in 0..10_000 {
+            histogram.record(year / 10);
+        }
+        assert_eq!(histogram.counts().seconds, (1000 * year).as_secs_f64());
     }
 }
