@@ -391,7 +391,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Refuses an action.
+    /// Refuses a message that is no valid action, of which no observer is told.
     pub fn refuse_action(
         &self,
         exchange: &mut Exchange,
@@ -420,7 +420,10 @@ impl<'a> Pass<'a> {
             return incoming::refuse(exchange.answer(&core.config, asked));
         }
         match Operations::read(&message, &core.config.limits) {
-            Err(refusal) => self.refuse_action(exchange, &message, &refusal),
+            Err(refusal) => {
+                let answer = exchange.answer(&core.config, asked);
+                answer.action_error(&refusal.to_error());
+            }
             Ok(operations) => {
                 let completion = Completion::of(&asked, core.clock);
                 let mut entry = Entry::new(CancelToken::new(), completion);

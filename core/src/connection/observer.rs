@@ -19,7 +19,7 @@ use std::time::Instant;
 use memchr::memmem::Finder;
 
 use super::channel::Channel;
-use crate::error::{ConnectionError, RequestError};
+use crate::error::{CarrierFault, ConnectionError, RequestError};
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, Side, TraceContext, trace_context};
 use crate::message::{Dialect, Field, Kind, MessageRef};
@@ -91,7 +91,10 @@ pub trait SessionObserver: fmt::Debug + Send + Sync {
     fn end(self: Box<Self>, reason: &ConnectionError);
 }
 
-/// A request that begins.
+/// The most bytes of a method, a name, a URI or an id that an observer sees. Peers choose these texts.
+const MAX_TEXT_BYTES: usize = 256;
+
+/// A request that begins. A method, name, URI or id is cut after 256 bytes, at the end of a character.
 #[derive(Debug)]
 pub struct ObservedRequest<'a> {
     pub(super) text: RequestText<'a>,
@@ -126,12 +129,12 @@ impl<'a> ObservedRequest<'a> {
         self.side
     }
 
-    /// The method on the wire, of any length and text if a peer sent it; `tools/call` for an action.
+    /// The method on the wire, any text if a peer sent it; `tools/call` for an action.
     pub fn method(&self) -> Cow<'a, str> {
         match &self.text {
             RequestText::Received(_, Some(method)) => method.name().into(),
-            RequestText::Received(message, None) => message.method().unwrap_or_default(),
-            RequestText::Sent { method, .. } => (*method).into(),
+            RequestText::Received(message, None) => cut(message.method().unwrap_or_default()),
+            RequestText::Sent { method, .. } => cut((*method).into()),
         }
     }
 
@@ -155,25 +158,25 @@ impl<'a> ObservedRequest<'a> {
 
     fn named(&self, by: Method) -> Option<Cow<'a, str>> {
         self.known_method().filter(|method| *method == by)?;
-        match &self.text {
-            RequestText::Received(message, _) if message.dialect() != Dialect::Rpc => {
-                message.method()
-            }
+        let name = match &self.text {
             RequestText::Received(message, _) => message.name(),
             RequestText::Sent { params, .. } => {
                 reader::find((*params)?, "name").and_then(reader::as_str)
             }
-        }
+        };
+        name.map(cut)
     }
 
-    /// The URI of the resource that the params name.
+    /// The URI of the resource that the params name, without the user and the password in it.
     pub fn uri(&self) -> Option<Cow<'a, str>> {
-        match &self.text {
+        let uri = match &self.text {
             RequestText::Received(message, _) => message.uri(),
             RequestText::Sent { params, .. } => {
                 reader::find((*params)?, "uri").and_then(reader::as_str)
             }
-        }
+        };
+        // The end of the user may be behind the cut.
+        uri.map(|uri| cut(without_user(uri)))
     }
 
     /// The request's id: a number in digits, or the text of a string. Empty for an action without an id.
@@ -182,8 +185,8 @@ impl<'a> ObservedRequest<'a> {
             RequestText::Received(message, _) => {
                 let raw = message.echo().map_or("", |id| id.raw());
                 match raw.starts_with('"') {
-                    true => reader::as_str(raw).unwrap_or_default(),
-                    false => raw.into(),
+                    true => cut(reader::as_str(raw).unwrap_or_default()),
+                    false => cut(raw.into()),
                 }
             }
             RequestText::Sent { id, .. } => id.to_string().into(),
@@ -223,6 +226,32 @@ impl<'a> ObservedRequest<'a> {
     /// How the request travels, if the driver has told.
     pub fn channel(&self) -> Option<&'a Arc<Channel>> {
         self.channel
+    }
+}
+
+/// The first bytes of a text, up to [`MAX_TEXT_BYTES`].
+fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.len() <= MAX_TEXT_BYTES {
+        return text;
+    }
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
+    match text {
+        Cow::Borrowed(text) => text.get(..end).unwrap_or_default().into(),
+        // A long text is not kept for its beginning.
+        Cow::Owned(text) => text.get(..end).unwrap_or_default().to_owned().into(),
+    }
+}
+
+/// A URI without what stands between `//` and the last `@` of its authority.
+fn without_user(uri: Cow<'_, str>) -> Cow<'_, str> {
+    let Some((scheme, rest)) = uri.split_once("//") else {
+        return uri;
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        None => uri,
+        Some((_, host)) => format!("{scheme}//{host}{path}").into(),
     }
 }
 
@@ -280,6 +309,10 @@ pub enum RequestOutcome {
     TimedOut,
     /// The answer violates the protocol.
     BadAnswer,
+    /// The transport refused a request of this side, or answered it with something else, with this status (of HTTP).
+    Refused(u16),
+    /// A request of this side that was not sent because this side's limits were reached.
+    Overloaded,
     /// The connection ended, or the transport failed for this request. Also when a request of this side could not be sent.
     Lost,
 }
@@ -301,6 +334,12 @@ impl RequestOutcome {
             RequestError::Cancelled(_) => Self::Cancelled,
             RequestError::TimedOut => Self::TimedOut,
             RequestError::BadAnswer(_) | RequestError::BadResult(_) => Self::BadAnswer,
+            RequestError::Overloaded => Self::Overloaded,
+            RequestError::Carrier(error) => match (error.fault, error.status) {
+                (CarrierFault::TimedOut, _) => Self::TimedOut,
+                (_, Some(status)) => Self::Refused(status),
+                (_, None) => Self::Lost,
+            },
             _ => Self::Lost,
         }
     }
@@ -330,6 +369,49 @@ impl RequestOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::CarrierError;
+
+    #[test]
+    fn a_failure_of_the_transport_is_told_by_its_kind() {
+        use RequestOutcome::{Lost, Overloaded, Refused, TimedOut};
+        let carrier = |fault, status| {
+            RequestError::from(CarrierError {
+                status,
+                ..CarrierError::new(fault, "")
+            })
+        };
+        for (error, outcome) in [
+            (carrier(CarrierFault::TimedOut, None), TimedOut),
+            (carrier(CarrierFault::Refused, Some(503)), Refused(503)),
+            (carrier(CarrierFault::Unreachable, None), Lost),
+            (RequestError::Overloaded, Overloaded),
+        ] {
+            assert_eq!(RequestOutcome::of_failure(&error), outcome, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_the_end_of_a_character() {
+        let long = format!("xx{}", "\u{20ac}".repeat(100));
+        for text in [Cow::Borrowed(&*long), Cow::Owned(long.clone())] {
+            assert_eq!(cut(text), long[..254]);
+        }
+        assert_eq!(cut("x".repeat(256).into()).len(), 256);
+    }
+
+    #[test]
+    fn a_uri_is_seen_without_its_user_and_password() {
+        for (uri, seen) in [
+            ("postgres://app:secret@db/t", "postgres://db/t"),
+            ("postgres://app:s@ecret@db?x=a@b", "postgres://db?x=a@b"),
+            ("//app@db", "//db"),
+            ("https://db/a@b//c@d", "https://db/a@b//c@d"),
+            ("https://db#a@b", "https://db#a@b"),
+            ("mailto:a@b", "mailto:a@b"),
+        ] {
+            assert_eq!(without_user(uri.into()), seen);
+        }
+    }
 
     #[test]
     fn a_result_is_a_failure_of_a_tool_by_its_own_member_alone() {

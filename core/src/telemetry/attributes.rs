@@ -89,8 +89,8 @@ pub(super) fn of_end(ended: &Ended, mut add: impl FnMut(&'static str, Value<'sta
     if let Some(error) = &ended.error {
         add("error.type", error.clone().into());
     }
-    if let Some(code) = ended.code {
-        add("rpc.response.status_code", code.to_string().into());
+    if let Some(code) = &ended.code {
+        add("rpc.response.status_code", code.clone().into());
     }
 }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::attributes::{self, Value};
 use super::histogram::BUCKETS;
 use super::instruments;
-use super::names::{Ended, session_error};
+use super::names::{Ended, Failures, session_error};
 use super::series::{Kept, Named, SeriesTable};
 use crate::connection::{
     ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, RequestScope,
@@ -55,7 +55,7 @@ pub struct HostTelemetry(Arc<Shared>);
 struct Shared {
     host: Box<dyn TelemetryHost>,
     next: AtomicU64,
-    series: SeriesTable<Attributes>,
+    series: SeriesTable<(Attributes, Failures<()>)>,
     waiting: Mutex<Vec<Record>>,
 }
 
@@ -325,12 +325,17 @@ impl RequestObserver for HostedRequest {
         let series = shared.series.admit(&self.series, end.outcome, |kept| {
             let mut attributes = Attributes::new();
             attributes::of_series(kept, gathered(&mut attributes));
-            attributes
+            (attributes, Failures::default())
         });
         let mut of_end = Attributes::new();
         attributes::of_end(&ended, gathered(&mut of_end));
-        let mut attributes = (*series).clone();
-        attributes.extend(of_end.clone());
+        let is_error = ended.error.is_some();
+        let (attributes, failed) = &*series;
+        let mut attributes = attributes.clone();
+        if ended != Ended::default() {
+            let (ended, ()) = failed.of(ended);
+            attributes::of_end(&ended, gathered(&mut attributes));
+        }
         let record = Record {
             time: Time::before_now(Duration::ZERO),
             seconds: end.begun.map_or(0.0, |it| it.elapsed().as_secs_f64()),
@@ -338,7 +343,7 @@ impl RequestObserver for HostedRequest {
             attributes,
             of_request: Some(OfRequest {
                 key: self.span.key,
-                is_error: ended.error.is_some(),
+                is_error,
                 ended: of_end,
                 begun: (told == Told::Nothing).then(|| self.span.clone()),
             }),

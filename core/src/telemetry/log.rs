@@ -7,7 +7,7 @@ use crate::connection::{ObservedRequest, Observer, RequestEnd, RequestObserver};
 
 /// Emits a `tracing` event for each request that has ended, at level info and with target `mcpbolt::requests`: its method, its
 /// tool or prompt, its id, the id of its trace, the id of the HTTP session, the address of the peer, the revision, how it ended
-/// and the seconds that it took. Arguments, results and texts of errors are not in it.
+/// and the seconds that it took. Names and ids are cut after 256 bytes. Arguments, results and texts of errors are not in it.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RequestLog;

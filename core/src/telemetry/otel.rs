@@ -12,7 +12,7 @@ use opentelemetry::{InstrumentationScope, KeyValue, global};
 use super::attributes;
 use super::histogram::BUCKETS;
 use super::instruments::{self, Durations};
-use super::names::{Ended, refusal, session_error};
+use super::names::{Ended, Failures, refusal, session_error};
 use super::series::{Kept, Named, SeriesTable};
 use super::spans::{self, Traced, gathered};
 use super::totals::{Total, Totals};
@@ -31,8 +31,8 @@ use crate::mcp::Side;
 ///
 /// The histograms are `mcp.server.operation.duration`, `mcp.client.operation.duration`, `mcp.server.session.duration` and
 /// `mcp.client.session.duration`; the other metrics begin with `mcpbolt.`. The first 200 names of tools and prompts are told
-/// apart in metrics; all others count as `_OTHER`. Arguments, results and texts of errors are never exported, nor the query
-/// of a URI.
+/// apart in metrics, if a request that has them succeeds; all others count as `_OTHER`. Arguments, results and texts of errors
+/// are never exported, nor the user, password and query of a URI. Names, URIs and ids are cut after 256 bytes.
 #[derive(Debug)]
 pub struct OpenTelemetry {
     tracer: BoxedTracer,
@@ -56,6 +56,7 @@ pub(super) struct Instruments {
 pub(super) struct Attributes {
     all: Vec<KeyValue>,
     is_sent: bool,
+    failed: Failures<()>,
     request_bytes: AtomicU64,
     answer_bytes: AtomicU64,
 }
@@ -113,17 +114,18 @@ impl Instruments {
     }
 
     /// Notes a request that has ended.
-    pub fn note(&self, series: &Attributes, ended: &Ended, end: &RequestEnd) {
+    pub fn note(&self, series: &Attributes, ended: Ended, end: &RequestEnd) {
         let seconds = end.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64());
         let histogram = match series.is_sent {
             true => &self.sent,
             false => &self.received,
         };
-        match *ended == Ended::default() {
+        match ended == Ended::default() {
             true => histogram.record(seconds, &series.all),
             false => {
+                let (ended, ()) = series.failed.of(ended);
                 let mut all = series.all.clone();
-                attributes::of_end(ended, gathered(&mut all));
+                attributes::of_end(&ended, gathered(&mut all));
                 histogram.record(seconds, &all);
             }
         }
@@ -217,6 +219,7 @@ impl Attributes {
         Self {
             all,
             is_sent: kept.is_sent,
+            failed: Failures::default(),
             request_bytes: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
-use super::names::{Ended, OTHER, refusal, session_error};
+use super::names::{Ended, Failures, refusal, session_error};
 use super::series::{Kept, Named, SeriesTable};
 use super::text;
 use super::totals::Totals;
@@ -18,16 +18,14 @@ use crate::error::ConnectionError;
 use crate::io::Metrics;
 use crate::mcp::{Revision, Side};
 
-/// Kinds of errors that are told apart within one series.
-const MAX_ERRORS: usize = 8;
-
 /// Counts requests and sessions, and shows them as text for Prometheus (exposition format 0.0.4).
 ///
 /// The histograms are those of the OpenTelemetry conventions for MCP, under their Prometheus names:
 /// `mcp_server_operation_duration_seconds` for requests that arrived, `mcp_client_operation_duration_seconds` for requests that
 /// this side sent, and `mcp_server_session_duration_seconds` and `mcp_client_session_duration_seconds`. The other names begin
-/// with `mcpbolt_`. The first 200 names of tools and prompts are told apart, if a request that has them succeeds; all others
-/// count as `_OTHER`. Arguments and results are not looked at.
+/// with `mcpbolt_`. The first 200 names of tools and prompts are told apart, if a request that has them succeeds and they are
+/// at most 128 bytes long; all others count as `_OTHER`. Within one series the first 8 kinds of errors are told apart.
+/// Arguments and results are not looked at.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -74,7 +72,7 @@ pub(super) struct Measured {
     ended: Arc<EndedCounts>,
     is_sent: bool,
     pub succeeded: Histogram,
-    pub failed: Mutex<BTreeMap<Ended, Arc<Histogram>>>,
+    pub failed: Failures<Arc<Histogram>>,
     pub request_bytes: AtomicU64,
     pub answer_bytes: AtomicU64,
 }
@@ -136,33 +134,20 @@ impl Measured {
             ended: ended.clone(),
             is_sent: kept.is_sent,
             succeeded: Histogram::default(),
-            failed: Mutex::default(),
+            failed: Failures::default(),
             request_bytes: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
         }
     }
 
-    /// The histogram of requests that ended so, unless they succeeded.
-    fn of_failure(&self, outcome: RequestOutcome) -> Option<Arc<Histogram>> {
-        if outcome == RequestOutcome::Done {
-            return None;
-        }
-        let mut ended = Ended::of(outcome, self.is_sent);
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.len() >= MAX_ERRORS && !failed.contains_key(&ended) {
-            ended = Ended {
-                error: ended.error.map(|_| OTHER.into()),
-                code: None,
-            };
-        }
-        Some(failed.entry(ended).or_default().clone())
-    }
-
     fn note(&self, end: &RequestEnd) {
         let lasted = end.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        match self.of_failure(end.outcome) {
-            None => self.succeeded.record(lasted),
-            Some(failed) => failed.record(lasted),
+        match end.outcome {
+            RequestOutcome::Done => self.succeeded.record(lasted),
+            outcome => {
+                let (_, failed) = self.failed.of(Ended::of(outcome, self.is_sent));
+                failed.record(lasted);
+            }
         }
         let bytes = |counter: &AtomicU64, bytes: usize| counter.fetch_add(bytes as u64, Relaxed);
         bytes(&self.request_bytes, end.request_bytes);
@@ -229,34 +214,5 @@ impl SessionObserver for Session {
         let histogram = sessions.entry(key).or_default().clone();
         drop(sessions);
         histogram.record(self.begun.elapsed());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mcp::Method;
-
-    #[test]
-    fn errors_of_a_series_are_told_apart_while_there_are_few() {
-        let named = Named {
-            is_sent: true,
-            method: Ok(Method::CallTool),
-            name: None,
-            revision: Revision::NEWEST,
-            transport: None,
-            protocol: None,
-            server: None,
-        };
-        let measured = Measured::new(&named.keep(|_| true), &Arc::default(), &Arc::default());
-        for code in 0..100 {
-            measured.of_failure(RequestOutcome::Failed(code, None));
-        }
-        let failed = measured.failed.lock().unwrap();
-        assert_eq!(failed.len(), MAX_ERRORS + 1);
-        let other = failed
-            .keys()
-            .filter(|it| it.error.as_deref() == Some(OTHER));
-        assert_eq!(other.count(), 1);
     }
 }

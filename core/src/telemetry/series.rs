@@ -1,5 +1,6 @@
 //! Requests that are alike, of which one series of measurements is kept. Their number is bounded, whatever peers send: a name
-//! gets a series only when a request that has it is answered with a result, and only the first [`MAX_NAMES`] names do.
+//! gets a series only when a request that has it succeeds, if it is at most [`MAX_NAME_BYTES`] long, and only the first
+//! [`MAX_NAMES`] names do.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,6 +15,9 @@ use crate::mcp::{Method, Revision};
 
 /// How many names of tools, prompts and methods of extensions are told apart. All others count as `_OTHER`.
 pub const MAX_NAMES: usize = 200;
+
+/// The longest name that is told apart.
+const MAX_NAME_BYTES: usize = 128;
 
 /// What requests of one series have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,11 +72,13 @@ impl<'a> Named<'a> {
 }
 
 impl<N: AsRef<str>, P> Series<N, P> {
-    /// The name of a span: the method, and the tool or prompt if there is one.
+    /// The name of a span: the method, and the tool or prompt if there is one. Names of spans are few, whatever methods peers
+    /// think of, so a method that no revision defines is [`OTHER`].
     pub fn title(&self) -> String {
+        let method = self.method.as_ref().map_or(OTHER, |it| it.name());
         match &self.name {
-            Some(name) => format!("{} {}", self.method(), name.as_ref()),
-            None => self.method().to_owned(),
+            Some(name) => format!("{method} {}", name.as_ref()),
+            None => method.to_owned(),
         }
     }
 
@@ -143,11 +149,13 @@ impl<T> SeriesTable<T> {
         outcome: RequestOutcome,
         make: impl FnOnce(&Kept) -> T,
     ) -> Arc<T> {
-        let is_good = matches!(outcome, RequestOutcome::Done | RequestOutcome::ToolFailed);
+        // A failure of a tool does not tell that there is such a tool.
+        let is_good = outcome == RequestOutcome::Done;
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let mut has = |name: &str| {
             let is_known = names.contains(name);
-            if !is_known && is_good && names.len() < MAX_NAMES {
+            let is_short = name.len() <= MAX_NAME_BYTES;
+            if !is_known && is_good && is_short && names.len() < MAX_NAMES {
                 return names.insert(name.into());
             }
             is_known
@@ -170,7 +178,13 @@ impl<T> SeriesTable<T> {
 
     /// Calls `see` with each series and its value.
     pub fn each(&self, mut see: impl FnMut(&Kept, &T)) {
-        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        // Requests that end do not wait for what is done with each.
+        let all: Vec<_> = {
+            let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+            let each = all.iter();
+            each.map(|(series, value)| (series.clone(), value.clone()))
+                .collect()
+        };
         all.iter().for_each(|(series, value)| see(series, value));
     }
 }
@@ -216,12 +230,21 @@ mod tests {
             table.find(&call(name)).is_some()
         };
         assert!(!admit("unknown", RequestOutcome::Failed(-32602, None)));
-        for n in 0..MAX_NAMES {
+        assert!(!admit("unknown", RequestOutcome::ToolFailed));
+        assert!(!admit(
+            &"x".repeat(MAX_NAME_BYTES + 1),
+            RequestOutcome::Done
+        ));
+        assert!(admit(&"x".repeat(MAX_NAME_BYTES), RequestOutcome::Done));
+        for n in 1..MAX_NAMES {
             assert!(admit(&n.to_string(), RequestOutcome::Done));
         }
         assert!(!admit("one more", RequestOutcome::Done));
         let mut count = 0;
-        table.each(|_, _| count += 1);
+        table.each(|_, _| {
+            assert!(table.all.try_write().is_ok(), "no request waits");
+            count += 1;
+        });
         assert_eq!(count, MAX_NAMES + 1, "all others are one");
         assert!(table.find(&call(OTHER)).is_some());
     }

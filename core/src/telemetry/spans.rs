@@ -57,10 +57,10 @@ impl RequestObserver for Traced {
         }
         span.end();
         match &self.known {
-            Ok(attributes) => self.instruments.note(attributes, &ended, end),
+            Ok(attributes) => self.instruments.note(attributes, ended, end),
             Err(kept) => {
                 let attributes = self.instruments.admit(kept, end);
-                self.instruments.note(&attributes, &ended, end);
+                self.instruments.note(&attributes, ended, end);
             }
         }
     }

@@ -123,13 +123,12 @@ fn requests(out: &mut Writer, all: &Prometheus, side: &str, is_sent: bool) {
             if measured.succeeded.counts().count > 0 {
                 out.histogram(&name, &labels, &measured.succeeded);
             }
-            let failed = &measured.failed;
-            for (ended, histogram) in &*failed.lock().unwrap_or_else(PoisonError::into_inner) {
+            for (ended, histogram) in measured.failed.all() {
                 let labels = labels
                     .clone()
                     .with("error_type", ended.error.as_ref())
-                    .with("rpc_response_status_code", ended.code);
-                out.histogram(&name, &labels, histogram);
+                    .with("rpc_response_status_code", ended.code.as_ref());
+                out.histogram(&name, &labels, &histogram);
             }
         }
     });

@@ -478,8 +478,16 @@ const CONSTANTS: &[(&str, &str)] = &[
         "names_are_told_apart_once_they_are_good_and_while_there_are_few",
     ),
     (
-        "telemetry::prometheus::MAX_ERRORS",
+        "telemetry::series::MAX_NAME_BYTES",
+        "names_are_told_apart_once_they_are_good_and_while_there_are_few",
+    ),
+    (
+        "telemetry::names::MAX_ERRORS",
         "errors_of_a_series_are_told_apart_while_there_are_few",
+    ),
+    (
+        "connection::observer::MAX_TEXT_BYTES",
+        "long_texts_of_a_peer_are_cut",
     ),
     ("store::bounds::MAX_NAME_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_VALUE_BYTES", "arguments_have_bounds"),

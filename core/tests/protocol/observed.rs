@@ -75,7 +75,8 @@ impl Observer for Notes {
 impl RequestObserver for Request {
     fn end(&self, end: &RequestEnd) {
         let was_sent = end.request_bytes > 0 && end.begun.is_some();
-        assert_eq!(was_sent, end.outcome != RequestOutcome::Lost || was_sent);
+        let may_be_unsent = [RequestOutcome::Lost, RequestOutcome::Overloaded];
+        assert!(was_sent || may_be_unsent.contains(&end.outcome));
         let answered = match end.answer_bytes {
             0 => "",
             _ => ", answered",
@@ -330,6 +331,59 @@ fn a_request_carries_the_trace_context_of_its_observer_in_place_of_its_callers()
                     .unwrap()
                     .contains("\"kept\":1")
             );
+        }
+    }
+}
+
+#[test]
+fn a_refused_batch_of_actions_is_told_as_failed() {
+    let notes = Notes::default();
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.observer = Some(Arc::new(notes.clone()));
+    config.actions = true;
+    let now = std::time::Instant::now();
+    let mut server = End::new(config, now);
+    server.receive(
+        b"{\"action\":\"batch.execute\",\"params\":{\"operations\":{}}}\n",
+        now,
+    );
+    let lines = notes.take();
+    let failed = "tools/call batch.execute: Failed(";
+    assert_eq!(lines[0], "gets tools/call batch.execute");
+    assert!(
+        lines[1].starts_with(failed) && lines[1].ends_with(", answered"),
+        "{lines:?}"
+    );
+    assert_eq!(lines.len(), 2, "{lines:?}");
+}
+
+/// What a peer sends may be megabytes long, and an observer keeps it.
+#[test]
+fn long_texts_of_a_peer_are_cut() {
+    let notes = Notes::default();
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.observer = Some(Arc::new(notes.clone()));
+    let now = std::time::Instant::now();
+    let mut server = End::new(config, now);
+    let (long, escaped) = ("x".repeat(10_000), "\\u0078".repeat(10_000));
+    for text in [long, escaped] {
+        for (line, told) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"TEXT"}"#, ""),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"TEXT"}}"#,
+                "tools/call ",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"//TEXT@TEXT"}}"#,
+                "resources/read //",
+            ),
+        ] {
+            server.receive(format!("{}\n", line.replace("TEXT", &text)).as_bytes(), now);
+            server.step(now);
+            let lines = notes.take();
+            let slashes = told.matches("//").count() * 2;
+            let seen = format!("gets {told}{}", "x".repeat(256 - slashes));
+            assert_eq!(lines.first(), Some(&seen), "{told}");
         }
     }
 }
