@@ -766,6 +766,10 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "the rest waits in the store",
     ),
     (
+        "io::http::server::shared_events::LONGEST_RETRY",
+        "a pause, not what a peer may exceed",
+    ),
+    (
         "io::http::server::shared_events::PAGE",
         "the rest is read next",
     ),

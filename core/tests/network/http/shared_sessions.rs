@@ -19,12 +19,15 @@ use crate::http::Serving;
 use crate::http::sessions::{Client, ERA, events};
 use crate::http::wire::PATIENCE;
 
-/// A store that counts what it is asked, and can be away.
+/// A store that counts what it is asked, and can be away, full, or without its marks.
 #[derive(Debug, Default)]
 struct Watched {
     inner: LocalStore,
     asked: AtomicUsize,
+    appended: AtomicUsize,
     is_away: AtomicBool,
+    is_full: AtomicBool,
+    has_no_marks: AtomicBool,
 }
 
 impl Watched {
@@ -39,7 +42,10 @@ impl Watched {
 
 impl SharedStore for Watched {
     fn get<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<Blob>> {
-        self.ask(self.inner.get(name))
+        match self.has_no_marks.load(SeqCst) {
+            true => Box::pin(async { Ok(None) }),
+            false => self.ask(self.inner.get(name)),
+        }
     }
 
     fn put<'a>(
@@ -63,7 +69,11 @@ impl SharedStore for Watched {
         bounds: LogBounds,
         fence: u64,
     ) -> StoreFuture<'a, Option<u64>> {
-        self.ask(self.inner.append(log, entry, bounds, fence))
+        self.appended.fetch_add(1, SeqCst);
+        match self.is_full.load(SeqCst) {
+            true => Box::pin(async { Err(StoreError::new(StoreFault::Full, "full")) }),
+            false => self.ask(self.inner.append(log, entry, bounds, fence)),
+        }
     }
 
     fn read<'a>(
@@ -394,6 +404,32 @@ async fn without_the_store_a_stream_stays_with_its_process() {
     let other = Talk::begin(&one, None, "2025-11-25").await;
     let _standing = other.stream(&two, None).await;
     assert_eq!(other.stream(&two, first).await.status(), 409);
+}
+
+/// R-SSE-10: streams that the store does not take cost nothing once they have ended.
+#[tokio::test]
+async fn streams_that_the_store_refuses_are_given_up() {
+    let store = Arc::new(Watched::default());
+    let one = process(over(&store));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    for is_away in [false, true] {
+        store.is_full.store(!is_away, SeqCst);
+        store.is_away.store(is_away, SeqCst);
+        for _ in 0..20 {
+            let all = whole(talk.step(&one, "briefly").await.into_body()).await;
+            assert_eq!(all.len(), 3, "{all:?}");
+        }
+        let given_up = async {
+            let mut before = usize::MAX;
+            while before != store.appended.load(SeqCst) {
+                before = store.appended.load(SeqCst);
+                // Longer than the pause between two attempts.
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+        };
+        let given_up = tokio::time::timeout(2 * PATIENCE, given_up).await;
+        given_up.expect("the streams are given up");
+    }
 }
 
 /// R-SSE-10: a stream whose process is dead ends wherever its client waits for more.

@@ -20,6 +20,7 @@
 //! | 4, and as many as these say | a message; any number of them |
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -51,9 +52,11 @@ const KEPT_AFTER_END: Duration = Duration::from_secs(60);
 const ALIVE: Duration = Duration::from_secs(6);
 /// How often a process says that it is alive, and a follower that hears nothing looks again.
 const RENEWAL: Duration = Duration::from_secs(2);
-/// The pause after a failure to write.
+/// The pause after the first failure to write. It doubles with each further one, up to [`LONGEST_RETRY`].
 const RETRY: Duration = Duration::from_millis(250);
-/// How often the end of a stream is tried to be written whose session is gone.
+/// Longest pause between two attempts to write.
+const LONGEST_RETRY: Duration = Duration::from_secs(4);
+/// How many attempts to write the rest of a finished stream are made, or of a stream whose session is gone.
 const LAST_TRIES: u32 = 5;
 /// Most batches that are read at a time.
 const PAGE: usize = 64;
@@ -71,6 +74,8 @@ pub struct SharedEvents {
     keep: Duration,
     /// Is begun with the first stream.
     life: OnceCell<Task>,
+    /// A failure to write has been reported, and nothing was written since.
+    is_failing: Arc<AtomicBool>,
 }
 
 /// A task that ends with this value.
@@ -135,6 +140,7 @@ impl SharedEvents {
             replay_bytes: options.replay_bytes,
             keep: options.session_ttl.clamp(KEPT_AFTER_END, MAX_KEEP),
             life: OnceCell::new(),
+            is_failing: Arc::default(),
         })
     }
 
@@ -158,6 +164,7 @@ impl SharedEvents {
             name: name(session.id(), session.position(reader.stream, 0).stream),
             session: Arc::downgrade(session),
             stream: reader.stream,
+            is_failing: self.is_failing.clone(),
         };
         drop(tokio::spawn(writer.write(first)));
         let _ = is_tried.await;
@@ -168,14 +175,17 @@ impl SharedEvents {
         let (store, process) = (self.store.clone(), self.process);
         let _ = store.put(&alive(process), b"", ALIVE, When::Always).await;
         let live = async move {
-            let (mut hints, mut after) = (None, None);
+            let (mut hints, mut after, mut is_failing) = (None, None, false);
             loop {
                 match live(&*store, process, &mut hints, &mut after, &mut left).await {
-                    Ok(true) => {}
+                    Ok(true) => is_failing = false,
                     Ok(false) => return,
                     Err(why) => {
-                        event!(warn, %why, "clients cannot resume streams of this process elsewhere while the store is away");
+                        if !is_failing {
+                            event!(warn, %why, "clients cannot resume streams of this process elsewhere while the store is away");
+                        }
                         let _ = why;
+                        is_failing = true;
                         sleep(RETRY).await;
                     }
                 }
@@ -287,16 +297,17 @@ struct Writer {
     name: String,
     session: Weak<HttpSession>,
     stream: u64,
+    is_failing: Arc<AtomicBool>,
 }
 
 impl Writer {
     async fn write(self, first: oneshot::Sender<()>) {
-        let (mut first, mut last_tries) = (Some(first), 0);
+        let (mut first, mut is_told) = (Some(first), false);
+        let (mut pause, mut last_tries) = (RETRY, 0);
         loop {
-            let is_first = first.is_some();
             let unstored = poll_fn(|cx| match self.poll_next(cx) {
                 // The store is to know of the stream before there are messages.
-                Poll::Pending if is_first => Poll::Ready(Unstored::default()),
+                Poll::Pending if !is_told => Poll::Ready(Unstored::default()),
                 next => next,
             });
             let mut unstored = unstored.await;
@@ -312,27 +323,47 @@ impl Writer {
             if let Some(first) = first.take() {
                 let _ = first.send(());
             }
-            let session = self.session.upgrade();
-            if let Err(why) = outcome {
-                event!(warn, %why, "the events of a stream are not in the store");
-                let _ = why;
-                last_tries += u32::from(session.is_none());
-                if last_tries < LAST_TRIES {
-                    drop(session);
-                    sleep(RETRY).await;
-                    continue;
+            let count = unstored.before + unstored.messages.len() as u64;
+            let mut stored = matches!(unstored.rest, Rest::Follows).then_some(count);
+            match outcome {
+                Ok(()) => {
+                    self.is_failing.store(false, Relaxed);
+                    (is_told, pause, last_tries) = (true, RETRY, 0);
+                }
+                Err(why) => {
+                    if !self.is_failing.swap(true, Relaxed) {
+                        event!(warn, %why, "the events of streams are not in the store");
+                    }
+                    last_tries += u32::from(self.is_over());
+                    if !Self::gives_up(last_tries, why.fault()) {
+                        sleep(pause).await;
+                        pause = (pause * 2).min(LONGEST_RETRY);
+                        continue;
+                    }
+                    stored = None;
                 }
             }
-            let count = unstored.before + unstored.messages.len() as u64;
-            let goes_on = matches!(unstored.rest, Rest::Follows);
-            if let Some(session) = session {
-                let stored = goes_on.then_some(count);
+            if let Some(session) = self.session.upgrade() {
                 session.with_log(self.stream, |log| log.stored(stored));
             }
-            if !goes_on {
+            if stored.is_none() {
                 return;
             }
         }
+    }
+
+    /// Whether no more messages come: the stream is finished, or its session is gone.
+    fn is_over(&self) -> bool {
+        let session = self.session.upgrade();
+        let is_over =
+            session.and_then(|session| session.with_log(self.stream, |log| log.stream.is_none()));
+        is_over.unwrap_or(true)
+    }
+
+    /// Whether the rest of a stream stays out of the store, after that many attempts since the stream was over.
+    fn gives_up(last_tries: u32, fault: StoreFault) -> bool {
+        let is_refused = matches!(fault, StoreFault::Refused | StoreFault::Full);
+        last_tries >= LAST_TRIES || last_tries > 0 && is_refused
     }
 
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Unstored> {

@@ -39,7 +39,7 @@ const MAX_ENDED: u32 = 10_000;
 /// |---|---|
 /// | requests of sessions | are served |
 /// | a session that a process meets for the first time | is accepted, even if its client has ended it meanwhile (fails open: an id is no proof of identity) |
-/// | the stream of a request | goes on at its process, after one attempt to tell the store (fails open); what the store has missed is written when it is back, as far as the process still keeps it |
+/// | the stream of a request | goes on at its process, after one attempt to tell the store (fails open); what the store has missed is written when it is back, as far as the process still keeps it, and unless the stream has been over for five attempts, about 4 s |
 /// | a client resumes the stream of another process | the answer is 503 (fails closed: no event is skipped) |
 /// | a client ends its session | it ends in this process, and the answer is 503, because others cannot be told (fails closed) |
 ///
