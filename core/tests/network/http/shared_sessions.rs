@@ -145,8 +145,13 @@ fn process(options: HttpOptions) -> HttpService {
     };
     let step = |arguments: Arguments, context: Context| async move {
         context.progress(1.0, None, None);
-        if arguments.0.contains("forever") {
-            context.sleep(Duration::from_secs(3600)).await;
+        let how_long = match &*arguments.0 {
+            arguments if arguments.contains("forever") => 3600,
+            arguments if arguments.contains("a while") => 4,
+            _ => 0,
+        };
+        if how_long > 0 {
+            context.sleep(Duration::from_secs(how_long)).await;
         }
         "done"
     };
@@ -460,6 +465,29 @@ async fn a_stream_of_a_dead_process_ends() {
     assert_eq!(kept[0].1["params"]["progress"], 1.0);
     let last = Some(&*kept[0].0);
     assert_eq!(talk.stream(&two, last).await.status(), 409);
+}
+
+/// R-SSE-04: a store that has lost its marks, as in a restart, does not have living processes taken for dead.
+#[tokio::test]
+async fn a_stream_is_followed_while_the_mark_of_its_process_is_missing() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    let mut begun = talk.step(&one, "a while").await.into_body();
+    let mut last = None;
+    while last.is_none() {
+        let piece = begun.frame().await.unwrap().unwrap().into_data().unwrap();
+        let piece = events(std::str::from_utf8(&piece).unwrap());
+        let step = piece.into_iter().find(|(_, it)| it["params"].is_object());
+        last = step.map(|(id, _)| id);
+    }
+    let _standing = talk.stream(&two, None).await;
+    store.has_no_marks.store(true, SeqCst);
+    let resumed = talk.stream(&two, last.as_deref()).await;
+    assert_eq!(resumed.status(), 200);
+    let rest = whole(resumed.into_body()).await;
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_eq!(rest[0].1["result"]["content"][0]["text"], "done");
 }
 
 #[tokio::test]

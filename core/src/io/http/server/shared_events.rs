@@ -19,11 +19,12 @@
 //! | 8 | how many messages of the stream come before the batch |
 //! | 4, and as many as these say | a message; any number of them |
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
 use smallvec::smallvec;
@@ -41,6 +42,7 @@ use crate::store::{
     LogBounds, LogPage, MAX_KEEP, MAX_LOG_BYTES, SealedStore, SharedStore, StoreError, StoreFault,
     StoreKeys, Subscription, When,
 };
+use crate::sync::lock;
 
 /// The version of the format of entries.
 const VERSION: u8 = 1;
@@ -76,6 +78,7 @@ pub struct SharedEvents {
     life: OnceCell<Task>,
     /// A failure to write has been reported, and nothing was written since.
     is_failing: Arc<AtomicBool>,
+    absences: Arc<Absences>,
 }
 
 /// A task that ends with this value.
@@ -141,6 +144,7 @@ impl SharedEvents {
             keep: options.session_ttl.clamp(KEPT_AFTER_END, MAX_KEEP),
             life: OnceCell::new(),
             is_failing: Arc::default(),
+            absences: Arc::default(),
         })
     }
 
@@ -173,6 +177,7 @@ impl SharedEvents {
     /// Has this process known as alive.
     async fn begin(&self, mut left: impl FnMut(&str, u64) -> bool + Send + 'static) -> Task {
         let (store, process) = (self.store.clone(), self.process);
+        let absences = self.absences.clone();
         let _ = store.put(&alive(process), b"", ALIVE, When::Always).await;
         let live = async move {
             let (mut hints, mut after, mut is_failing) = (None, None, false);
@@ -181,6 +186,7 @@ impl SharedEvents {
                     Ok(true) => is_failing = false,
                     Ok(false) => return,
                     Err(why) => {
+                        absences.forget();
                         if !is_failing {
                             event!(warn, %why, "clients cannot resume streams of this process elsewhere while the store is away");
                         }
@@ -207,6 +213,7 @@ impl SharedEvents {
         let mut follower = Follower {
             hints: self.store.subscribe(&name).await?,
             store: self.store.clone(),
+            absences: self.absences.clone(),
             name,
             after: None,
             read: at.read,
@@ -215,7 +222,7 @@ impl SharedEvents {
         let first = follower.step().await?;
         let is_over = !matches!(first.rest, Rest::Follows);
         if first.messages.is_empty()
-            && (matches!(first.rest, Rest::IsLost) || !is_over && !follower.is_alive().await?)
+            && (matches!(first.rest, Rest::IsLost) || !is_over && follower.is_dead().await?)
         {
             return Ok(None);
         }
@@ -390,6 +397,41 @@ impl Writer {
     }
 }
 
+/// Processes whose marks are absent. A store that was restarted, or that only the process cannot reach, lacks the mark of a
+/// process that lives: so the mark must be absent for a while, in which the store is seen to work.
+#[derive(Debug, Default)]
+struct Absences(Mutex<HashMap<u64, Absence>>);
+
+#[derive(Debug)]
+struct Absence {
+    since: Instant,
+    seen: Instant,
+}
+
+impl Absences {
+    /// Notes a look for the mark of a process. Returns whether the process is dead.
+    fn note(&self, process: u64, is_absent: bool, now: Instant) -> bool {
+        let mut all = lock(&self.0);
+        // The process may have lived since a look that is too old.
+        all.retain(|_, absence| now.duration_since(absence.seen) < 2 * ALIVE);
+        if !is_absent {
+            all.remove(&process);
+            return false;
+        }
+        let absence = all.entry(process).or_insert(Absence {
+            since: now,
+            seen: now,
+        });
+        absence.seen = now;
+        now.duration_since(absence.since) >= ALIVE
+    }
+
+    /// Forgets all looks, since the store does not work.
+    fn forget(&self) {
+        lock(&self.0).clear();
+    }
+}
+
 /// What a follower has found.
 struct Step {
     messages: Vec<Bytes>,
@@ -399,6 +441,7 @@ struct Step {
 /// Reads one stream from the store.
 struct Follower {
     store: Arc<dyn SharedStore>,
+    absences: Arc<Absences>,
     name: String,
     hints: Subscription,
     /// The id of the last entry read.
@@ -462,11 +505,15 @@ impl Follower {
         Ok(())
     }
 
-    async fn is_alive(&self) -> Result<bool, StoreError> {
+    async fn is_dead(&self) -> Result<bool, StoreError> {
         let Some(process) = self.process else {
-            return Ok(false);
+            return Ok(true);
         };
-        Ok(self.store.get(&alive(process)).await?.is_some())
+        let mark = self.store.get(&alive(process)).await;
+        if mark.is_err() {
+            self.absences.forget();
+        }
+        Ok(self.absences.note(process, mark?.is_none(), Instant::now()))
     }
 
     /// Hands on what it finds, until the stream is over, its process is dead, or the store is away.
@@ -480,14 +527,15 @@ impl Follower {
             if !matches!(step.rest, Rest::Follows) {
                 return;
             }
-            let mut is_alive = true;
+            let mut is_dead = false;
             step = match self.step().await {
                 Ok(next) if next.messages.is_empty() && matches!(next.rest, Rest::Follows) => {
                     if timeout(RENEWAL, self.hints.hinted()).await.is_err() {
-                        is_alive = self.is_alive().await.unwrap_or(false);
+                        // An error says nothing of the process. The next step meets it as well, or it is over.
+                        is_dead = self.is_dead().await.unwrap_or(false);
                     }
                     match self.step().await {
-                        Ok(next) if is_alive || !next.messages.is_empty() => next,
+                        Ok(next) if !is_dead || !next.messages.is_empty() => next,
                         _ => return,
                     }
                 }
@@ -519,5 +567,27 @@ impl SseSource for RemoteReader {
             encoder.event(Some(self.at), &smallvec![message]);
         }
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_dead_when_its_mark_stays_absent_while_the_store_works() {
+        let begin = Instant::now();
+        let (absences, at) = (Absences::default(), |seconds| {
+            begin + Duration::from_secs(seconds)
+        });
+        assert!(!absences.note(1, true, at(0)) && !absences.note(1, true, at(5)));
+        assert!(!absences.note(2, true, at(5)) && absences.note(1, true, at(6)));
+        // Seen alive.
+        assert!(!absences.note(1, false, at(7)) && !absences.note(1, true, at(8)));
+        // The store did not work in between.
+        absences.forget();
+        assert!(!absences.note(1, true, at(14)) && absences.note(1, true, at(20)));
+        // Nobody has looked in between.
+        assert!(!absences.note(1, true, at(60)));
     }
 }

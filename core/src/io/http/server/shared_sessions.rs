@@ -30,7 +30,7 @@ const MAX_ENDED: u32 = 10_000;
 /// still to come. This costs one append when a stream begins and one for each batch of its events; an answer that is one message
 /// costs nothing. A log keeps [`replay_bytes`](super::HttpOptions::replay_bytes), at least its last batch, for
 /// [`session_ttl`](super::HttpOptions::session_ttl) after the last event, and for a minute after the end of the stream. What a process has not
-/// written when it dies is lost, and within 6 s its streams end at the others. The standing stream of a session (GET without
+/// written when it dies is lost, and within 15 s its streams end at the others. The standing stream of a session (GET without
 /// `Last-Event-ID`) belongs to each process, as do streams of actions.
 ///
 /// When a client ends its session, the store gets a mark that lasts for `max_age`, and the other processes are told.
