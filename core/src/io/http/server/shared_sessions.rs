@@ -4,17 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac_sha256::Hash;
+use tokio::time::timeout;
 
 use super::session_facts::SessionFacts;
 use super::session_name::without_worker;
 use crate::buffer::Input;
 use crate::connection::{Config, Principal};
-use crate::store::{LogBounds, SharedStore, StoreError, StoreKeys, When};
+use crate::store::{LogBounds, SharedStore, StoreError, StoreFault, StoreKeys, When};
 
-/// The log of sessions that have been ended by their clients. Its entries are their ids.
+/// The log of sessions that have been ended by their clients. Its entries are their ids, sealed.
 const ENDED: &str = "sessions that ended";
 /// Most entries of that log. A process that is behind by more may go on with a session that has ended.
 const MAX_ENDED: u32 = 10_000;
+/// How often a process that hears nothing looks for sessions that have ended: its connection may be dead.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Has the sessions of the handshake era accepted by every process that has the same keys and store, whichever has begun them.
 ///
@@ -87,9 +90,14 @@ impl SharedSessions {
         (facts.is_of(principal) && age < self.max_age()).then_some(facts)
     }
 
+    /// The name of the mark of a session that has ended.
+    fn mark(&self, id: &str) -> String {
+        self.keys.name(&format!("session ended {}", digest(id)))
+    }
+
     /// Whether the client of a session has ended it, as far as the store can be asked.
     pub(super) async fn has_ended(&self, id: &str) -> bool {
-        match self.store.get(&mark(id)).await {
+        match self.store.get(&self.mark(id)).await {
             Ok(mark) => mark.is_some(),
             Err(why) => {
                 event!(warn, %why, "a session is accepted though the store cannot be asked whether it has ended");
@@ -102,13 +110,20 @@ impl SharedSessions {
     /// Notes that the client of a session has ended it, and tells the other processes.
     pub(super) async fn end(&self, id: &str) -> Result<(), StoreError> {
         let keep = self.max_age();
-        self.store.put(&mark(id), b"", keep, When::Always).await?;
+        self.store
+            .put(&self.mark(id), b"", keep, When::Always)
+            .await?;
         let bounds = LogBounds {
             entries: MAX_ENDED,
             bytes: 4 << 20,
             keep,
         };
-        self.store.append(ENDED, id.as_bytes(), bounds, 0).await?;
+        let sealed = self.keys.seal(ENDED.as_bytes(), id.as_bytes());
+        let sealed = sealed.map_err(|_| {
+            let why = "the end of a session cannot be sealed";
+            StoreError::new(StoreFault::Unreadable, why)
+        })?;
+        self.store.append(ENDED, &sealed, bounds, 0).await?;
         Ok(())
     }
 
@@ -133,20 +148,17 @@ impl SharedSessions {
             let page = self.store.read(ENDED, *after, PAGE).await?;
             for entry in &page.entries {
                 *after = Some(entry.id);
-                if std::str::from_utf8(&entry.bytes).is_ok_and(|id| !ended(id)) {
+                // Others are sealed with a key that was replaced.
+                let id = self.keys.open(ENDED.as_bytes(), &entry.bytes).ok();
+                if id.is_some_and(|id| std::str::from_utf8(&id).is_ok_and(|id| !ended(id))) {
                     return Ok(());
                 }
             }
             if page.entries.is_empty() {
-                hints.hinted().await;
+                let _ = timeout(LOOK, hints.hinted()).await;
             }
         }
     }
-}
-
-/// The name of the mark of a session that has ended.
-fn mark(id: &str) -> String {
-    format!("session ended {}", digest(id))
 }
 
 /// What stands for a session in the names of the store.
