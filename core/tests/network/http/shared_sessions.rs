@@ -342,7 +342,60 @@ async fn a_session_that_its_client_ends_ends_everywhere() {
     // A process that has no session of a client can end it, too.
     let other = Talk::begin(one, None, "2025-06-18").await;
     assert_eq!(other.end(three).await, 204);
-    assert_eq!(other.end(three).await, 404);
+    assert_eq!(other.end(three).await, 204, "a request that is repeated");
+    assert_eq!(other.who(three).await, Err(404));
+}
+
+/// R-SES-06: what a client appends to an id makes no other session.
+#[tokio::test]
+async fn an_ended_session_has_no_other_names() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    let named = |suffix: &str| Talk {
+        session: talk.session.as_ref().map(|id| format!("{id}{suffix}")),
+        ..talk.clone()
+    };
+    assert_eq!(named("-a").who(&two).await, Err(404));
+    let sessions = two.metrics().counts().sessions;
+    for name in ["-1", "-2", ""] {
+        assert!(named(name).who(&two).await.is_ok(), "{name}");
+    }
+    assert_eq!(two.metrics().counts().sessions, sessions + 1);
+    assert_eq!(talk.end(&one).await, 204);
+    let ended = async {
+        while named("-1").who(&two).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    ended.expect("the other process is told");
+}
+
+/// R-SES-06: an end that other processes were not told of is repeated.
+#[tokio::test]
+async fn an_end_that_was_half_noted_is_noted_again() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    assert!(talk.who(&two).await.is_ok());
+    // The mark is taken, the entry is not.
+    store.is_full.store(true, SeqCst);
+    assert_eq!(talk.end(&one).await, 503);
+    store.is_full.store(false, SeqCst);
+    assert_eq!(talk.end(&one).await, 204);
+    let noted = store.inner.read("sessions that ended", None, 10).await;
+    let id = talk.session.as_deref().unwrap().as_bytes();
+    for entry in noted.unwrap().entries {
+        assert!(!entry.bytes.windows(id.len()).any(|part| part == id));
+    }
+    let ended = async {
+        while talk.who(&two).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    ended.expect("the other process is told");
 }
 
 #[tokio::test]

@@ -24,10 +24,22 @@ pub fn without_worker(name: &str) -> &str {
     name.split_once('-').map_or(name, |(name, _)| name)
 }
 
+/// The name that a worker has for what another one has named. `None` if neither a worker nor nothing follows the name.
+#[cfg(feature = "sealing")]
+pub fn at_worker(name: &str, worker: Option<u64>) -> Option<Arc<str>> {
+    let bare = without_worker(name);
+    let is_name = name.len() == bare.len() || worker_number(&name[bare.len() + 1..]).is_some();
+    is_name.then(|| of_worker(bare, worker))
+}
+
 /// The worker in a name.
 #[cfg(unix)]
 pub fn worker_of(name: &str) -> Option<u64> {
-    let (_, number) = name.rsplit_once('-')?;
+    worker_number(name.rsplit_once('-')?.1)
+}
+
+#[cfg(any(unix, feature = "sealing"))]
+fn worker_number(number: &str) -> Option<u64> {
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     number.parse().ok().filter(|_| is_number)
 }
@@ -42,6 +54,18 @@ mod tests {
         assert_eq!(worker_of(&name(None).unwrap()), None);
         for wrong in ["", "abc", "abc-", "abc-x", "abc-../1", "abc-+1", "abc--1x"] {
             assert_eq!(worker_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[cfg(feature = "sealing")]
+    #[test]
+    fn a_worker_has_one_name_for_what_others_have_named() {
+        for name in ["abc", "abc-1", "abc-7", "abc-07"] {
+            assert_eq!(at_worker(name, Some(7)).as_deref(), Some("abc-7"));
+            assert_eq!(at_worker(name, None).as_deref(), Some("abc"));
+        }
+        for wrong in ["abc-", "abc-x", "abc-1-2", "abc-+1"] {
+            assert_eq!(at_worker(wrong, Some(7)), None, "{wrong}");
         }
     }
 }

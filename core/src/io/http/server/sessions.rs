@@ -25,7 +25,7 @@ use super::session_logs::LogReader;
 use super::session_logs::SESSION_LOG;
 use super::session_name::name;
 #[cfg(feature = "sealing")]
-use super::session_name::of_worker;
+use super::session_name::{at_worker, of_worker, without_worker};
 use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
 #[cfg(feature = "sealing")]
@@ -104,6 +104,11 @@ impl Sessions {
         let found = self.find(id.to_str().ok(), request);
         #[cfg(feature = "sealing")]
         if let (Err(_), Some(adoption), Ok(id)) = (&found, &self.adoption, id.to_str()) {
+            // Another worker may have named it.
+            let id = at_worker(id, self.worker).ok_or(SESSION_GONE)?;
+            if let Ok(session) = self.find(Some(&id), request) {
+                return Ok(session);
+            }
             return Box::pin(self.adopt(adoption, id, request)).await;
         }
         found
@@ -117,21 +122,21 @@ impl Sessions {
     async fn adopt(
         self: &Arc<Self>,
         adoption: &Adoption,
-        id: &str,
+        id: Arc<str>,
         request: &Admitted<'_>,
     ) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let facts = adoption.shared.facts(id, request.principal());
+        let facts = adoption.shared.facts(&id, request.principal());
         let facts = facts.ok_or(SESSION_GONE)?;
         // Requests of the same session that come at once begin it once.
-        let _turn = adoption.turn(id).await;
-        if let Ok(session) = self.find(Some(id), request) {
+        let _turn = adoption.turn(&id).await;
+        if let Ok(session) = self.find(Some(&id), request) {
             return Ok(session);
         }
-        if adoption.shared.has_ended(id).await {
+        if adoption.shared.has_ended(&id).await {
             return Err(SESSION_GONE);
         }
         self.follow_ends(adoption);
-        let session = self.create(request, id.into());
+        let session = self.create(request, id.clone());
         self.post(&session, request, facts.initialize()).await?;
         if session.revision() != Some(facts.revision()) {
             return Err(SESSION_GONE);
@@ -140,7 +145,20 @@ impl Sessions {
         opened.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
         self.post(&session, request, opened).await?;
         self.list(session.clone(), request)?;
+        // Whoever ended it meanwhile was heard before it was listed.
+        if adoption.shared.has_ended(&id).await {
+            self.close(&id);
+            return Err(SESSION_GONE);
+        }
         Ok(session)
+    }
+
+    /// Ends a session that its client has ended.
+    #[cfg(feature = "sealing")]
+    fn close(&self, id: &Arc<str>) {
+        if let Some(ended) = self.table.remove(id) {
+            ended.close(ConnectionError::ClosedByPeer);
+        }
     }
 
     /// Ends sessions whose clients have ended them at other processes, from now on.
@@ -150,9 +168,11 @@ impl Sessions {
             let (shared, sessions) = (adoption.shared.clone(), Arc::downgrade(self));
             let follow = async move {
                 let ended = |id: &str| {
-                    let (id, sessions) = (id.into(), sessions.upgrade());
-                    if let Some(ended) = sessions.as_ref().and_then(|all| all.table.remove(&id)) {
-                        ended.close(ConnectionError::ClosedByPeer);
+                    let sessions = sessions.upgrade();
+                    if let Some(all) = &sessions
+                        && let Some(id) = at_worker(id, all.worker)
+                    {
+                        all.close(&id);
                     }
                     sessions.is_some()
                 };
@@ -324,7 +344,10 @@ impl Sessions {
             let sessions = Arc::downgrade(self);
             let left = move |id: &str, stream| {
                 let sessions = sessions.upgrade();
-                if let Some(session) = sessions.as_ref().and_then(|all| all.table.any(id)) {
+                if let Some(all) = &sessions
+                    && let Some(id) = at_worker(id, all.worker)
+                    && let Some(session) = all.table.any(&id)
+                {
                     session.displace(StreamPosition { stream, read: 0 });
                 }
                 sessions.is_some()
@@ -402,23 +425,32 @@ impl Sessions {
         Ok(reader.begin(Some(FirstEvent::Endpoint(uri))))
     }
 
-    /// Ends a session on request of its client (R-SES-06).
+    /// Ends a session on request of its client (R-SES-06). A client whose request was answered with 503 repeats it, so a shared
+    /// session that has ended is ended again.
     ///
     /// # Errors
     /// When it does not exist, or other processes that accept it cannot be told.
     pub async fn end(self: &Arc<Self>, request: &Admitted<'_>) -> HttpAnswer {
-        let session = self.named(request).await?;
-        self.table.remove(session.id());
-        session.close(ConnectionError::ClosedByPeer);
+        let session = self.named(request).await;
+        if let Ok(session) = &session {
+            self.table.remove(session.id());
+            session.close(ConnectionError::ClosedByPeer);
+        }
         #[cfg(feature = "sealing")]
         if let Some(adoption) = &self.adoption
-            && let Err(why) = adoption.shared.end(session.id()).await
+            && let Some(Ok(id)) = request.headers().session.map(HeaderValue::to_str)
+            && (session.is_ok() || adoption.shared.facts(id, request.principal()).is_some())
         {
-            event!(warn, %why, "other processes are not told that a session has ended");
-            let _ = why;
-            return Err(END_UNTOLD);
+            return match adoption.shared.end(id).await {
+                Ok(()) => Ok(response::empty(StatusCode::NO_CONTENT)),
+                Err(why) => {
+                    event!(warn, %why, "other processes are not told that a session has ended");
+                    let _ = why;
+                    Err(END_UNTOLD)
+                }
+            };
         }
-        Ok(response::empty(StatusCode::NO_CONTENT))
+        session.map(|_| response::empty(StatusCode::NO_CONTENT))
     }
 }
 
@@ -489,7 +521,7 @@ impl Adoption {
 
     async fn turn(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
         // The end of an id is random.
-        let last = id
+        let last = without_worker(id)
             .bytes()
             .rev()
             .take(2)
