@@ -39,8 +39,8 @@ use super::session_logs::LogReader;
 use super::shared_sessions::{SharedSessions, digest};
 use super::sse::{SseEncoder, SseSource, StreamPosition};
 use crate::store::{
-    LogBounds, LogPage, MAX_KEEP, MAX_LOG_BYTES, SealedStore, SharedStore, StoreError, StoreFault,
-    StoreKeys, Subscription, When,
+    LogBounds, LogPage, MAX_KEEP, MAX_LOG_BYTES, MAX_LOG_ENTRIES, SealedStore, SharedStore,
+    StoreError, StoreFault, StoreKeys, Subscription, When,
 };
 use crate::sync::lock;
 
@@ -310,14 +310,19 @@ struct Writer {
 impl Writer {
     async fn write(self, first: oneshot::Sender<()>) {
         let (mut first, mut is_told) = (Some(first), false);
-        let (mut pause, mut last_tries) = (RETRY, 0);
+        let (mut pause, mut last_tries, mut count) = (RETRY, 0, 0);
         loop {
             let unstored = poll_fn(|cx| match self.poll_next(cx) {
                 // The store is to know of the stream before there are messages.
                 Poll::Pending if !is_told => Poll::Ready(Unstored::default()),
                 next => next,
             });
-            let mut unstored = unstored.await;
+            let unstored = timeout(self.keep / 2, unstored).await;
+            // The log of a silent stream would expire, although the stream lives.
+            let mut unstored = unstored.unwrap_or_else(|_| Unstored {
+                before: count,
+                ..Unstored::default()
+            });
             let mut outcome = self.append(&unstored).await;
             if let Err(why) = &outcome
                 && why.fault() == StoreFault::Misuse
@@ -330,12 +335,12 @@ impl Writer {
             if let Some(first) = first.take() {
                 let _ = first.send(());
             }
-            let count = unstored.before + unstored.messages.len() as u64;
-            let mut stored = matches!(unstored.rest, Rest::Follows).then_some(count);
+            let after = unstored.before + unstored.messages.len() as u64;
+            let mut stored = matches!(unstored.rest, Rest::Follows).then_some(after);
             match outcome {
                 Ok(()) => {
                     self.is_failing.store(false, Relaxed);
-                    (is_told, pause, last_tries) = (true, RETRY, 0);
+                    (is_told, pause, last_tries, count) = (true, RETRY, 0, after);
                 }
                 Err(why) => {
                     if !self.is_failing.swap(true, Relaxed) {
@@ -382,11 +387,15 @@ impl Writer {
 
     async fn append(&self, unstored: &Unstored) -> Result<(), StoreError> {
         let entry = Batch::encode(self.process, unstored);
-        // One batch is kept in any case: the last is usually the answer.
+        // One batch is kept in any case: the last is usually the answer. One without messages displaces none.
         let bytes = (entry.len() + StoreKeys::OVERHEAD).max(self.replay_bytes);
+        let (entries, bytes) = match unstored.messages.is_empty() {
+            true => (MAX_LOG_ENTRIES, MAX_LOG_BYTES),
+            false => (MAX_BATCHES, bytes.min(MAX_LOG_BYTES)),
+        };
         let bounds = LogBounds {
-            entries: MAX_BATCHES,
-            bytes: bytes.min(MAX_LOG_BYTES),
+            entries,
+            bytes,
             keep: match unstored.rest {
                 Rest::Follows => self.keep,
                 Rest::Ends | Rest::IsLost => KEPT_AFTER_END,

@@ -31,8 +31,8 @@ const LOOK: Duration = Duration::from_secs(30);
 /// The stream of a request goes on at any process: its events are written to the store, sealed, and a client that comes with
 /// `Last-Event-ID` to another process than the stream's gets the following ones from there, without gap or duplicate, also those that are
 /// still to come. This costs one append when a stream begins and one for each batch of its events; an answer that is one message
-/// costs nothing. A log keeps [`replay_bytes`](super::HttpOptions::replay_bytes), at least its last batch, for
-/// [`session_ttl`](super::HttpOptions::session_ttl) after the last event, and for a minute after the end of the stream. What a process has not
+/// costs nothing. A log keeps [`replay_bytes`](super::HttpOptions::replay_bytes), at least its last batch, as long as its stream lives, and
+/// for a minute after its end, or for [`session_ttl`](super::HttpOptions::session_ttl) if its process dies. What a process has not
 /// written when it dies is lost, and within 15 s its streams end at the others. The standing stream of a session (GET without
 /// `Last-Event-ID`) belongs to each process, as do streams of actions.
 ///
