@@ -543,6 +543,26 @@ async fn a_stream_is_followed_while_the_mark_of_its_process_is_missing() {
     assert_eq!(rest[0].1["result"]["content"][0]["text"], "done");
 }
 
+/// R-SSE-10: a client that resumes a stream again displaces its reader, at other processes as at the stream's own.
+#[tokio::test]
+async fn a_stream_has_one_reader_at_another_process() {
+    let store = Arc::new(Watched::default());
+    let (one, two) = (process(over(&store)), process(over(&store)));
+    let talk = Talk::begin(&one, None, "2025-11-25").await;
+    let mut begun = talk.step(&one, "forever").await.into_body();
+    let first = begun.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = events(std::str::from_utf8(&first).unwrap());
+    let first = Some(&*first[0].0);
+    let mut last = talk.stream(&two, first).await.into_body();
+    for _ in 0..3 {
+        let next = talk.stream(&two, first).await.into_body();
+        whole(std::mem::replace(&mut last, next)).await;
+    }
+    // The last one goes on.
+    let ended = tokio::time::timeout(Duration::from_millis(500), last.collect()).await;
+    assert!(ended.is_err());
+}
+
 #[tokio::test]
 async fn a_session_is_accepted_for_its_time() {
     let store = Arc::new(Watched::default());

@@ -25,7 +25,7 @@
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
 //! | `session_name` | the names of sessions, and of the streams of actions |
 //! | `shared_sessions`, `session_facts` | sessions that every process accepts; what their ids say |
-//! | `shared_events` | streams of sessions that any process goes on with |
+//! | `shared_events`, `absences` | streams of sessions that any process goes on with; when the process of one is dead |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `hop` | requests of sessions that other workers have |
 //! | `hop_pool` | the connections to other workers |
@@ -41,6 +41,8 @@
 //! | `consent` | a consent proxy beside the endpoint |
 //! | `options` | path, hosts, origins, limits |
 
+#[cfg(feature = "sealing")]
+mod absences;
 mod action_request;
 mod action_response;
 mod action_streams;

@@ -32,6 +32,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
+use super::absences::{ALIVE, Absences};
 use super::message_log::{MessageLog, Rest, Unstored};
 use super::options::HttpOptions;
 use super::session::HttpSession;
@@ -50,8 +51,6 @@ const VERSION: u8 = 1;
 const MAX_BATCHES: u32 = 4_096;
 /// How long the log of a stream is kept after its end.
 const KEPT_AFTER_END: Duration = Duration::from_secs(60);
-/// How long a process is taken for alive after it has said so.
-const ALIVE: Duration = Duration::from_secs(6);
 /// How often a process says that it is alive, and a follower that hears nothing looks again.
 const RENEWAL: Duration = Duration::from_secs(2);
 /// The pause after the first failure to write. It doubles with each further one, up to [`LONGEST_RETRY`].
@@ -79,7 +78,11 @@ pub struct SharedEvents {
     /// A failure to write has been reported, and nothing was written since.
     is_failing: Arc<AtomicBool>,
     absences: Arc<Absences>,
+    readers: Arc<RemoteReaders>,
 }
+
+/// The tasks of remote readers, by the names of the logs that they follow.
+type RemoteReaders = Mutex<HashMap<String, AbortHandle>>;
 
 /// A task that ends with this value.
 struct Task(AbortHandle);
@@ -145,6 +148,7 @@ impl SharedEvents {
             life: OnceCell::new(),
             is_failing: Arc::default(),
             absences: Arc::default(),
+            readers: Arc::default(),
         })
     }
 
@@ -200,7 +204,8 @@ impl SharedEvents {
         Task(tokio::spawn(live).abort_handle())
     }
 
-    /// Follows a stream of another process after a position. `None` if its events after that position are not kept.
+    /// Follows a stream of another process after a position, and displaces the reader that does so at this process. `None` if
+    /// its events after that position are not kept.
     ///
     /// # Errors
     /// When the store is away.
@@ -238,11 +243,18 @@ impl SharedEvents {
                 .await?;
         }
         let (ahead, messages) = mpsc::channel(AHEAD);
-        let task = Task(tokio::spawn(follower.follow(first, ahead)).abort_handle());
+        let name = follower.name.clone();
+        let task = tokio::spawn(follower.follow(first, ahead)).abort_handle();
+        let displaced = lock(&self.readers).insert(name.clone(), task.clone());
+        if let Some(displaced) = displaced {
+            displaced.abort();
+        }
         Ok(Some(RemoteReader {
             at,
             messages,
-            _task: task,
+            task,
+            name,
+            readers: self.readers.clone(),
         }))
     }
 }
@@ -406,41 +418,6 @@ impl Writer {
     }
 }
 
-/// Processes whose marks are absent. A store that was restarted, or that only the process cannot reach, lacks the mark of a
-/// process that lives: so the mark must be absent for a while, in which the store is seen to work.
-#[derive(Debug, Default)]
-struct Absences(Mutex<HashMap<u64, Absence>>);
-
-#[derive(Debug)]
-struct Absence {
-    since: Instant,
-    seen: Instant,
-}
-
-impl Absences {
-    /// Notes a look for the mark of a process. Returns whether the process is dead.
-    fn note(&self, process: u64, is_absent: bool, now: Instant) -> bool {
-        let mut all = lock(&self.0);
-        // The process may have lived since a look that is too old.
-        all.retain(|_, absence| now.duration_since(absence.seen) < 2 * ALIVE);
-        if !is_absent {
-            all.remove(&process);
-            return false;
-        }
-        let absence = all.entry(process).or_insert(Absence {
-            since: now,
-            seen: now,
-        });
-        absence.seen = now;
-        now.duration_since(absence.since) >= ALIVE
-    }
-
-    /// Forgets all looks, since the store does not work.
-    fn forget(&self) {
-        lock(&self.0).clear();
-    }
-}
-
 /// What a follower has found.
 struct Step {
     messages: Vec<Bytes>,
@@ -563,7 +540,20 @@ impl Follower {
 pub struct RemoteReader {
     at: StreamPosition,
     messages: mpsc::Receiver<Bytes>,
-    _task: Task,
+    task: AbortHandle,
+    name: String,
+    readers: Arc<RemoteReaders>,
+}
+
+impl Drop for RemoteReader {
+    fn drop(&mut self) {
+        self.task.abort();
+        let mut readers = lock(&self.readers);
+        let own = readers.get(&self.name).map(AbortHandle::id);
+        if own == Some(self.task.id()) {
+            readers.remove(&self.name);
+        }
+    }
 }
 
 impl SseSource for RemoteReader {
@@ -576,27 +566,5 @@ impl SseSource for RemoteReader {
             encoder.event(Some(self.at), &smallvec![message]);
         }
         Poll::Pending
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_is_dead_when_its_mark_stays_absent_while_the_store_works() {
-        let begin = Instant::now();
-        let (absences, at) = (Absences::default(), |seconds| {
-            begin + Duration::from_secs(seconds)
-        });
-        assert!(!absences.note(1, true, at(0)) && !absences.note(1, true, at(5)));
-        assert!(!absences.note(2, true, at(5)) && absences.note(1, true, at(6)));
-        // Seen alive.
-        assert!(!absences.note(1, false, at(7)) && !absences.note(1, true, at(8)));
-        // The store did not work in between.
-        absences.forget();
-        assert!(!absences.note(1, true, at(14)) && absences.note(1, true, at(20)));
-        // Nobody has looked in between.
-        assert!(!absences.note(1, true, at(60)));
     }
 }
