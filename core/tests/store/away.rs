@@ -335,7 +335,8 @@ fn subscriptions_that_are_given_up_leave_no_channel() {
         for _ in 0..2_000 {
             let topic = fresh("given up");
             let mut subscribing = store.subscribe(&topic);
-            assert!(futures::poll!(&mut subscribing).is_pending());
+            // A thread that waits for its turn may have the answer already.
+            drop(futures::poll!(&mut subscribing));
         }
         // What comes now comes after all of those.
         let last = store.subscribe("last").await.unwrap();
