@@ -108,11 +108,11 @@ def shop(**options: Any) -> Any:
     server = Server("shop", telemetry=True, **options)
 
     @server.tool
-    async def order(password: str) -> str:
+    async def order(phrase: str) -> str:
         return "secret answer"
 
     @server.tool
-    def fail(password: str) -> str:
+    def fail(phrase: str) -> str:
         raise ToolError("secret failure")
 
     @server.prompt
@@ -132,10 +132,10 @@ async def conventions(revision: str) -> None:
     seen = Seen()
     async with shop().listening("http://127.0.0.1:0/mcp") as address:
         async with Client(str(address), revision=revision, telemetry=True) as client:
-            await client.call_tool("order", {"password": "secret"})
-            assert (await client.call_tool("fail", {"password": "secret"})).is_error
+            await client.call_tool("order", {"phrase": "secret"})
+            assert (await client.call_tool("fail", {"phrase": "secret"})).is_error
             with pytest.raises(PeerError):
-                await client.call_tool("unknown", {"password": "secret"})
+                await client.call_tool("unknown", {"phrase": "secret"})
             await client.get_prompt("ask")
             await client.read_resource("shop://prices")
             await client.list_tools()
@@ -189,7 +189,7 @@ def check_span(span: Any, is_near: bool, about: str, error: str | None, code: st
     assert ("mcp.session.id" in has) == (not is_near and revision == "2025-11-25"), name
     assert (span.status.status_code.name == "ERROR") == (error is not None), name
     assert span.start_time <= span.end_time
-    assert "secret" not in span.to_json() and "password" not in span.to_json()
+    assert "secret" not in span.to_json() and "phrase" not in span.to_json()
 
 
 def check_points(points: list[Any]) -> None:
@@ -221,7 +221,7 @@ async def parents(revision: str) -> None:
                 await asyncio.gather(*(client.call_tool("task") for _ in range(20)))
         async with Client(str(address), revision=revision, headers={"traceparent": HEAD}) as client:
             await client.get_prompt("ask")
-            await client.call_tool("order", {"password": ""}, meta={"traceparent": PARENT, "tracestate": "a=b"})
+            await client.call_tool("order", {"phrase": ""}, meta={"traceparent": PARENT, "tracestate": "a=b"})
     # Of what is current where they are called, through both sides, to what their functions do.
     all = [one for name in ["plain", "task"] for one in seen.spans(f"tools/call {name}", 2 if name == "plain" else 40)]
     inner = seen.spans("in plain", 1) + seen.spans("in task", 20)

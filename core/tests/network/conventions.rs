@@ -162,7 +162,7 @@ fn spans_and_metrics_are_those_of_the_conventions_on_both_sides() {
         block_on(client.get_prompt("ask", &[])).unwrap();
         block_on(client.read_resource("shop://prices")).unwrap();
         block_on(client.list_tools()).unwrap();
-        let own = client.request("own/method", None, RequestOptions::default());
+        let own = client.request("no/such_method", None, RequestOptions::default());
         block_on(own.unwrap()).unwrap_err();
         drop(client);
         serving.stop();
@@ -225,7 +225,7 @@ fn spans_and_metrics_are_those_of_the_conventions_on_both_sides() {
                 }
                 let get = |name: &str| has.get(name).map(String::as_str);
                 let method = match name {
-                    "_OTHER" => "own/method",
+                    "_OTHER" => "no/such_method",
                     name => name.split(' ').next().unwrap(),
                 };
                 assert_eq!(get("mcp.method.name"), Some(method));
