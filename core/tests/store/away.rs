@@ -18,8 +18,8 @@ use crate::stores::{Chance, LONG, SOON, fresh};
 
 fn options() -> RedisOptions {
     RedisOptions {
-        timeout: Duration::from_millis(500),
-        connect_timeout: Duration::from_millis(500),
+        timeout: Duration::from_secs(1),
+        connect_timeout: Duration::from_secs(1),
         ..RedisOptions::default()
     }
 }
