@@ -247,6 +247,7 @@ impl Endpoint {
             // Rare futures are boxed, so that those of other requests are smaller.
             (Route::Action, ..) => Ok(Box::pin(self.actions.post(request, body)).await),
             (Route::Session, Some(sessions), Some(session)) => {
+                sessions.takes(&body)?;
                 sessions.post(&session, request, body).await
             }
             (Route::LegacySession, Some(sessions), Some(session)) => {

@@ -254,7 +254,7 @@ impl Sessions {
         if let Some(adoption) = &self.adoption {
             self.follow_ends(adoption);
         }
-        let mut response = self.answer(&session, request, body).await?;
+        let mut response = self.post(&session, request, body).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| NO_SESSION_LEFT)?;
             response.headers_mut().insert(SESSION, id);
@@ -263,23 +263,23 @@ impl Sessions {
         Ok(response)
     }
 
+    /// Whether a message begins a request when no request begins any more.
+    ///
+    /// # Errors
+    /// That the session is gone: another worker begins another one.
+    #[inline(always)]
+    pub fn takes(&self, body: &Input) -> Result<(), HttpRefusal> {
+        match self.are_given_up.load(Relaxed) && is_request(body, &self.config) {
+            true => Err(SESSION_GONE),
+            false => Ok(()),
+        }
+    }
+
     /// Posts a message to a session and returns its answer.
     ///
     /// # Errors
     /// When the session has ended.
     pub async fn post(
-        self: &Arc<Self>,
-        session: &Arc<HttpSession>,
-        request: &Admitted<'_>,
-        body: Input,
-    ) -> HttpAnswer {
-        if self.are_given_up.load(Relaxed) && is_request(&body, &self.config) {
-            return Err(SESSION_GONE);
-        }
-        self.answer(session, request, body).await
-    }
-
-    async fn answer(
         self: &Arc<Self>,
         session: &Arc<HttpSession>,
         request: &Admitted<'_>,
@@ -325,9 +325,7 @@ impl Sessions {
         request: &Admitted<'_>,
         body: &Input,
     ) -> HttpAnswer {
-        if self.are_given_up.load(Relaxed) && is_request(body, &self.config) {
-            return Err(SESSION_GONE);
-        }
+        self.takes(body)?;
         self.advance(session);
         match session.say(body, request.principal()) {
             true => Ok(response::empty(StatusCode::ACCEPTED)),
