@@ -41,7 +41,7 @@ pub struct Pending {
     page: PyOnceLock<Py<PyDict>>,
     /// The URI as the mounted server has it that the call has come to.
     local_uri: Option<String>,
-    /// What surrounds the call, if the server has telemetry.
+    /// The scope of the call's span, if the server has telemetry.
     scope: Option<RequestScope>,
 }
 

@@ -55,7 +55,7 @@ def test_nothing_of_opentelemetry_is_imported_unless_it_is_switched_on() -> None
 
 
 class Seen:
-    """What the SDK exports."""
+    """The spans and metrics that the SDK has exported."""
 
     def __init__(self) -> None:
         from opentelemetry import metrics, trace
@@ -222,7 +222,7 @@ async def parents(revision: str) -> None:
         async with Client(str(address), revision=revision, headers={"traceparent": HEAD}) as client:
             await client.get_prompt("ask")
             await client.call_tool("order", {"phrase": ""}, meta={"traceparent": PARENT, "tracestate": "a=b"})
-    # Of what is current where they are called, through both sides, to what their functions do.
+    # One trace: the span that is current at the call, the client's, the server's, and one that the function makes.
     all = [one for name in ["plain", "task"] for one in seen.spans(f"tools/call {name}", 2 if name == "plain" else 40)]
     inner = seen.spans("in plain", 1) + seen.spans("in task", 20)
     at = {one.context.span_id: one for one in all}
@@ -234,7 +234,7 @@ async def parents(revision: str) -> None:
         assert {span.context.trace_id for span in (one, far, near)} == {work.get_span_context().trace_id}
         assert [f"{link.context.span_id:016x}" for link in far.links] == [HEAD.split("-")[2]]
     assert not at
-    # Of what the request says, else of the head of the HTTP request.
+    # The parent is that of the request's `_meta`; without one there, that of the HTTP header.
     (order,) = seen.spans("tools/call order", 1)
     assert f"{order.context.trace_id:032x}-{order.parent.span_id:016x}" == PARENT[3:-3]
     assert order.parent.is_remote and order.context.trace_state.to_header() == "a=b"

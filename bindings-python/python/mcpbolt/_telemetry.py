@@ -32,7 +32,7 @@ _log = logging.getLogger("mcpbolt.telemetry")
 
 @cache
 def telemetry() -> Telemetry:
-    """That of all servers and clients of this process: OpenTelemetry's tracer and meter are global, too."""
+    """The one object for all servers and clients of this process, whose tracer and meter are global as well."""
     return Telemetry()
 
 

@@ -37,7 +37,7 @@ struct Failures {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unopened {
     pub(super) error: RequestError,
-    /// The attempt that has failed or was waited for in vain, which others may have waited for, too.
+    /// The attempt to connect that failed, or that the caller did not wait for to its end. Other callers may wait for it, too.
     pub(super) attempt: Option<u64>,
 }
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::{Method, Request, Response};
-use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, SharedSessions};
+use hyper::Method;
+use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use mcpbolt::store::StoreKeys;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::http::send;
 use crate::stores::{Chance, SOON, Store, on_every_store};
 
 /// Processes that a client may reach.
@@ -46,26 +47,6 @@ fn process(store: Store) -> HttpService {
         ..HttpOptions::default()
     };
     HttpService::new(&server.build().unwrap(), options).unwrap()
-}
-
-async fn send(
-    at: &HttpService,
-    method: Method,
-    more: &[(&str, &str)],
-    message: &Value,
-) -> Response<HttpBody> {
-    let mut request = Request::builder().method(method).uri("/mcp");
-    for (name, value) in [
-        ("Host", "localhost"),
-        ("Content-Type", "application/json"),
-        ("Accept", "application/json, text/event-stream"),
-    ] {
-        request = request.header(name, value);
-    }
-    for (name, value) in more {
-        request = request.header(*name, *value);
-    }
-    at.respond(request.body(message.to_string()).unwrap()).await
 }
 
 /// What a client has of one stream.

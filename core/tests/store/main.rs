@@ -14,6 +14,8 @@ mod buckets;
 #[cfg(all(feature = "redis", feature = "http"))]
 mod events;
 mod hints;
+#[cfg(all(feature = "redis", feature = "http"))]
+mod http;
 mod leases;
 mod logs;
 mod marks;

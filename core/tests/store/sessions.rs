@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http_body_util::BodyExt as _;
-use hyper::{Method, Request};
+use hyper::Method;
 use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
 use mcpbolt::io::{RedisOptions, RedisStore};
 use mcpbolt::server::Server as McpServer;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use crate::http;
 use crate::servers::{Program, Server};
 use crate::stores::SOON;
 
@@ -35,18 +36,8 @@ async fn send(
     method: Method,
     message: Value,
 ) -> (u16, Option<String>) {
-    let mut request = Request::builder().method(method).uri("/mcp");
-    for (name, value) in [
-        ("Host", "localhost"),
-        ("Content-Type", "application/json"),
-        ("Accept", "application/json, text/event-stream"),
-    ] {
-        request = request.header(name, value);
-    }
-    if let Some(id) = session {
-        request = request.header("Mcp-Session-Id", id);
-    }
-    let answer = at.respond(request.body(message.to_string()).unwrap()).await;
+    let named = session.map(|id| ("Mcp-Session-Id", id));
+    let answer = http::send(at, method, named.as_slice(), &message).await;
     let (head, body) = answer.into_parts();
     body.collect().await.unwrap();
     let id = head.headers.get("mcp-session-id");

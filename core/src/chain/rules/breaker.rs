@@ -15,8 +15,8 @@ pub(crate) const MAX_FAILURES: usize = 1000;
 /// Middleware that refuses requests to a server for a time after it has failed often: it was lost, did not answer in time, or
 /// answered what is not valid. Then one request at a time is let through, until one has an answer; and another one after the same time
 /// again, if that one is still under way. A connection that a client needs before its first request counts as a request, and an attempt to
-/// connect that fails or is waited for in vain is one failure for all the requests that wait at the same time. An answer that is an error
-/// is an answer, and a user who does not answer a question says nothing of the server. Clones are one breaker.
+/// connect counts as one failure for all requests that wait for it at the same time, whether it fails or their time is up. An answer that is
+/// an error is an answer, and a user who does not answer a question says nothing of the server. Clones are one breaker.
 ///
 /// By default it opens at 5 failures within 10 s, for 10 s.
 #[derive(Clone, Debug)]
@@ -134,7 +134,7 @@ impl Ticket<'_> {
         if let Some(attempt) = attempt.filter(|_| has_failed) {
             let mut counted = state.attempts.iter();
             if let Some(at) = counted.position(|(number, _)| *number == attempt) {
-                // Those that waited for it at the same time have met one failure.
+                // Requests that waited for it at the same time count as one failure.
                 if self.begun <= state.attempts[at].1 {
                     return;
                 }

@@ -252,6 +252,17 @@ impl Talk {
     async fn end(&self, at: &HttpService) -> u16 {
         self.send(at, Method::DELETE, &Value::Null).await.0
     }
+
+    /// Waits until the process does not accept the session any more.
+    async fn ends_at(&self, at: &HttpService) {
+        let ended = async {
+            while self.who(at).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let ended = tokio::time::timeout(PATIENCE, ended).await;
+        ended.expect("the process is told");
+    }
 }
 
 fn hello(revision: &str) -> Value {
@@ -330,14 +341,7 @@ async fn a_session_that_its_client_ends_ends_everywhere() {
     assert_eq!(talk.end(one).await, 204);
     assert_eq!(talk.who(one).await, Err(404));
     assert_eq!(talk.who(three).await, Err(404), "it never saw the session");
-    let ended = async {
-        while talk.who(two).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, ended)
-        .await
-        .expect("it is told");
+    talk.ends_at(two).await;
     assert_eq!(two.metrics().counts().open_sessions, 0);
     // A process that has no session of a client can end it, too.
     let other = Talk::begin(one, None, "2025-06-18").await;
@@ -363,13 +367,7 @@ async fn an_ended_session_has_no_other_names() {
     }
     assert_eq!(two.metrics().counts().sessions, sessions + 1);
     assert_eq!(talk.end(&one).await, 204);
-    let ended = async {
-        while named("-1").who(&two).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let ended = tokio::time::timeout(PATIENCE, ended).await;
-    ended.expect("the other process is told");
+    named("-1").ends_at(&two).await;
 }
 
 /// R-SES-06: an end that other processes were not told of is repeated.
@@ -389,13 +387,7 @@ async fn an_end_that_was_half_noted_is_noted_again() {
     for entry in noted.unwrap().entries {
         assert!(!entry.bytes.windows(id.len()).any(|part| part == id));
     }
-    let ended = async {
-        while talk.who(&two).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let ended = tokio::time::timeout(PATIENCE, ended).await;
-    ended.expect("the other process is told");
+    talk.ends_at(&two).await;
 }
 
 #[tokio::test]
@@ -410,14 +402,7 @@ async fn without_the_store_sessions_go_on_and_are_not_ended() {
     assert_eq!(talk.end(&one).await, 204);
     assert_eq!(talk.who(&one).await, Err(404));
     // The other process asks again once in a second until the store is back.
-    let ended = async {
-        while talk.who(&two).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, ended)
-        .await
-        .expect("it is told");
+    talk.ends_at(&two).await;
 }
 
 /// The events of a body that ends.

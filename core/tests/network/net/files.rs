@@ -254,6 +254,20 @@ fn a_client_is_known_by_its_certificate() {
     serving.wait();
 }
 
+/// A server over HTTPS that asks for certificates of `known`, and its own certificate in PEM. The files are in `folder`.
+#[cfg(feature = "tls")]
+fn asking_for(folder: &Folder, known: &rcgen::CertifiedKey<rcgen::KeyPair>) -> (Served, Vec<u8>) {
+    let (mut tls, own) = certificate(folder);
+    let vouching = folder.join("clients.pem");
+    fs::write(&vouching, known.cert.pem()).unwrap();
+    tls.clients = Some(vouching);
+    let options = ServeOptions {
+        tls: Some(tls),
+        ..ServeOptions::default()
+    };
+    (Served::begin("https://localhost:0/mcp", options), own)
+}
+
 /// R-AUX-03: the engine's own client shows its certificate, on HTTP and on a WebSocket; without one,
 /// or with one that nobody vouches for, it is told why it is not served.
 #[cfg(feature = "tls")]
@@ -264,17 +278,9 @@ fn a_client_shows_its_certificate() {
     // Its alert, where that comes before the end of the connection, which takes it along at times.
     const REFUSED: &[&str] = &["fatal alert", "reset", "pipe", "closed", "broke off"];
     let folder = Folder::new();
-    let (mut tls, own) = certificate(&folder);
     let made = || rcgen::generate_simple_self_signed(["alice".to_owned()]).unwrap();
     let (alice, eve) = (made(), made());
-    let vouching = folder.join("clients.pem");
-    fs::write(&vouching, alice.cert.pem()).unwrap();
-    tls.clients = Some(vouching);
-    let options = ServeOptions {
-        tls: Some(tls),
-        ..ServeOptions::default()
-    };
-    let served = Served::begin("https://localhost:0/mcp", options);
+    let (served, own) = asking_for(&folder, &alice);
     let http = served.address().to_string();
     let shown = |certificate: &str, key: &str| ClientCertificate {
         certificates: certificate.into(),
@@ -330,16 +336,8 @@ fn a_proxy_is_shown_no_certificate() {
     use mcpbolt::io::http::{HttpClientOptions, Proxy};
 
     let folder = Folder::new();
-    let (mut tls, own) = certificate(&folder);
     let alice = rcgen::generate_simple_self_signed(["alice".to_owned()]).unwrap();
-    let vouching = folder.join("clients.pem");
-    fs::write(&vouching, alice.cert.pem()).unwrap();
-    tls.clients = Some(vouching);
-    let options = ServeOptions {
-        tls: Some(tls),
-        ..ServeOptions::default()
-    };
-    let proxy = Served::begin("https://localhost:0/mcp", options);
+    let (proxy, own) = asking_for(&folder, &alice);
     let options = HttpClientOptions {
         proxy: Proxy::At(proxy.address().to_string().replace("/mcp", "")),
         root_certificates: vec![own],

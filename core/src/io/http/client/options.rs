@@ -43,7 +43,7 @@ pub struct HttpClientOptions {
     /// Maximum number of redirects that are followed for one request.
     pub max_redirects: usize,
     /// The origins, such as `https://mcp.example.com`, to which a message may be redirected. A redirect
-    /// of a message to any other origin than that of the URL is refused as
+    /// of a message, or of the DELETE that ends a session, to any other origin than that of the URL is refused as
     /// [`Redirected`](crate::error::CarrierFault::Redirected); streams, which are asked for by GET, are redirected
     /// to any origin. Credentials, `headers` and the certificate are never sent to another origin. None
     /// by default.

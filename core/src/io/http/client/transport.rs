@@ -313,7 +313,7 @@ impl HttpTransport {
             if url.scheme() == "https" && to.scheme() != "https" {
                 return Err(refused("the server redirects out of TLS"));
             }
-            // What only reads may be asked for elsewhere.
+            // A GET changes nothing, so it may go to any origin.
             let acts = *method != Method::GET;
             if !self.is_own(&to) && (self.stays_on_origin || acts && !self.trusts(&to)) {
                 let origin = to.origin().ascii_serialization();
