@@ -660,6 +660,7 @@ export interface ClientOptionsOf<Client> extends AnswersOf<Client> {
     checkResults?: boolean;
     extensions?: Readonly<Record<string, object>>;
     trace?: Trace;
+    telemetry?: boolean;
     on?: {
         readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void;
     };
@@ -1242,6 +1243,7 @@ export interface ServerOptions<State = unknown> {
     onInitialized?: (client: ClientInfo) => void;
     onRootsChanged?: (client: ClientInfo | undefined) => void;
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
+    telemetry?: boolean;
     logger?: Logger;
     onError?: (error: unknown, what: string, call?: Call) => unknown;
 }

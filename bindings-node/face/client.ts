@@ -9,7 +9,7 @@ import type { Listening } from './listening';
 import type { ListOptions } from './lists';
 import { OAuth } from './login';
 import { native, type NativeLink, type NativeEntries } from './native';
-import { childSettings, clientSettings, type ClientOptionsOf, type SpawnOptionsOf } from './options';
+import { childSettings, clientSettings, watchOf, type ClientOptionsOf, type SpawnOptionsOf } from './options';
 import { LEVELS } from './protocol';
 import type {
     CallToolResult,
@@ -66,8 +66,8 @@ export class Client extends Actions {
 
     /** Starts a server program and connects to it over stdio. The program ends when the client is closed. */
     static spawn(command: string, args: readonly string[] = [], options: SpawnOptions = {}): Promise<Client> {
-        const [child, settings, { stderr, trace }] = [childSettings(command, args, options), clientSettings(options), options];
-        const connect = (wake: () => void) => guarded(() => native.spawnChild(settings, trace !== undefined, child, wake));
+        const [child, settings, { stderr }] = [childSettings(command, args, options), clientSettings(options), options];
+        const connect = (wake: () => void) => guarded(() => native.spawnChild(settings, ...watchOf(options), child, wake));
         return Client.#open(async () => new Client(options, connect, typeof stderr === 'function' ? stderr : undefined));
     }
 
@@ -87,10 +87,10 @@ export class Client extends Actions {
     static async #at(address: string, options: ConnectOptions): Promise<Client> {
         const command = guarded(() => native.commandOf(address));
         if (command) return Client.spawn(command[0]!, command.slice(1), options);
-        const [settings, trace] = [clientSettings(options), options.trace !== undefined];
+        const settings = clientSettings(options);
         const transport = connectSettings(options);
         const login = options.auth instanceof OAuth ? options.auth.native : undefined;
-        const connect = (wake: () => void) => guarded(() => native.openAddress(settings, trace, address, transport, login, wake));
+        const connect = (wake: () => void) => guarded(() => native.openAddress(settings, ...watchOf(options), address, transport, login, wake));
         return Client.#open(async () => new Client(options, connect));
     }
 
@@ -98,7 +98,7 @@ export class Client extends Actions {
         return Client.#open(async () => {
             const { front: made, end } = await front.assembled();
             const settings = clientSettings(options);
-            const connect = (wake: () => void) => guarded(() => native.connectFront(settings, options.trace !== undefined, made, wake));
+            const connect = (wake: () => void) => guarded(() => native.connectFront(settings, ...watchOf(options), made, wake));
             try {
                 const client = new Client(options, connect);
                 void client.ending.then(end);
@@ -115,7 +115,7 @@ export class Client extends Actions {
             const client = new Client(options);
             const link = client.link;
             const join = (entries: NativeEntries, wake: () => void) =>
-                guarded(() => native.pair(entries, wake, clientSettings(options), options.trace !== undefined, link.wake));
+                guarded(() => native.pair(entries, wake, clientSettings(options), ...watchOf(options), link.wake));
             await server.connect(link, join).catch(error => {
                 link.abandon();
                 throw error;

@@ -88,6 +88,12 @@ export interface ServerOptions<State = unknown> {
     /** Called when a connection has ended; the client is `undefined` if it had not introduced itself. */
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
     /**
+     * Makes spans and metrics of all requests and sessions with the program's OpenTelemetry, its global tracer and meter, by the conventions
+     * for MCP. Handlers run within the span of their call. Needs `@opentelemetry/api`; without it, `ERR_MCP_MISUSE` is thrown. Of a
+     * mounted server this setting does not count.
+     */
+    telemetry?: boolean;
+    /**
      * Where failures are logged, with the exception and its stack: a logger of pino, winston or bunyan, `console`, or a
      * function. Exceptions that are answers (`ToolError`, `ProtocolError`, `ActionError`) are not logged. By default
      * failures are printed to stderr, unless there is an `onError`.

@@ -27,6 +27,7 @@ import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswe
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Described } from './schema';
 import { skillFolders } from './skillfolders';
+import { telemetry, type Telemetry } from './telemetry';
 import { after } from './thenable';
 import { Verifying } from './verifier';
 
@@ -48,6 +49,8 @@ export abstract class Entries<State> {
     readonly entries: NativeEntries;
     /** @internal */
     readonly failures: Failures;
+    /** @internal */
+    protected readonly telemetry: Telemetry | undefined;
     readonly #name: string;
     readonly #hooks: Hooks;
     readonly #options: ServerOptions<any>;
@@ -69,12 +72,13 @@ export abstract class Entries<State> {
         this.#options = options;
         this.failures = new Failures(options.onError, options.logger);
         const { policy = {} } = options;
-        const { lifespan, approval, sanitise, integers, delegate, stateKey, logger, ...rest } = options;
+        const { lifespan, approval, sanitise, integers, delegate, stateKey, logger, telemetry: isObserved, ...rest } = options;
         const settings = settingsJson({ name, version, ...rest, stateKey: stateKey && [...stateKey] });
         const hooked = [approval, sanitise].flatMap(hooks => Object.keys(hooks ?? {}));
         this.#verifying = Verifying.of(policy, this.failures);
+        this.telemetry = isObserved ? telemetry() : undefined;
         const verify = this.#verifying && weakly(this.#verifying.ask);
-        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), auditing(policy, this.failures), verify));
+        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), auditing(policy, this.failures), verify, this.telemetry?.native));
         if (this.#verifying) this.#verifying.native = this.entries;
         const common = { key: '', isTool: false, failures: this.failures };
         this.#put(Kind.Completion, {
@@ -447,7 +451,7 @@ export abstract class Entries<State> {
     #checkSkills(mount: Mount, skills: ReturnType<typeof skillFolders>): void {
         if (skills.length === 0) return;
         const own = skills.map(skill => adopted(mount, skill));
-        const trial = new native.Entries(settingsJson({ name: this.#name, version: '' }), [], undefined, undefined, undefined);
+        const trial = new native.Entries(settingsJson({ name: this.#name, version: '' }), []);
         for (const { manifest, within } of [...this.#skills, ...own]) guarded(() => trial.skill(manifest, within, []));
         for (const outer of this.#mountedIn) outer.outer.#checkSkills(outer, own);
     }

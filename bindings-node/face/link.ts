@@ -3,6 +3,7 @@ import type { NativeLink } from './native';
 import { readJson, type Integers } from './numbers';
 import { noteOpen } from './open';
 import type { Progress } from './protocol';
+import { observer } from './telemetry';
 
 /** The callbacks for the rows of `drain`, in the order of `Inbound` in `src/kinds.rs`. */
 const CALLBACKS = [
@@ -61,6 +62,8 @@ export interface Waiting {
     onListening?: (id: number) => void;
     /** Resolves to raw JSON instead of a parsed value. */
     isRaw?: boolean;
+    /** The context of OpenTelemetry in which the request was made. */
+    context?: unknown;
 }
 
 /** Integers per row of `drain`, and in the head before the rows. */
@@ -167,6 +170,7 @@ export class Link {
     }
 
     get native(): NativeLink {
+        observer()?.checkFree();
         return this.#native!;
     }
 
@@ -214,7 +218,8 @@ export class Link {
      */
     #taken(table: Int32Array): string {
         try {
-            return this.native.drain(table);
+            const drain = () => this.native.drain(table);
+            return observer()?.draining(drain, number => this.#waiting.get(number)?.context) ?? drain();
         } catch (error) {
             process.emitWarning(error as Error);
             table.set([0, 1, -1]);
@@ -253,6 +258,7 @@ export class Link {
     /** Adds a pending request; the link is held while there are any. */
     await(number: number, waiting: Waiting): void {
         if (this.#waiting.size === 0) this.hold();
+        waiting.context = observer()?.api.context.active();
         this.#waiting.set(number, waiting);
     }
 

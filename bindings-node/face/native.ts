@@ -19,7 +19,8 @@ export type {
     Permissions as NativePermissions,
     ResultCache as NativeResultCache,
     Rule as NativeRule,
-    SkillFile as NativeSkillFile
+    SkillFile as NativeSkillFile,
+    Telemetry as NativeTelemetry
 } from './binding';
 
 /** Suffixes of the prebuilt packages' names, after platform and processor. */

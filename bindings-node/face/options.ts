@@ -1,8 +1,10 @@
 import { rootsOf, type AnswersOf } from './answering';
 import type { Profile } from './definitions';
 import type { ClientEvents } from './events';
+import type { NativeTelemetry } from './native';
 import { settingsJson, type Integers } from './numbers';
 import type { Revision, Trace } from './protocol';
+import { telemetry } from './telemetry';
 
 export interface ClientOptionsOf<Client> extends AnswersOf<Client> {
     /** The client's name, as sent to the server; `mcpbolt` by default. */
@@ -37,6 +39,11 @@ export interface ClientOptionsOf<Client> extends AnswersOf<Client> {
     extensions?: Readonly<Record<string, object>>;
     /** Called with each message. */
     trace?: Trace;
+    /**
+     * Makes spans and metrics of all requests and of the session with the program's OpenTelemetry, as for a `Server`. The span that is
+     * current at a call is the parent, and the server is told of it in `_meta`.
+     */
+    telemetry?: boolean;
     /** Listeners to add before any event is emitted; `client.on(…)` adds more later. */
     on?: { readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void };
 }
@@ -58,6 +65,11 @@ export interface SpawnOptionsOf<Client> extends ClientOptionsOf<Client> {
 export interface Exit {
     code: number | null;
     signal: number | null;
+}
+
+/** @internal Who sees the messages: whether `trace` does, and the telemetry. */
+export function watchOf({ trace, telemetry: isOn }: ClientOptionsOf<any>): [trace: boolean, telemetry: NativeTelemetry | undefined] {
+    return [trace !== undefined, isOn ? telemetry().native : undefined];
 }
 
 /** @internal The engine's part of the options, as JSON. */

@@ -294,6 +294,7 @@ export class Server<State = undefined> extends Entries<State> {
     /** @internal The callbacks that serve this server's clients. */
     protected attend(link: () => Link, states: States): Attending {
         const state = states.of(this) as State;
+        const telemetry = this.telemetry;
         const calls: (Context<State> | undefined)[] = [];
         return {
             call: (number, target, text, wantsProgress, isAside) => {
@@ -302,7 +303,8 @@ export class Server<State = undefined> extends Entries<State> {
                 const own = owner === undefined ? state : (states.of(owner) as State);
                 const context = new Context(link(), number, wantsProgress, own, isAside ? undefined : text);
                 calls[number] = context;
-                if (entry) carryOut(entry, text, context);
+                if (entry && telemetry) telemetry.within(link().native, number, () => carryOut(entry, text, context));
+                else if (entry) carryOut(entry, text, context);
                 else {
                     context.settle();
                     refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);

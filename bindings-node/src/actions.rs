@@ -4,6 +4,7 @@ use mcpbolt::action::ErrorType;
 use mcpbolt::client::{ActionAnswer, ActionCallError, ActionFailure};
 use mcpbolt::error::RequestError;
 use mcpbolt::settings::{ActionSettings, Milliseconds};
+use napi::Env;
 use napi_derive::napi;
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ impl Link {
     #[napi(catch_unwind)]
     pub fn action(
         &mut self,
+        env: Env,
         name: String,
         params: String,
         settings: String,
@@ -27,7 +29,7 @@ impl Link {
     ) -> Result<u32> {
         let settings: ActionSettings<Milliseconds> = read(&settings)?;
         let mut call = settings.call(self.client()?, &name, read(&params)?);
-        Ok(self.wait(|reporter| -> Task {
+        Ok(self.wait(env, |reporter| -> Task {
             if wants_partials {
                 let report = move |part: &str| reporter.report(Inbound::Partial, part.to_owned());
                 call = call.on_partial(report);
@@ -38,9 +40,9 @@ impl Link {
 
     /// Fetches the schemas of the actions; the outcome has them as its data.
     #[napi(catch_unwind)]
-    pub fn action_schemas(&mut self) -> Result<u32> {
+    pub fn action_schemas(&mut self, env: Env) -> Result<u32> {
         let client = self.client()?.clone();
-        Ok(self.wait(|_| {
+        Ok(self.wait(env, |_| {
             Box::pin(async move {
                 outcome(client.action_schemas().await.map(|all| {
                     let member = |(name, schema)| format!("{}:{schema}", Value::String(name));

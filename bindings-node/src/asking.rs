@@ -9,6 +9,7 @@ use mcpbolt::mcp::Method;
 use mcpbolt::message::Message;
 use mcpbolt::model::CompletionTarget;
 use mcpbolt::model::Root;
+use napi::Env;
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,6 +21,7 @@ use crate::link::{Link, Side};
 use crate::outputs::Outputs;
 use crate::panics::{self, quietly};
 use crate::requests::{Reporter, Way};
+use crate::telemetry::sending;
 
 #[derive(Deserialize)]
 struct ToComplete {
@@ -50,6 +52,7 @@ impl Link {
     #[napi(catch_unwind)]
     pub fn request(
         &mut self,
+        env: Env,
         method: String,
         params: Option<String>,
         timeout_ms: Option<f64>,
@@ -70,7 +73,8 @@ impl Link {
             ..RequestOptions::default()
         };
         let asking = self.client().and_then(|client| {
-            let asking = client.request(&method, params.as_deref(), options);
+            let send = || client.request(&method, params.as_deref(), options);
+            let asking = sending(env, 0, send);
             asking.map_err(error::request)
         });
         match asking {
@@ -123,8 +127,8 @@ impl Link {
     /// Subscribes to a resource, or unsubscribes. Returns the number under which the answer will come, like
     /// the functions below.
     #[napi(catch_unwind)]
-    pub fn subscribe(&mut self, uri: String, wanted: bool) -> Result<u32> {
-        self.run(move |client, _| async move {
+    pub fn subscribe(&mut self, env: Env, uri: String, wanted: bool) -> Result<u32> {
+        self.run(env, move |client, _| async move {
             match wanted {
                 true => client.subscribe(&uri).await,
                 false => client.unsubscribe(&uri).await,
@@ -134,7 +138,7 @@ impl Link {
 
     /// Listens for changes. Reports when the server has agreed; the answer comes at the end.
     #[napi(catch_unwind)]
-    pub fn listen(&mut self, json: String) -> Result<u32> {
+    pub fn listen(&mut self, env: Env, json: String) -> Result<u32> {
         let ToHear {
             tools,
             prompts,
@@ -147,7 +151,7 @@ impl Link {
             resources,
             uris,
         };
-        self.run(move |client, reporter| async move {
+        self.run(env, move |client, reporter| async move {
             let listening = client.listen(interests).await?;
             reporter.report(Inbound::Listening, listening.id().to_string());
             listening.await.map(drop)
@@ -156,9 +160,9 @@ impl Link {
 
     /// Completes an argument.
     #[napi(catch_unwind)]
-    pub fn complete(&mut self, json: String) -> Result<u32> {
+    pub fn complete(&mut self, env: Env, json: String) -> Result<u32> {
         let asked: ToComplete = read(&json)?;
-        self.run(move |client, _| async move {
+        self.run(env, move |client, _| async move {
             let target = match (&asked.prompt, &asked.template) {
                 (Some(name), _) => CompletionTarget::prompt(name),
                 (None, Some(uri)) => CompletionTarget::resource(uri),
@@ -200,8 +204,8 @@ impl Link {
 
     /// Waits for the result of a task at the server; each state that is seen is reported as progress.
     #[napi(catch_unwind)]
-    pub fn follow_task(&mut self, id: String) -> Result<u32> {
-        self.run(move |client, reporter| async move {
+    pub fn follow_task(&mut self, env: Env, id: String) -> Result<u32> {
+        self.run(env, move |client, reporter| async move {
             let seen = |state: &str| reporter.report(Inbound::Progress, state.to_owned());
             raw_result(&client.task(&id).answer(seen).await?)
         })
@@ -209,28 +213,30 @@ impl Link {
 
     /// Lists the skills of the server.
     #[napi(catch_unwind)]
-    pub fn list_skills(&mut self) -> Result<u32> {
-        self.run(|client, _| async move { client.list_skills().await })
+    pub fn list_skills(&mut self, env: Env) -> Result<u32> {
+        self.run(env, |client, _| async move { client.list_skills().await })
     }
 
     /// Fetches the skill whose manifest is at that URI.
     #[napi(catch_unwind)]
-    pub fn skill(&mut self, uri: String) -> Result<u32> {
-        self.run(|client, _| async move { client.skill(&uri).await })
+    pub fn skill(&mut self, env: Env, uri: String) -> Result<u32> {
+        self.run(env, |client, _| async move { client.skill(&uri).await })
     }
 
     /// Reads the manifest of a skill, which is passed as it was listed.
     #[napi(catch_unwind)]
-    pub fn load_skill(&mut self, skill: String) -> Result<u32> {
+    pub fn load_skill(&mut self, env: Env, skill: String) -> Result<u32> {
         let skill: SkillInfo = read(&skill)?;
-        self.run(move |client, _| async move { client.load_skill(&skill).await })
+        self.run(env, move |client, _| async move {
+            client.load_skill(&skill).await
+        })
     }
 
     /// Reads a file of a skill; the answer is base64.
     #[napi(catch_unwind)]
-    pub fn read_skill_file(&mut self, skill: String, uri: String) -> Result<u32> {
+    pub fn read_skill_file(&mut self, env: Env, skill: String, uri: String) -> Result<u32> {
         let skill: SkillInfo = read(&skill)?;
-        self.run(move |client, _| async move {
+        self.run(env, move |client, _| async move {
             let bytes = client.read_skill_file(&skill, &uri).await?;
             Ok(STANDARD.encode(bytes))
         })
@@ -238,8 +244,11 @@ impl Link {
 
     /// Lists the contents of a folder of a skill.
     #[napi(catch_unwind)]
-    pub fn read_folder(&mut self, uri: String) -> Result<u32> {
-        self.run(|client, _| async move { client.read_directory(&uri).await })
+    pub fn read_folder(&mut self, env: Env, uri: String) -> Result<u32> {
+        self.run(
+            env,
+            |client, _| async move { client.read_directory(&uri).await },
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use mcpbolt::connection::{Connection, Framing};
 use mcpbolt::io::{Child, ChildCommand, Exit, Hosted, Stderr, Waits};
 use mcpbolt::settings::Milliseconds;
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{ClassInstance, Function};
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::json;
@@ -19,6 +19,7 @@ use crate::inbox::{EndReport, Event, Inbox};
 use crate::json::read;
 use crate::kinds::Inbound;
 use crate::link::{Link, Side};
+use crate::telemetry::Telemetry;
 use crate::threads::spawn;
 
 /// How to start a server program.
@@ -90,12 +91,13 @@ pub fn start(settings: &str, inbox: &Arc<Inbox>) -> Result<Child> {
 pub fn spawn_child(
     settings: String,
     trace: bool,
+    telemetry: Option<ClassInstance<'_, Telemetry>>,
     child: String,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
     let (config, prepared, asker) =
-        Described::new(&settings, trace, &inbox, |_| None)?.prepare()?;
+        Described::new(&settings, trace, telemetry.as_deref(), &inbox, |_| None)?.prepare()?;
     let child = start(&child, &inbox)?;
     let connection = Connection::new(config, Instant::now());
     connection.set_wake(child.wake().clone());

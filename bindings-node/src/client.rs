@@ -18,6 +18,7 @@ use crate::json::{self, read};
 use crate::kinds::Inbound;
 use crate::link::Asker;
 use crate::questions::{Questions, Topic};
+use crate::telemetry::Telemetry;
 
 /// The settings of a client; members without a handler in the core name those that JavaScript has.
 pub type Settings = ClientSettings<Milliseconds>;
@@ -30,10 +31,11 @@ pub struct Described {
 
 impl Described {
     /// Describes a client to the engine. The [`EndReport`] that `report` returns is sent when the engine drops the
-    /// connection. With `trace`, each frame is shown to JavaScript.
+    /// connection. With `trace`, each frame is shown to JavaScript; `telemetry` is told of requests and of the session.
     pub fn new(
         settings: &str,
         trace: bool,
+        telemetry: Option<&Telemetry>,
         inbox: &Arc<Inbox>,
         report: impl FnOnce(&Arc<OnceLock<Client>>) -> Option<EndReport>,
     ) -> Result<Self> {
@@ -41,6 +43,9 @@ impl Described {
         let mut builder = settings.builder().map_err(error::io)?;
         if trace {
             builder = builder.trace(inbox.trace());
+        }
+        if let Some(telemetry) = telemetry {
+            builder = builder.observer(Arc::new(telemetry.observer.clone()));
         }
         let questions = Arc::new(Questions::new(inbox));
         let client = Arc::new(OnceLock::new());

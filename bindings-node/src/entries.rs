@@ -15,8 +15,9 @@ use mcpbolt::server::{
 use mcpbolt::settings::{
     Milliseconds, PromptDefinition, ResourceDefinition, ServerSettings, ToolDefinition,
 };
+use mcpbolt::telemetry::HostTelemetry;
 use napi::Status;
-use napi::bindgen_prelude::{Function, Uint8Array};
+use napi::bindgen_prelude::{ClassInstance, Function, Uint8Array};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 
@@ -27,6 +28,7 @@ use crate::json::read;
 use crate::kinds::Outbound;
 use crate::operation;
 use crate::served::{Served, Templates};
+use crate::telemetry::Telemetry;
 use crate::verifier::Verifier;
 
 /// Passes each audit event to JavaScript, as JSON, through the policy's queue; does not keep the process
@@ -96,6 +98,7 @@ pub struct Entries {
     delegate: Option<(DelegateSettings, Arc<Delegate>)>,
     verifier: Option<Verifier>,
     policy: Option<Arc<Policy>>,
+    telemetry: Option<HostTelemetry>,
     /// Whether a front before the server enforces the policy.
     is_behind_front: bool,
     passes_lists: Arc<AtomicBool>,
@@ -106,7 +109,7 @@ pub struct Entries {
 impl Entries {
     /// Creates an empty registry from the settings of the server and, if another library serves the calls, of
     /// that delegate. `hooked` are the names of the tools that have hooks. `verify` gets the credentials of clients: see
-    /// [`Verifier`].
+    /// [`Verifier`]. `telemetry` is told of requests and sessions.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         settings: String,
@@ -114,6 +117,7 @@ impl Entries {
         delegate: Option<String>,
         audit: Option<Function<'_, String, ()>>,
         verify: Option<Function<'_, String, ()>>,
+        telemetry: Option<ClassInstance<'_, Telemetry>>,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
         let registry = settings.registry().map_err(misuse)?;
@@ -132,6 +136,7 @@ impl Entries {
             }),
             verifier,
             policy: policy.map(Arc::new),
+            telemetry: telemetry.map(|telemetry| telemetry.observer.clone()),
             is_behind_front: false,
             passes_lists: Arc::default(),
             served: None,
@@ -387,6 +392,9 @@ impl Entries {
         let mut config = self.settings.config(&registry).map_err(error::io)?;
         if let Some((settings, _)) = &self.delegate {
             settings.apply(&mut config);
+        }
+        if let Some(telemetry) = &self.telemetry {
+            config.observer = Some(Arc::new(telemetry.clone()));
         }
         let served = Served {
             live: Arc::new(SharedRegistry::new(

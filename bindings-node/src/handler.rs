@@ -18,6 +18,7 @@ use crate::error::{self, Result, error};
 use crate::json::{self, duration};
 use crate::link::Link;
 use crate::requests::{Reporter, Way};
+use crate::telemetry::sending;
 
 /// The timeout of requests that another library's server sends. It has deadlines of its own, which are shorter.
 const LIBRARY_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -72,6 +73,7 @@ impl Link {
     #[napi(catch_unwind)]
     pub fn ask(
         &mut self,
+        env: Env,
         call: u32,
         question: String,
         name: Option<String>,
@@ -82,7 +84,8 @@ impl Link {
             Some(name) => context.named(&name),
         };
         let task = Box::pin(ask(context, question));
-        Some(match self.requests.try_wait(task, &self.inbox) {
+        let asked = sending(env, 0, || self.requests.try_wait(task, &self.inbox));
+        Some(match asked {
             Ok(answer) => Either::B(answer),
             Err(number) => Either::A(number),
         })

@@ -30,6 +30,7 @@ use crate::questions::Questions;
 use crate::requests::{Outcome, Reporter, Requests, Task, Way};
 use crate::served::Templates;
 use crate::submit;
+use crate::telemetry::sending;
 use crate::utf16;
 
 /// Capacity in bytes above which the memory of a submitted text is freed.
@@ -158,29 +159,39 @@ impl Link {
     }
 
     /// Awaits a task; returns the number under which its outcome will come.
-    pub(crate) fn wait(&mut self, make: impl FnOnce(Reporter) -> Task) -> u32 {
+    pub(crate) fn wait(&mut self, env: Env, make: impl FnOnce(Reporter) -> Task) -> u32 {
         let number = self.requests.reserve();
         let way = Way::Task(make(Reporter::new(&self.inbox, number)));
-        self.requests.wait(number, way, &self.inbox);
+        sending(env, 0, || self.requests.wait(number, way, &self.inbox));
         number
     }
 
     /// Runs a request of the client, and writes its result as JSON; returns the number under which the result
     /// will come.
-    pub(crate) fn run<T, F>(&mut self, make: impl FnOnce(Client, Reporter) -> F) -> Result<u32>
+    pub(crate) fn run<T, F>(
+        &mut self,
+        env: Env,
+        make: impl FnOnce(Client, Reporter) -> F,
+    ) -> Result<u32>
     where
         T: Serialize,
         F: Future<Output = std::result::Result<T, RequestError>> + Send + 'static,
     {
         let client = self.client()?.clone();
-        Ok(self.wait(|reporter| {
+        Ok(self.wait(env, |reporter| {
             let made = make(client, reporter);
             Box::pin(async move { json::result(&made.await?) })
         }))
     }
 
     /// Writes the row of an event. Adds calls that were cancelled to `given_up`.
-    fn write_event(&mut self, rows: &mut Rows<'_>, event: Event, given_up: &mut Vec<u32>) {
+    fn write_event(
+        &mut self,
+        env: Env,
+        rows: &mut Rows<'_>,
+        event: Event,
+        given_up: &mut Vec<u32>,
+    ) {
         match event {
             Event::Row(row) => rows.row(&row),
             Event::Cancelled(call, reason) => {
@@ -205,7 +216,8 @@ impl Link {
                 });
             }
             Event::Ready(number) => {
-                let outcome = self.requests.look(number, &self.inbox);
+                let look = || self.requests.look(number, &self.inbox);
+                let outcome = sending(env, number, look);
                 write_answer(rows, number, outcome);
             }
             Event::Answered(number) => write_answer(rows, number, self.requests.take(number)),
@@ -271,7 +283,7 @@ impl Link {
             let number = event.request();
             let written = rows.whole(|rows| {
                 panics::point("event");
-                self.write_event(rows, event, &mut given_up);
+                self.write_event(*env, rows, event, &mut given_up);
             });
             if let (Err(panic), Some(number)) = (written, number) {
                 self.requests.forget(number);

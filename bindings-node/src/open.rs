@@ -19,6 +19,7 @@ use crate::kinds::Inbound;
 use crate::link::{Link, Side};
 use crate::login::Login;
 use crate::panics::{self, caught};
+use crate::telemetry::Telemetry;
 use crate::threads::spawn;
 
 /// A connection, from its opening until JavaScript closes it.
@@ -35,6 +36,7 @@ enum Opening {
 pub fn open_address(
     settings: String,
     trace: bool,
+    telemetry: Option<ClassInstance<'_, Telemetry>>,
     address: String,
     options: String,
     login: Option<ClassInstance<'_, Login>>,
@@ -51,13 +53,20 @@ pub fn open_address(
         }
         options.http.authorization = Some(login.authorization());
     }
-    opening(&settings, trace, &wake, async move |builder| {
+    let telemetry = telemetry.as_deref();
+    opening(&settings, trace, telemetry, &wake, async move |builder| {
         builder.open(&address, options).await
     })
 }
 
 /// Starts to open a connection by `open`.
-pub fn opening<F>(settings: &str, trace: bool, wake: &Function<'_, (), ()>, open: F) -> Result<Link>
+pub fn opening<F>(
+    settings: &str,
+    trace: bool,
+    telemetry: Option<&Telemetry>,
+    wake: &Function<'_, (), ()>,
+    open: F,
+) -> Result<Link>
 where
     F: AsyncFnOnce(ClientBuilder) -> io::Result<Client> + Send + 'static,
 {
@@ -67,7 +76,7 @@ where
         let opened = opened.clone();
         Some(EndReport::when(&inbox, move || opened.get().is_some()))
     };
-    let described = Described::new(settings, trace, &inbox, report)?;
+    let described = Described::new(settings, trace, telemetry, &inbox, report)?;
     let state = Arc::new(Mutex::new(Opening::Pending));
     let closing = state.clone();
     let link = Link::new(inbox.clone(), Side::Client(described.asker), move || {

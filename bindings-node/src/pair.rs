@@ -6,7 +6,7 @@ use std::time::Instant;
 use mcpbolt::connection::Connection;
 use mcpbolt::io;
 use mcpbolt::server::ServerHost;
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{ClassInstance, Function};
 use napi_derive::napi;
 
 use crate::caller::Caller;
@@ -16,6 +16,7 @@ use crate::error::{self, Result};
 use crate::executor::Handlers;
 use crate::inbox::{EndReport, Inbox};
 use crate::link::{Link, Side};
+use crate::telemetry::Telemetry;
 
 /// Connects a client to a server of `entries`. Returns the server's link, then the client's.
 #[napi(catch_unwind, ts_return_type = "[Link, Link]")]
@@ -24,6 +25,7 @@ pub fn pair(
     wake_server: Function<'_, (), ()>,
     settings: String,
     trace: bool,
+    telemetry: Option<ClassInstance<'_, Telemetry>>,
     wake_client: Function<'_, (), ()>,
 ) -> Result<Vec<Link>> {
     let served = entries.serve()?;
@@ -33,8 +35,14 @@ pub fn pair(
     );
     let config = io::traced(served.config.clone()).map_err(error::io)?;
     let report = |_: &_| Some(EndReport::new(&client_inbox));
-    let (client_config, prepared, asker) =
-        Described::new(&settings, trace, &client_inbox, report)?.prepare()?;
+    let (client_config, prepared, asker) = Described::new(
+        &settings,
+        trace,
+        telemetry.as_deref(),
+        &client_inbox,
+        report,
+    )?
+    .prepare()?;
     let server = Connection::new(config, Instant::now());
     let client = Connection::new(client_config, Instant::now());
     let client_host = connect(prepared, client.handle());

@@ -49,6 +49,11 @@ def test_without_opentelemetry_an_error_says_what_to_install() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_without_an_sdk_nothing_is_kept_of_a_request() -> None:
+    done = alone("unseen")
+    assert done.returncode == 0, done.stderr
+
+
 def test_nothing_of_opentelemetry_is_imported_unless_it_is_switched_on() -> None:
     done = alone("off")
     assert done.returncode == 0, done.stderr
@@ -283,6 +288,16 @@ def missing() -> None:
     for make in [lambda: Server("a", telemetry=True), lambda: Client(Server("a"), telemetry=True)]:
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'mcpbolt\[telemetry\]'"):
             make()
+
+
+async def unseen() -> None:
+    from mcpbolt import Client
+    from mcpbolt._telemetry import telemetry
+
+    async with Client(shop(), telemetry=True) as client:
+        for _ in range(10):
+            await client.call_tool("order", {"phrase": ""})
+    until(lambda: [] if telemetry()._open else [True], 1)
 
 
 def off() -> None:

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::io::{Workers, WorkersConfig, serve_with};
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{ClassInstance, Function};
 use napi_derive::napi;
 
 use super::front::Front;
@@ -14,6 +14,7 @@ use crate::link::{Link, Side};
 use crate::mount::{Mount, http_options, mounting};
 use crate::open::opening;
 use crate::sockets::{Place, serving};
+use crate::telemetry::Telemetry;
 
 /// Serves a chain at an address, stdin and stdout included. No message passes through JavaScript, except to middleware of
 /// the program. `signals` and `owns_process` are as for a server.
@@ -65,15 +66,20 @@ pub fn mount_front(
 pub fn connect_front(
     settings: String,
     trace: bool,
+    telemetry: Option<ClassInstance<'_, Telemetry>>,
     front: &Front,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
     let workers = Arc::new(Workers::new(WorkersConfig::default()));
     let hosting = front.own.hosting(workers);
     let hosted = hosting.clone();
-    let link = opening(&settings, trace, &wake, async move |builder| {
-        builder.connect_hosted(&*hosted).await
-    });
+    let link = opening(
+        &settings,
+        trace,
+        telemetry.as_deref(),
+        &wake,
+        async move |builder| builder.connect_hosted(&*hosted).await,
+    );
     // When it ends, so do calls that wait for the client.
     Ok(link?.holding(hosting))
 }

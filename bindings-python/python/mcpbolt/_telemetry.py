@@ -103,9 +103,13 @@ class Telemetry:
 
     def _sent(self, wire: str) -> tuple[str, str | None] | None:
         """Begins the span of a request that is about to be sent; returns the place that the request names."""
-        own = self._begun(wire).get_span_context()
+        about = json.loads(wire)
+        span = self._start(about)
+        own = span.get_span_context()
+        # Without an SDK there are no spans: the engine does not wait for this one.
         if not own.is_valid:
             return None
+        self._open[about["key"]] = span
         ids = f"{trace.format_trace_id(own.trace_id)}-{trace.format_span_id(own.span_id)}"
         return f"00-{ids}-{own.trace_flags:02x}", own.trace_state.to_header() or None
 
