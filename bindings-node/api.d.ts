@@ -785,6 +785,7 @@ export interface FrontOptions {
     hookTimeout?: number;
     policy?: Policy;
     maxHops?: number;
+    telemetry?: boolean;
     patience?: number;
     onError?: (error: unknown, what: string) => unknown;
     logger?: Logger;

@@ -22,6 +22,7 @@ import { HookRunner } from './hooks';
 import { Entries } from './entries';
 import type { Server } from './server';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
+import { telemetry } from './telemetry';
 import { checkVerifier, Verifying } from './verifier';
 
 /** Options of a server at the end of a chain. Those that do not apply to it are ignored. */
@@ -174,6 +175,11 @@ export interface FrontOptions {
     policy?: Policy;
     /** How many fronts a request may pass before it is refused as one that goes in a circle; 16 by default. */
     maxHops?: number;
+    /**
+     * Makes spans and metrics of all requests and sessions, of clients and to servers, with the program's OpenTelemetry, as for a `Server`.
+     * Each request then waits until JavaScript has begun its spans, so that the server is told of the right one.
+     */
+    telemetry?: boolean;
     /** How long each of several servers has to add its part to a list, and to what the front offers, in ms; 5 s by default. */
     patience?: number;
     /** Called with each unexpected exception of middleware, and what failed. Without it and a logger, they are printed to stderr. */
@@ -203,6 +209,7 @@ export class Front {
         this.#options = options;
         this.#middleware = [...(options.middleware ?? [])];
         this.#failures = new Failures(options.onError, options.logger);
+        if (options.telemetry) telemetry();
         checkVerifier(options.policy ?? {});
     }
 
@@ -354,7 +361,7 @@ export class Front {
     /** @internal */
     async made(runner: HookRunner, ends: Ends): Promise<NativeFront> {
         const externals = await this.ends(runner, ends);
-        const { policy, maxHops = 16, patience, hookTimeout = 60_000 } = this.#options;
+        const { policy, maxHops = 16, patience, hookTimeout = 60_000, telemetry: isObserved } = this.#options;
         const settings = settingsJson({ name: this.name, version: '0', policy });
         const told = policy && auditing(policy, this.#failures);
         const verifying = policy && Verifying.of(policy, this.#failures);
@@ -363,7 +370,9 @@ export class Front {
             if (isEngines(one)) return one.made(this.#failures, runner);
             return { requests: (one.request ?? one.response) !== undefined, notifications: one.notification !== undefined };
         });
-        const front: NativeFront = guarded(() => new native.Front(externals, parts, runner.native, settings, told, verify, { maxHops, ...(patience !== undefined && { patience }) }));
+        const limits = { maxHops, ...(patience !== undefined && { patience }) };
+        const observer = isObserved ? telemetry().native : undefined;
+        const front: NativeFront = guarded(() => new native.Front(externals, parts, runner.native, settings, told, verify, limits, observer));
         const running = this.#middleware.flatMap((middleware, at) =>
             isEngines(middleware) ? [] : [{ middleware, name: nameOf(middleware, at), hookTimeout, failures: this.#failures }]
         );

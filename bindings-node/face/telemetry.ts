@@ -33,6 +33,13 @@ interface Ended {
     isError?: boolean;
     ended?: api.Attributes;
     begun?: Begun;
+    renamed?: string;
+    unsent?: number;
+}
+
+/** A request that a front passes on: its span, and within it the one of the request to the server. */
+interface Passing {
+    passes: readonly [own: Begun, sent: Begun];
 }
 
 type Instruments = Readonly<Record<string, { unit: string; description: string; boundaries: number[] }>>;
@@ -107,7 +114,9 @@ export class Telemetry {
     take(): void {
         const wire = this.native.take();
         if (wire === null) return;
-        for (const ended of JSON.parse(wire) as Ended[]) this.#heeding(ended.histogram, () => this.#record(ended), undefined);
+        for (const entry of JSON.parse(wire) as (Ended | Passing)[])
+            if ('passes' in entry) this.#pass(entry);
+            else this.#heeding(entry.histogram, () => this.#record(entry), undefined);
     }
 
     /** Begins the span of a request that is about to be sent; returns the place that the request names. */
@@ -117,16 +126,32 @@ export class Telemetry {
             const about = JSON.parse(wire) as Begun;
             const context = number === 0 ? this.api.context.active() : (this.#contextOf(number) as api.Context | undefined);
             const span = this.#start(about, context ?? this.api.ROOT_CONTEXT);
-            const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+            const place = this.#placeOf(span);
             // Without an SDK there are no spans: the engine does not wait for this one.
-            if (!this.api.isSpanContextValid(span.spanContext())) return null;
-            this.#open.set(about.key, span);
-            const parent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-            const state = traceState?.serialize();
-            return state ? `${parent} ${state}` : parent;
+            if (place !== undefined) this.#open.set(about.key, span);
+            return place ?? null;
         } finally {
             this.#isBeginning = false;
         }
+    }
+
+    /** Begins the spans of a request that a front passes on, for which the request waits. */
+    #pass({ passes: [about, further] }: Passing): void {
+        const { trace, ROOT_CONTEXT } = this.api;
+        const own = this.#start(about, ROOT_CONTEXT);
+        this.#open.set(about.key, own);
+        const sent = this.#start(further, trace.setSpan(ROOT_CONTEXT, own));
+        if (this.native.passed(about.key, this.#placeOf(own), this.#placeOf(sent))) this.#open.set(further.key, sent);
+    }
+
+    /** The place of a span for the engine; `undefined` if there is no span. */
+    #placeOf(span: api.Span): string | undefined {
+        const context = span.spanContext();
+        if (!this.api.isSpanContextValid(context)) return undefined;
+        const { traceId, spanId, traceFlags, traceState } = context;
+        const parent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+        const state = traceState?.serialize();
+        return state ? `${parent} ${state}` : parent;
     }
 
     #start(about: Begun, within: api.Context): api.Span {
@@ -143,11 +168,13 @@ export class Telemetry {
         return this.#tracer.startSpan(name, { kind: isSent ? SpanKind.CLIENT : SpanKind.SERVER, attributes, startTime: time, ...(links && { links }) }, around);
     }
 
-    #record({ time, seconds, histogram, attributes, key, isError, ended, begun }: Ended): void {
+    #record({ time, seconds, histogram, attributes, key, isError, ended, begun, renamed, unsent }: Ended): void {
         const { trace, ROOT_CONTEXT, SpanStatusCode } = this.api;
         const span = begun ? this.#start(begun, ROOT_CONTEXT) : key === undefined ? undefined : this.#open.get(key);
         if (key !== undefined) this.#open.delete(key);
+        if (unsent !== undefined) this.#open.delete(unsent);
         if (span) {
+            if (renamed !== undefined) span.updateName(renamed);
             if (ended) span.setAttributes(ended);
             if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
             span.end(time);

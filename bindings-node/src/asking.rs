@@ -50,6 +50,10 @@ impl Link {
     /// Sends a request; returns the number under which its answer will come. Timeouts are in ms, `meta` has
     /// additional members of `_meta`, and `flags` are 1 to ask for progress, 2 if the answer may be a task.
     #[napi(catch_unwind)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "an object of options would cost each request more"
+    )]
     pub fn request(
         &mut self,
         env: Env,

@@ -374,6 +374,11 @@ impl Entries {
         made.ok_or_else(|| error("ERR_MCP_INTERNAL", "nothing was changed"))
     }
 
+    /// What is told of requests and sessions.
+    pub fn telemetry(&self) -> Option<&HostTelemetry> {
+        self.telemetry.as_ref()
+    }
+
     /// Returns what connections are served from. The first call moves the registry there.
     pub fn serve(&mut self) -> Result<Served> {
         if let Some(served) = &self.served {

@@ -76,23 +76,28 @@ impl TelemetryHost for Host {
         let Sender { env, number } = SENDER.get()?;
         let begin = self.begin.borrow_back(&env).ok()?;
         let place = begin.call(FnArgs::from((begun(), number))).ok()??;
-        let (parent, state) = match place.split_once(' ') {
-            Some((parent, state)) => (parent.to_owned(), Some(state.to_owned())),
-            None => (place, None),
-        };
-        Some(TraceContext {
-            parent,
-            state,
-            baggage: None,
-        })
+        Some(context(&place))
+    }
+}
+
+/// The context of a place as JavaScript writes it.
+fn context(place: &str) -> TraceContext {
+    let (parent, state) = match place.split_once(' ') {
+        Some((parent, state)) => (parent, Some(state.to_owned())),
+        None => (place, None),
+    };
+    TraceContext {
+        parent: parent.to_owned(),
+        state,
+        baggage: None,
     }
 }
 
 #[napi]
 impl Telemetry {
     /// `wake` is called once there is something to take; it does not keep the process alive. `begin` begins the span of a request that
-    /// is about to be sent, by its description and the number of the pending request that sends it, or 0; returns its `traceparent`,
-    /// followed by a space and its `tracestate` if it has one.
+    /// is about to be sent, by its description and the number of the pending request that sends it, or 0; returns its place: its
+    /// `traceparent`, followed by a space and its `tracestate` if it has one.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         wake: Function<'_, (), ()>,
@@ -129,6 +134,15 @@ impl Telemetry {
     #[napi(catch_unwind)]
     pub fn take(&self) -> Option<String> {
         self.observer.take()
+    }
+
+    /// Says where the two spans of a request are that a front passes on, by the key of the first; nowhere without an SDK. Returns
+    /// whether the second one will end.
+    #[napi(catch_unwind)]
+    pub fn passed(&self, key: f64, own: Option<String>, sent: Option<String>) -> bool {
+        let places = own.zip(sent);
+        let places = places.map(|(own, sent)| [own, sent].map(|place| context(&place)));
+        self.observer.passed(key as u64, places)
     }
 }
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { context, SpanKind, trace } from '@opentelemetry/api';
-import { Client, Server, ToolError } from 'mcpbolt';
+import { Client, External, Front, ProtocolError, Server, ToolError } from 'mcpbolt';
 import { checkPoints, checkSpan, ended, forget, points, setUp, span, spans } from './seen.mjs';
 import { folder, program } from './wire.mjs';
 
@@ -171,6 +171,50 @@ for (const revision of REVISIONS)
         const [near, far] = [2, 1].map(kind => all.filter(one => one.kind === kind));
         assert.deepEqual(new Set(near.map(parentOf)), new Set([at(work.spanContext())]));
         assert.deepEqual(far.map(parentOf).sort(), near.map(one => at(one.spanContext())).sort());
+    });
+
+for (const revision of REVISIONS)
+    test(`a trace leads through a front to the servers behind it, in ${revision}`, async t => {
+        forget();
+        const server = shop().tool('plain', {}, () => tracer.startActiveSpan('in plain', span => (span.end(), 'a')));
+        const middleware = [{ request: (message, next) => message.params.name === 'far_fail' ? Promise.reject(new ProtocolError('invalid params', 'no')) : next(message) }];
+        const front = new Front(new External(await serving(t, server), { prefix: 'far' }), { telemetry: true, middleware });
+        front.join(new External(shop(), { prefix: 'near' }));
+        const client = await Client.connect(await serving(t, front), { revision, telemetry: true });
+        const bare = await Client.connect(await serving(t, front), { revision });
+        forget();
+        await client.callTool('far_plain');
+        assert.equal((await client.listTools()).length, 5);
+        await assert.rejects(client.callTool('far_fail'));
+        await bare.callTool('near_order');
+        for (const one of [client, bare]) await one.close();
+        const within = async (name, kind, count, parent) => {
+            const one = await span(name, kind, count);
+            assert.equal(parentOf(one), parent && at(parent.spanContext()), name);
+            return one;
+        };
+        const asked = await within('tools/call far_plain', 'CLIENT', 2);
+        const passed = await within('tools/call far_plain', 'SERVER', 2, asked);
+        const passing = await within('tools/call plain', 'CLIENT', 2, passed);
+        const called = await within('tools/call plain', 'SERVER', 2, passing);
+        await within('in plain', 'INTERNAL', 1, called);
+        assert.equal(passing.attributes['gen_ai.tool.name'], 'plain');
+        for (const one of [asked, passed, passing, called])
+            checkSpan(one, { 'network.transport': 'tcp', 'server.address': one.kind === SpanKind.CLIENT ? '127.0.0.1' : undefined });
+        // The lists of both servers are asked for within that of the front. The second server is told of the front's own span.
+        const lists = await spans('tools/list', 6);
+        const list = lists.find(one => one.kind === SpanKind.SERVER && parentOf(one) === at(lists.find(({ parentSpanContext }) => !parentSpanContext).spanContext()));
+        const below = lists.filter(one => parentOf(one) === at(list.spanContext()));
+        assert.deepEqual(below.map(({ kind }) => kind).sort(), [SpanKind.SERVER, SpanKind.CLIENT, SpanKind.CLIENT]);
+        const firsts = below.filter(one => lists.some(other => parentOf(other) === at(one.spanContext())));
+        assert.deepEqual(firsts.map(({ kind }) => kind), [SpanKind.CLIENT]);
+        assert.deepEqual(new Set(lists.map(one => one.spanContext().traceId)).size, 1);
+        // What middleware refuses is sent nowhere.
+        await within('tools/call far_fail', 'SERVER', 2, await within('tools/call far_fail', 'CLIENT', 2));
+        assert.equal(ended('tools/call fail').length, 0);
+        // A trace of a client without telemetry begins at the front.
+        const first = await within('tools/call near_order', 'SERVER', 1);
+        await within('tools/call order', 'SERVER', 2, await within('tools/call order', 'CLIENT', 2, first));
     });
 
 test('a span processor that uses a client when the span of a request begins gets an error, and the request goes on', async t => {

@@ -88,17 +88,24 @@ impl Host {
                 context.call_method1(py, intern!(py, "run"), (&self.begin, begun))
             }
         };
-        match context.and_then(|it| it.extract::<Option<(String, Option<String>)>>(py)) {
-            Ok(context) => context.map(|(parent, state)| TraceContext {
-                parent,
-                state,
-                baggage: None,
-            }),
+        match context.and_then(|it| it.extract::<Option<Place>>(py)) {
+            Ok(place) => place.map(context_of),
             Err(error) => {
                 error.write_unraisable(py, Some(self.begin.bind(py)));
                 None
             }
         }
+    }
+}
+
+/// A `traceparent` and a `tracestate`.
+type Place = (String, Option<String>);
+
+fn context_of((parent, state): Place) -> TraceContext {
+    TraceContext {
+        parent,
+        state,
+        baggage: None,
     }
 }
 
@@ -136,5 +143,13 @@ impl Telemetry {
     /// Takes the records of what has ended, as a JSON array; `None` if there are none.
     fn take(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| self.observer.take())
+    }
+
+    /// Says where the two spans of a request are that a front passes on, by the key of the first; nowhere without an SDK. Returns
+    /// whether the second one will end.
+    fn passed(&self, py: Python<'_>, key: u64, own: Option<Place>, sent: Option<Place>) -> bool {
+        let places = own.zip(sent);
+        let places = places.map(|(own, sent)| [context_of(own), context_of(sent)]);
+        py.detach(|| self.observer.passed(key, places))
     }
 }

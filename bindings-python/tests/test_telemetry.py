@@ -38,7 +38,7 @@ def alone(*arguments: str, without: str = "") -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("name", ["conventions", "parents", "asked"])
+@pytest.mark.parametrize("name", ["conventions", "parents", "asked", "passed"])
 def test_telemetry(name: str, revision: str) -> None:
     done = alone(name, revision)
     assert done.returncode == 0, done.stderr
@@ -282,10 +282,53 @@ async def asked(revision: str) -> None:
             assert {one.parent.span_id for one in spans if one.kind.name == "SERVER"} == near
 
 
+async def passed(revision: str) -> None:
+    """A trace leads through a front to the servers behind it."""
+    from mcpbolt import Client
+    from mcpbolt.chain import External, Front
+
+    seen, server = Seen(), shop()
+
+    def below(name: str, kind: str, parent: Any = None, count: int = 2) -> Any:
+        span = seen.span(name, kind, count)
+        assert (span.parent and span.parent.span_id) == (parent and parent.context.span_id), name
+        assert parent is None or span.context.trace_id == parent.context.trace_id, name
+        return span
+
+    async with server.listening("http://127.0.0.1:0/mcp") as address:
+        front = Front(External(str(address), prefix="far"), telemetry=True).join(External(shop(), prefix="near"))
+        async with front.listening("http://127.0.0.1:0/mcp") as at:
+            async with Client(str(at), revision=revision, telemetry=True) as client:
+                await client.call_tool("far_order", {"phrase": ""})
+                assert len(await client.list_tools()) == 4
+            async with Client(str(at), revision=revision) as client:
+                await client.get_prompt("near_ask")
+    passing = below("tools/call order", "CLIENT", below("tools/call far_order", "SERVER", below("tools/call far_order", "CLIENT")))
+    below("tools/call order", "SERVER", passing)
+    assert passing.attributes["gen_ai.tool.name"] == "order" and passing.attributes["server.address"] == "127.0.0.1"
+    # The lists of both servers are asked for within that of the front. The second server is told of the front's own span.
+    lists = seen.spans("tools/list", 6)
+    (asked,) = [one for one in lists if one.parent is None]
+    (arrived,) = [one for one in lists if one.parent and one.parent.span_id == asked.context.span_id]
+    within = [one for one in lists if one.parent and one.parent.span_id == arrived.context.span_id]
+    assert sorted(one.kind.name for one in within) == ["CLIENT", "CLIENT", "SERVER"]
+    parents = {one.parent.span_id for one in lists if one.parent}
+    assert [one.kind.name for one in within if one.context.span_id in parents] == ["CLIENT"]
+    # A trace of a client without telemetry begins at the front.
+    below("prompts/get ask", "SERVER", below("prompts/get ask", "CLIENT", below("prompts/get near_ask", "SERVER", count=1)))
+
+
 def missing() -> None:
     from mcpbolt import Client, Server
 
-    for make in [lambda: Server("a", telemetry=True), lambda: Client(Server("a"), telemetry=True)]:
+    from mcpbolt.chain import External, Front
+
+    makers = [
+        lambda: Server("a", telemetry=True),
+        lambda: Client(Server("a"), telemetry=True),
+        lambda: Front(External(Server("a")), telemetry=True),
+    ]
+    for make in makers:
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'mcpbolt\[telemetry\]'"):
             make()
 

@@ -20,6 +20,7 @@ use crate::json::read;
 use crate::kinds::Inbound;
 use crate::link::{Link, Side};
 use crate::login::Login;
+use crate::telemetry::Telemetry;
 use crate::verifier::Verifier;
 
 /// The server at the end of a chain.
@@ -196,6 +197,9 @@ pub fn front_for_server(
 ) -> Result<Front> {
     let served = entries.serve()?;
     let mut own = joined(&externals)?.introducing(&served.config);
+    if let Some(telemetry) = entries.telemetry() {
+        own = own.with(telemetry.clone());
+    }
     if let Some(policy) = served.policy {
         own = own.policy(policy);
     }
@@ -218,8 +222,12 @@ pub struct Front {
 impl Front {
     /// `externals` are the servers that are joined, at least one. `settings` is JSON, of which the name and the policy are used.
     /// `middleware` is the engine's or the program's, whose messages go through `handoffs`. `verify` gets the credentials of clients:
-    /// see [`Verifier`].
+    /// see [`Verifier`]. `telemetry` is told of requests and sessions.
     #[napi(constructor, catch_unwind)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are the parts of a front, as in Python"
+    )]
     pub fn new(
         externals: Vec<ClassInstance<'_, External>>,
         middleware: Vec<Either<ClassInstance<'_, Rule>, Interests>>,
@@ -228,9 +236,14 @@ impl Front {
         audit: Option<Function<'_, String, ()>>,
         verify: Option<Function<'_, String, ()>>,
         limits: FrontLimits,
+        telemetry: Option<ClassInstance<'_, Telemetry>>,
     ) -> Result<Self> {
         let settings: ServerSettings<Milliseconds> = read(&settings)?;
         let mut own = joined(&externals)?.max_hops(limits.max_hops.into());
+        if let Some(telemetry) = telemetry {
+            let telemetry = telemetry.observer.clone();
+            own = own.observer(Arc::new(telemetry.clone())).with(telemetry);
+        }
         if let Some(patience) = limits.patience {
             own = own.patience(Duration::from_millis(patience.into()));
         }

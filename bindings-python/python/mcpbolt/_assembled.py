@@ -78,6 +78,7 @@ class _Assembly:
             front._max_hops,
             front._patience,
             None if front._server is None else self._servers[id(front._server)],
+            front._telemetry,
         )
         if self._runner is not None:
             self._runner.add(made.numbers, of_program, front._failed, front._hook_timeout)

@@ -24,6 +24,7 @@ except ImportError as error:
         "telemetry: it needs OpenTelemetry's API; install it: pip install 'mcpbolt[telemetry]'", name=error.name
     ) from None
 
+from opentelemetry.context import Context
 from opentelemetry.trace.span import TraceState
 
 _SCOPE = "mcpbolt"
@@ -78,16 +79,16 @@ class Telemetry:
             _end(span, ended)
         return span
 
-    def _start(self, about: dict[str, Any]) -> trace.Span:
+    def _start(self, about: dict[str, Any], within: Context | None = None) -> trace.Span:
+        """Begins a span within a context, by default the current one."""
         try:
-            return self._started(about)
+            return self._started(about, context.get_current() if within is None else within)
         except Exception:
             # No call fails by the program's sampler or processor.
             _log.exception("the span of %s", about["name"])
             return trace.INVALID_SPAN
 
-    def _started(self, about: dict[str, Any]) -> trace.Span:
-        current = context.get_current()
+    def _started(self, about: dict[str, Any], current: Context) -> trace.Span:
         parent, links = about.get("parent"), about.get("link")
         # A request that is sent belongs to what is current here; one that arrived, to what its sender says.
         if parent and not (about["isSent"] and trace.get_current_span(current).get_span_context().is_valid):
@@ -105,13 +106,22 @@ class Telemetry:
         """Begins the span of a request that is about to be sent; returns the place that the request names."""
         about = json.loads(wire)
         span = self._start(about)
-        own = span.get_span_context()
+        place = _place(span)
         # Without an SDK there are no spans: the engine does not wait for this one.
-        if not own.is_valid:
-            return None
-        self._open[about["key"]] = span
-        ids = f"{trace.format_trace_id(own.trace_id)}-{trace.format_span_id(own.span_id)}"
-        return f"00-{ids}-{own.trace_flags:02x}", own.trace_state.to_header() or None
+        if place is not None:
+            self._open[about["key"]] = span
+        return place
+
+    def _pass(self, about: dict[str, Any], further: dict[str, Any]) -> None:
+        """Begins the spans of a request that a front passes on, for which the request waits: its own, and the one of the request to the
+        server."""
+        own = self._start(about)
+        self._open[about["key"]] = own
+        sent = self._start(further, trace.set_span_in_context(own))
+        # Before the request goes on, since the span may end at once.
+        self._open[further["key"]] = sent
+        if not self.native.passed(about["key"], _place(own), _place(sent)):
+            self._open.pop(further["key"], None)
 
     def _record(self) -> None:
         while True:
@@ -120,6 +130,9 @@ class Telemetry:
 
     def _take(self) -> None:
         for record in json.loads(self.native.take() or "[]"):
+            if "passes" in record:
+                self._pass(*record["passes"])
+                continue
             try:
                 self._ended(record)
             except Exception:
@@ -134,6 +147,7 @@ class Telemetry:
             if begun is not record:
                 del self._open[record["key"]]
                 span = begun
+        self._open.pop(record.get("unsent"), None)
         if span is not None:
             _end(span, record)
         self._histograms[record["histogram"]].record(
@@ -143,10 +157,21 @@ class Telemetry:
 
 def _end(span: trace.Span, record: Any) -> None:
     if span.is_recording():
+        if "renamed" in record:
+            span.update_name(record["renamed"])
         span.set_attributes(record["ended"])
         if record["isError"]:
             span.set_status(trace.Status(trace.StatusCode.ERROR))
     span.end(_nanoseconds(record["time"]))
+
+
+def _place(span: trace.Span) -> tuple[str, str | None] | None:
+    """The `traceparent` and the `tracestate` of a span; `None` if there is no span."""
+    own = span.get_span_context()
+    if not own.is_valid:
+        return None
+    ids = f"{trace.format_trace_id(own.trace_id)}-{trace.format_span_id(own.span_id)}"
+    return f"00-{ids}-{own.trace_flags:02x}", own.trace_state.to_header() or None
 
 
 def _remote(place: list[str]) -> trace.SpanContext:

@@ -227,6 +227,11 @@ class Front:
             default, `None` for no limit. Then its task is cancelled, and the sender of the request gets an error that names the
             middleware; a notification is dropped. A hook that blocks the event loop is not ended by it.
         mask_error_details: Whether the texts of unexpected exceptions of middleware are kept from clients.
+        telemetry: Makes spans and metrics of all requests and sessions, of clients and to servers, with the program's OpenTelemetry, as
+            for a `Server`. Each request then waits until Python has begun its spans, so that the server is told of the right one.
+
+    Raises:
+        ModuleNotFoundError: `telemetry` is set, and OpenTelemetry's API is not installed.
     """
 
     def __init__(
@@ -239,6 +244,7 @@ class Front:
         patience: float | None = None,
         hook_timeout: float | None = 60.0,
         mask_error_details: bool = True,
+        telemetry: bool = False,
     ) -> None:
         if hook_timeout is not None and not 0 < hook_timeout < float("inf"):
             raise ValueError(f"hook_timeout: a positive number of seconds, or None, not {hook_timeout}")
@@ -248,7 +254,8 @@ class Front:
         self._max_hops = max_hops
         self._hook_timeout = hook_timeout
         self._failed = Failures(external.name, mask_error_details)
-        self._settings = Settings(policy=policy, name=external.name, version=_core.__version__).json
+        settings = Settings(policy=policy, name=external.name, version=_core.__version__, telemetry=telemetry)
+        self._settings, self._telemetry = settings.json, settings.telemetry
         self._audit = None if policy is None else policy.audit
         # The server whose policy the front has, and in whose name it speaks: one without tools, on whose threads a verifier of
         # the program runs; or the one that external servers are mounted in.
@@ -259,6 +266,7 @@ class Front:
         """A front before a server of the program, in its name and with its policy."""
         made = cls(External._own(server))
         made._server, made._failed = server, server._settings.failed
+        made._telemetry = server._settings.telemetry
         return made
 
     @property

@@ -14,6 +14,7 @@ use crate::hosted::Hosted;
 use crate::login::Login;
 use crate::serving::Serving;
 use crate::settings::{read, seconds, unusable, wrong};
+use crate::telemetry::Telemetry;
 
 /// The server at the end of a chain.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -131,6 +132,7 @@ pub struct Front {
 impl Front {
     /// `externals` are the servers that are joined, at least one. The messages that the program sees go to `handoffs`. `settings` is
     /// JSON, of which the policy is used; or the policy is that of `server`, which is running, and in whose name the front speaks.
+    /// `telemetry` is told of requests and sessions.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the parts of a front")]
     fn new(
@@ -143,6 +145,7 @@ impl Front {
         max_hops: u64,
         patience: Option<f64>,
         server: Option<&Serving>,
+        telemetry: Option<&Telemetry>,
     ) -> PyResult<Self> {
         let mut externals = externals.iter().map(|external| external.get().0.clone());
         let first = externals
@@ -167,6 +170,10 @@ impl Front {
                 None => policy,
                 Some(report) => audit::reported(policy, report, failed)?,
             });
+        }
+        if let Some(telemetry) = telemetry {
+            let telemetry = telemetry.observer.clone();
+            own = own.observer(Arc::new(telemetry.clone())).with(telemetry);
         }
         let mut numbers = Vec::new();
         for one in middleware {

@@ -7,7 +7,7 @@
 //! ```
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,7 @@ use super::attributes::{self, Value};
 use super::histogram::BUCKETS;
 use super::instruments;
 use super::names::{Ended, Failures, session_error};
+use super::passing::{Begun, Held, Passed, Passing};
 use super::series::{Kept, Named, SeriesTable};
 use crate::connection::{
     ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, RequestScope,
@@ -48,7 +49,12 @@ pub trait TelemetryHost: fmt::Debug + Send + Sync {
 ///
 /// A record of what has ended has `time`, `seconds`, `histogram`, the name of one of [`instruments`](Self::instruments), and
 /// `attributes`, those of the histogram. That of a request has the `key` of its span, `ended`, the attributes to add to the span, and
-/// `isError`; and `begun`, the description of the span, unless the host got it before.
+/// `isError`; and `begun`, the description of the span, unless the host got it before. `renamed` is the span's name if it has another one
+/// now, and `unsent` the key of a span that no request was sent with.
+///
+/// Of a [`Front`](crate::chain::Front) it is the observer and the first middleware. Among the records is then `{"passes": [OWN, SENT]}` for
+/// each request that came: the host begins both spans, the second within the first, and says so by [`passed`](Self::passed), for which
+/// the request waits.
 #[derive(Clone)]
 pub struct HostTelemetry(Arc<Shared>);
 
@@ -56,7 +62,17 @@ struct Shared {
     host: Box<dyn TelemetryHost>,
     next: AtomicU64,
     series: SeriesTable<(Attributes, Failures<()>)>,
-    waiting: Mutex<Vec<Record>>,
+    waiting: Mutex<Vec<Entry>>,
+    /// Requests at a front that wait for the host, by the key of their span.
+    held: Mutex<HashMap<u64, Held>>,
+}
+
+/// What the host takes.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Ended(Record),
+    Passing(Passing),
 }
 
 thread_local! {
@@ -72,6 +88,7 @@ impl HostTelemetry {
             next: AtomicU64::new(1),
             series: SeriesTable::default(),
             waiting: Mutex::default(),
+            held: Mutex::default(),
         }))
     }
 
@@ -100,19 +117,33 @@ impl HostTelemetry {
     /// if it is over, or if its description was asked for before.
     pub fn begun() -> Option<String> {
         let current = CURRENT.with_borrow(Clone::clone)?;
-        let mut told = current.told();
-        if *told != Told::Nothing {
-            return None;
-        }
-        *told = Told::Begun;
-        drop(told);
-        Some(json(&current.span))
+        current.begins().then(|| json(&current.span))
     }
 
     /// Takes the records of what has ended, as a JSON array; `None` if there are none.
     pub fn take(&self) -> Option<String> {
         let waiting = std::mem::take(&mut *self.0.waiting());
         (!waiting.is_empty()).then(|| json(&waiting))
+    }
+
+    /// The request whose scope surrounds this thread, if this is its observer.
+    pub(super) fn current(&self) -> Option<Arc<HostedRequest>> {
+        let current = CURRENT.with_borrow(Clone::clone)?;
+        Arc::ptr_eq(&current.telemetry.0, &self.0).then_some(current)
+    }
+
+    /// A key for the next span.
+    pub(super) fn key(&self) -> u64 {
+        self.0.next.fetch_add(1, Relaxed)
+    }
+
+    pub(super) fn held(&self) -> MutexGuard<'_, HashMap<u64, Held>> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the host begin the spans of a request, which waits for it: as many as there are requests in flight at most.
+    pub(super) fn ask(&self, passing: Passing) {
+        self.0.hand_over(Entry::Passing(passing), true);
     }
 }
 
@@ -123,17 +154,17 @@ impl fmt::Debug for HostTelemetry {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Record>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a record. One that the host does not wait for may be dropped.
-    fn hand_over(&self, record: Record, is_awaited: bool) {
+    /// Hands over an entry. One that nobody waits for may be dropped.
+    fn hand_over(&self, entry: Entry, is_awaited: bool) {
         let mut waiting = self.waiting();
         if waiting.len() >= MAX_RECORDS && !is_awaited {
             return;
         }
-        waiting.push(record);
+        waiting.push(entry);
         let is_first = waiting.len() == 1;
         drop(waiting);
         if is_first {
@@ -149,25 +180,25 @@ fn json(value: &impl Serialize) -> String {
 
 /// Seconds and nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Time(u64, u32);
+pub(super) struct Time(u64, u32);
 
 impl Time {
-    fn before_now(elapsed: Duration) -> Self {
+    pub fn before_now(elapsed: Duration) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let then = now.unwrap_or_default().saturating_sub(elapsed);
         Self(then.as_secs(), then.subsec_nanos())
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Plain {
+pub(super) enum Plain {
     Text(String),
     Number(i64),
 }
 
 /// Attributes by name.
-type Attributes = BTreeMap<&'static str, Plain>;
+pub(super) type Attributes = BTreeMap<&'static str, Plain>;
 
 fn gathered(to: &mut Attributes) -> impl FnMut(&'static str, Value<'_>) {
     |name, value| {
@@ -188,21 +219,27 @@ struct Instrument {
 
 /// `traceparent` and `tracestate`.
 #[derive(Clone, Debug, Serialize)]
-struct Place(String, Option<String>);
+pub(super) struct Place(String, Option<String>);
+
+impl From<TraceContext> for Place {
+    fn from(context: TraceContext) -> Self {
+        Self(context.parent, context.state)
+    }
+}
 
 /// What a span begins with.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Span {
-    key: u64,
-    name: String,
-    is_sent: bool,
-    time: Time,
+pub(super) struct Span {
+    pub key: u64,
+    pub name: String,
+    pub is_sent: bool,
+    pub time: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<Place>,
+    pub parent: Option<Place>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    link: Option<Place>,
-    attributes: Attributes,
+    pub link: Option<Place>,
+    pub attributes: Attributes,
 }
 
 /// What has ended.
@@ -224,6 +261,10 @@ struct OfRequest {
     ended: Attributes,
     #[serde(skip_serializing_if = "Option::is_none")]
     begun: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsent: Option<u64>,
 }
 
 /// What the host was told of a request.
@@ -234,18 +275,57 @@ enum Told {
     Ended,
 }
 
-struct HostedRequest {
+pub(super) struct HostedRequest {
     telemetry: HostTelemetry,
     series: Kept,
     span: Span,
     told: Mutex<Told>,
     /// What the request carries, if this side sends it.
     context: Option<TraceContext>,
+    /// Whether its span began before it was known where it is sent.
+    is_passed: bool,
+    /// The spans that the host has begun, if it is passed on.
+    begun: Mutex<Option<Begun>>,
 }
 
 impl HostedRequest {
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// Notes that the host begins the span. Returns whether it is to: not if the request is over, or the second time.
+    pub fn begins(&self) -> bool {
+        let mut told = self.told();
+        let is_first = *told == Told::Nothing;
+        if is_first {
+            *told = Told::Begun;
+        }
+        is_first
+    }
+
+    /// Keeps the spans that the host has begun; returns whether the request is not over.
+    pub fn has_begun(&self, begun: Begun) -> bool {
+        let told = self.told();
+        let is_open = *told == Told::Begun;
+        if is_open {
+            *self.begun() = Some(begun);
+        }
+        is_open
+    }
+
+    /// How a request with these attributes is sent for this one, if that is passed on.
+    fn passes(&self, attributes: &Attributes) -> Option<Passed> {
+        let method = |of: &Attributes| of.get("mcp.method.name").cloned();
+        let is_alike = method(attributes) == method(&self.span.attributes);
+        self.begun().as_mut().map(|begun| begun.pass(is_alike))
     }
 }
 
@@ -264,9 +344,20 @@ impl Observer for HostTelemetry {
         let mut attributes = Attributes::new();
         attributes::of_series(&named, gathered(&mut attributes));
         attributes::of_request(request, gathered(&mut attributes));
-        let [parent, link] = places(request);
+        let passed = match named.is_sent {
+            true => self.current().and_then(|it| it.passes(&attributes)),
+            false => None,
+        };
+        let (key, parent, link) = match &passed {
+            Some(Passed::By(key, _)) => (*key, None, None),
+            Some(Passed::Within(context)) => (self.key(), Some(context.clone().into()), None),
+            None => {
+                let [parent, link] = places(request);
+                (self.key(), parent, link)
+            }
+        };
         let span = Span {
-            key: self.0.next.fetch_add(1, Relaxed),
+            key,
             name: named.title(),
             is_sent: named.is_sent,
             time: Time::before_now(elapsed.unwrap_or_default()),
@@ -274,19 +365,24 @@ impl Observer for HostTelemetry {
             link,
             attributes,
         };
-        let context = match named.is_sent {
-            true => self.0.host.sent(&|| json(&span)),
-            false => None,
+        let (told, is_passed) = (Told::Nothing, matches!(passed, Some(Passed::By(..))));
+        let (told, context) = match passed {
+            Some(Passed::By(_, context)) => (Told::Begun, Some(context)),
+            Some(Passed::Within(context)) => (told, Some(context)),
+            None if named.is_sent => match self.0.host.sent(&|| json(&span)) {
+                Some(context) => (Told::Begun, Some(context)),
+                None => (told, None),
+            },
+            None => (told, None),
         };
         Some(Arc::new(HostedRequest {
             telemetry: self.clone(),
             series: named.keep(|_| true),
-            told: Mutex::new(match context {
-                Some(_) => Told::Begun,
-                None => Told::Nothing,
-            }),
+            told: Mutex::new(told),
             span,
             context,
+            is_passed,
+            begun: Mutex::default(),
         }))
     }
 
@@ -304,13 +400,12 @@ impl Observer for HostTelemetry {
 
 /// The place that a span begins in, and the one to which it has a link, as far as the request says them.
 fn places(request: &ObservedRequest<'_>) -> [Option<Place>; 2] {
-    let place = |context: TraceContext| Place(context.parent, context.state);
-    let said = request.trace_context().map(place);
+    let said = request.trace_context().map(Place::from);
     let head = request
         .channel()
         .filter(|_| !request.is_sent())
         .and_then(|it| it.trace.clone())
-        .map(place);
+        .map(Place::from);
     match said {
         Some(_) => [said, head],
         None => [head, None],
@@ -330,6 +425,10 @@ impl RequestObserver for HostedRequest {
         let mut of_end = Attributes::new();
         attributes::of_end(&ended, gathered(&mut of_end));
         let is_error = ended.error.is_some();
+        if self.is_passed {
+            of_end.extend(self.span.attributes.clone());
+        }
+        let unsent = self.begun().take().and_then(Begun::unsent);
         let (attributes, failed) = &*series;
         let mut attributes = attributes.clone();
         if ended != Ended::default() {
@@ -346,9 +445,11 @@ impl RequestObserver for HostedRequest {
                 is_error,
                 ended: of_end,
                 begun: (told == Told::Nothing).then(|| self.span.clone()),
+                renamed: self.is_passed.then(|| self.span.name.clone()),
+                unsent,
             }),
         };
-        shared.hand_over(record, told == Told::Begun);
+        shared.hand_over(Entry::Ended(record), told == Told::Begun);
     }
 
     fn scope(self: Arc<Self>) -> Option<RequestScope> {
@@ -385,7 +486,7 @@ impl SessionObserver for Session {
             attributes,
             of_request: None,
         };
-        self.telemetry.0.hand_over(record, false);
+        self.telemetry.0.hand_over(Entry::Ended(record), false);
     }
 }
 
@@ -408,14 +509,14 @@ mod tests {
         }
     }
 
-    fn record() -> Record {
-        Record {
+    fn record() -> Entry {
+        Entry::Ended(Record {
             time: Time(0, 0),
             seconds: 0.0,
             histogram: "",
             attributes: Attributes::new(),
             of_request: None,
-        }
+        })
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! | `attributes`, `instruments` | attributes of spans and metrics, and the histograms, by the conventions |
 //! | `otel`, `spans` | metrics and spans by the OpenTelemetry API |
 //! | `host` | requests and sessions for the OpenTelemetry SDKs of other languages |
+//! | `passing` | the same of requests that a front passes on |
 
 #![cfg_attr(
     not(all(feature = "prometheus", feature = "opentelemetry")),
@@ -32,6 +33,8 @@ mod log;
 mod names;
 #[cfg(feature = "opentelemetry")]
 mod otel;
+#[cfg(feature = "settings")]
+mod passing;
 #[cfg(feature = "prometheus")]
 mod prometheus;
 mod series;
