@@ -5,7 +5,8 @@ use std::process::Command;
 use anyhow::{Result, bail, ensure};
 
 use crate::log::Log;
-use crate::repo::{self, cargo};
+use crate::python::Venv;
+use crate::repo::{self, cargo, command};
 use crate::together::{self, FEATURED};
 
 /// Packages that the engine without features must not depend on.
@@ -161,4 +162,15 @@ pub fn guards(log: &mut Log) -> Result<()> {
 pub fn valgrind() -> Option<String> {
     let missing = "valgrind is not installed (Debian, Ubuntu: apt install valgrind)";
     (!repo::has("valgrind")).then(|| missing.to_owned())
+}
+
+/// Reads what the command shows for Prometheus by the parser of Prometheus's client library.
+pub fn prometheus(log: &mut Log) -> Result<()> {
+    log.run(cargo("build -p mcpbolt-cli --bin mcpbolt"))?;
+    let folder = repo::root().join("cli/tests/prometheus");
+    let requirements = folder.join("requirements.txt");
+    let venv = Venv::open("prometheus", &requirements, &mut |command| log.run(command))?;
+    let mut check = command(venv.python(), [folder.join("check.py")]);
+    check.arg(repo::target().join("debug/mcpbolt"));
+    log.run(check)
 }

@@ -288,6 +288,12 @@ pub fn deep() -> Vec<Deep> {
             bindings::translated_node,
         ),
         deep(
+            "prometheus",
+            "what the command shows for Prometheus, read by the parser of Prometheus's client library",
+            nothing,
+            engine::prometheus,
+        ),
+        deep(
             "gateway",
             "1,000 clients with equal ids at a gateway, servers that fail in every way, a million calls under 1,000 reloads",
             nothing,
