@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use crate::beside;
 use crate::diagnostic::{self, run_aside};
 use crate::language::Language;
-use crate::node;
 use crate::repo::{self, Build, cargo, command};
+use crate::{node, python};
 
 /// Measure one part of the engine beside other libraries, or the package of one language
 ///
@@ -72,6 +72,8 @@ enum Part {
     Large,
     /// From the start of a process to its first answer (--lang node; half a minute)
     Cold,
+    /// What telemetry adds to a call, beside a span by hand (--lang node or python; a minute)
+    Spans,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -107,7 +109,14 @@ fn beside(language: Language, args: &Args) -> Result<ExitCode> {
 
 /// Runs a measuring program of the package itself, on its release build.
 fn within(language: Language, part: Part, args: &Args) -> Result<ExitCode> {
+    if let (Language::Python, Part::Spans) = (language, part) {
+        let venv = python::package(Build::asked(args.debug), &mut run_aside)?;
+        let mut bench = command(venv.python(), ["bindings-python/benches/spans.py"]);
+        let status = bench.args(args.quick.then_some("--quick")).status()?;
+        return Ok(ExitCode::from(u8::from(!status.success())));
+    }
     let name = match (language, part) {
+        (Language::Node, Part::Spans) => "spans",
         (Language::Node, Part::Codec) => "codec",
         (Language::Node, Part::Large) => "large",
         (Language::Node, Part::Cold) => "cold",
@@ -138,7 +147,9 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Load => ("load", "load"),
         Part::Token => ("token", "tokens"),
         Part::Workers => ("workers", ""),
-        Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
+        Part::Large | Part::Cold | Part::Spans => {
+            bail!("this benchmark measures a package: add --lang node")
+        }
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
     if !source.exists() {
