@@ -10,6 +10,7 @@ use tracing::info;
 
 use crate::role::ServerState;
 use crate::shown;
+use crate::store::Store;
 
 /// Access rules and bounds.
 #[derive(clap::Args)]
@@ -90,6 +91,8 @@ pub struct Carrier {
     /// Where to answer /healthz and /readyz, such as http://127.0.0.1:9090, for supervisors and load balancers
     #[arg(long, value_name = "ADDRESS", help_heading = "Processes")]
     pub health: Option<Address>,
+    #[command(flatten)]
+    pub store: Store,
     /// Threads for network I/O, besides those for tools; without it all sockets share one
     #[arg(long, value_name = "COUNT", help_heading = "Limits")]
     threads: Option<usize>,

@@ -15,10 +15,12 @@ mod otlp;
 mod page;
 mod poster;
 mod proxy;
+mod reference;
 mod role;
 mod serve;
 mod session;
 mod shown;
+mod store;
 #[cfg(unix)]
 mod supervisor;
 mod systemd;

@@ -65,6 +65,7 @@ pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
     // From now on the signal ends no process, also before its counters can be logged.
     #[cfg(unix)]
     signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::default())?;
+    carrier.store.check(address)?;
     let mut options = carrier.options();
     let mut state = ServerState::default();
     if matches!(address, Address::Stdio(_)) {
@@ -77,6 +78,7 @@ pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
     #[cfg(unix)]
     if let Some(worker) = mcpbolt::io::WorkerProcess::inherited()? {
         options.worker = Some(worker);
+        options.http.shared_sessions = carrier.store.sessions()?;
         state.is_worker = true;
         return Ok(Role::Serve(Box::new(options), state));
     }
@@ -110,6 +112,7 @@ pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
         );
     }
     options.listener = listener;
+    options.http.shared_sessions = carrier.store.sessions()?;
     if let Some(pages) = pages {
         let state = state.clone();
         health::serve(pages, move || state.health())?;

@@ -9,9 +9,10 @@ use mcpbolt::io::{Address, AddressError};
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::policy::Policy;
 
+use crate::reference::{Resolved, resolve};
+
 use super::document::{self, Member, Node, Value};
 use super::reading::{Entry, Findings, Keys, Text, joined};
-use super::reference::{Resolved, resolve};
 use super::rules::Rules;
 use super::status_page;
 

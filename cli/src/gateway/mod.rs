@@ -4,7 +4,6 @@ mod config;
 mod document;
 mod pins;
 mod reading;
-mod reference;
 mod reload;
 mod rules;
 mod status;
@@ -23,13 +22,13 @@ use tracing::{info, warn};
 
 use crate::carrier::{self, Carrier};
 use crate::network::Network;
+use crate::reference::Resolved;
 use crate::role::{self, Role};
 use crate::session::{FAREWELL, connecting};
 use crate::shown;
 use crate::watched::Watched;
 
 use self::config::{Config, Place, Target, Upstream};
-use self::reference::Resolved;
 use self::reload::{Current, Files};
 use self::rules::Rules;
 use self::status::Status;
@@ -72,15 +71,16 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     let status = Arc::new(Status::default());
     let started = Started::with(&config);
     let files = config.pins.iter().cloned().fold(files, Files::and);
-    if args.check {
-        drop(config.front(&args.network, &status, None)?);
-        shown::print(&shown::lines(&shown))?;
-        return Ok(0);
-    }
     let address = match args.address.clone().or(started.listen.clone()) {
         Some(address) => address,
         None => ADDRESS.parse()?,
     };
+    if args.check {
+        args.carrier.store.check(&address)?;
+        drop(config.front(&args.network, &status, None)?);
+        shown::print(&shown::lines(&shown))?;
+        return Ok(0);
+    }
     ensure!(
         started.status.0.is_none() || args.carrier.workers.is_none(),
         "status is that of one process; leave it out with --workers, and use --health ADDRESS"

@@ -120,18 +120,26 @@ impl Client {
 
     /// Sends a call in a session, and reads its messages one by one.
     pub fn open(&self, session: &str, tool: &str) -> Events {
-        let (stream, body) = (
-            TcpStream::connect(&self.place).unwrap(),
-            call(tool).to_string(),
-        );
+        self.stream("POST", session, &call(tool).to_string())
+    }
+
+    /// Goes on with a stream of a session after an event of it.
+    pub fn resume(&self, session: &str, after: &str) -> Events {
+        self.stream("GET", &format!("{session}Last-Event-ID: {after}\r\n"), "")
+    }
+
+    fn stream(&self, method: &str, headers: &str, body: &str) -> Events {
+        let stream = TcpStream::connect(&self.place).unwrap();
         stream.set_read_timeout(Some(HANGS)).unwrap();
         let (place, length) = (&self.place, body.len());
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {place}\r\nAccept: application/json, text/event-stream\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n{session}\r\n"
+            "{method} /mcp HTTP/1.1\r\nHost: {place}\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n{headers}\r\n"
         );
-        (&stream).write_all((head + &body).as_bytes()).unwrap();
-        Events(BufReader::new(stream))
+        (&stream).write_all((head + body).as_bytes()).unwrap();
+        let lines = BufReader::new(stream);
+        let id = String::new();
+        Events { lines, id }
     }
 }
 
@@ -140,15 +148,22 @@ fn call(tool: &str) -> Value {
 }
 
 /// The messages of a stream of events.
-pub struct Events(BufReader<TcpStream>);
+pub struct Events {
+    lines: BufReader<TcpStream>,
+    /// The id of the last event that had one.
+    pub id: String,
+}
 
 impl Events {
     /// The next message; `None` at the end.
     pub fn next(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
-            if self.0.read_line(&mut line).unwrap() == 0 {
+            if self.lines.read_line(&mut line).unwrap() == 0 {
                 return None;
+            }
+            if let Some(id) = line.trim_end().strip_prefix("id: ") {
+                id.clone_into(&mut self.id);
             }
             let data = line.trim_end().strip_prefix("data: ");
             if let Some(data) = data.filter(|data| !data.is_empty()) {

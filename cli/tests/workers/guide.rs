@@ -1,10 +1,11 @@
-//! The commands of the guide run as printed, but for the address of this machine, times, and curl.
+//! The commands of the guide run as printed, but for the addresses of this machine and of the store, times, and curl.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::servers::{Program, Server};
 use crate::serving::Serving;
 use crate::tree::comes;
 
@@ -44,6 +45,7 @@ fn each_command_of_the_guide_succeeds() {
     let service: String = service.map(|line| format!("{line} &\n")).collect();
     let mut steps: Vec<&str> = blocks("sh").collect();
     steps.push(&service);
+    let store = Server::start(Program::Valkey, &[]);
     let pid = std::process::id().to_be_bytes();
     let mut lines = 0;
     for (step, block) in (1..).zip(steps) {
@@ -60,6 +62,7 @@ fn each_command_of_the_guide_succeeds() {
                 continue;
             }
             let line = line.replace("--duration 30s", "--duration 200ms --warm-up 50ms");
+            let line = line.replace("redis://store.example:6379/0", &store.url());
             let line = line.replace("mcpbolt", &command.display().to_string());
             let (words, serves) = match line.strip_suffix(" &") {
                 Some(words) => (words, true),
@@ -84,5 +87,5 @@ fn each_command_of_the_guide_succeeds() {
             }
         }
     }
-    assert_eq!(lines, 14);
+    assert_eq!(lines, 18);
 }

@@ -6,7 +6,15 @@ mod client;
 mod ends;
 mod guide;
 mod manager;
+#[allow(
+    clippy::expect_used,
+    dead_code,
+    reason = "it is a module of tests of the core, too"
+)]
+#[path = "../../../core/tests/store/servers.rs"]
+mod servers;
 #[path = "../serving/mod.rs"]
 mod serving;
 mod sessions;
+mod store;
 mod tree;

