@@ -346,7 +346,11 @@ async fn a_session_that_its_client_ends_ends_everywhere() {
     // A process that has no session of a client can end it, too.
     let other = Talk::begin(one, None, "2025-06-18").await;
     assert_eq!(other.end(three).await, 204);
-    assert_eq!(other.end(three).await, 204, "a request that is repeated");
+    let ends = store.appended.load(SeqCst);
+    for place in [three, one, three] {
+        assert_eq!(other.end(place).await, 204, "a request that is repeated");
+    }
+    assert_eq!(store.appended.load(SeqCst), ends, "an end is told once");
     assert_eq!(other.who(three).await, Err(404));
 }
 

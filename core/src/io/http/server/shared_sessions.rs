@@ -14,6 +14,8 @@ use crate::store::{LogBounds, SharedStore, StoreError, StoreFault, StoreKeys, Wh
 
 /// The log of sessions that have been ended by their clients. Its entries are their ids, sealed.
 const ENDED: &str = "sessions that ended";
+/// What the mark of an ended session says once the log has it, so that a client that repeats itself displaces no other end.
+const TOLD: &[u8] = b"told";
 /// Most entries of that log. A process that is behind by more may go on with a session that has ended.
 const MAX_ENDED: u32 = 10_000;
 /// How often a process that hears nothing looks for sessions that have ended: its connection may be dead.
@@ -107,12 +109,16 @@ impl SharedSessions {
         }
     }
 
-    /// Notes that the client of a session has ended it, and tells the other processes.
+    /// Notes that the client of a session has ended it, and tells the other processes, unless they have been told.
     pub(super) async fn end(&self, id: &str) -> Result<(), StoreError> {
-        let keep = self.max_age();
-        self.store
-            .put(&self.mark(id), b"", keep, When::Always)
-            .await?;
+        let (mark, keep) = (self.mark(id), self.max_age());
+        let noted = self.store.put(&mark, b"", keep, When::Absent).await?;
+        if noted.is_none() {
+            let noted = self.store.get(&mark).await?;
+            if noted.is_some_and(|noted| *noted.bytes == *TOLD) {
+                return Ok(());
+            }
+        }
         let bounds = LogBounds {
             entries: MAX_ENDED,
             bytes: 4 << 20,
@@ -124,6 +130,8 @@ impl SharedSessions {
             StoreError::new(StoreFault::Unreadable, why)
         })?;
         self.store.append(ENDED, &sealed, bounds, 0).await?;
+        // The others are told even if this fails; then a repeated request tells them once more.
+        let _ = self.store.put(&mark, TOLD, keep, When::Always).await;
         Ok(())
     }
 
