@@ -164,6 +164,13 @@ pub fn valgrind() -> Option<String> {
     (!repo::has("valgrind")).then(|| missing.to_owned())
 }
 
+/// Resumes streams at other processes for minutes: 20,000 on each of the stores.
+pub fn streams(log: &mut Log) -> Result<()> {
+    let mut test = cargo("test -p mcpbolt --all-features --test store -- --show-output");
+    test.arg("events::").env("MCPBOLT_TRIALS", "20000");
+    log.run(test)
+}
+
 /// Reads what the command shows for Prometheus by the parser of Prometheus's client library.
 pub fn prometheus(log: &mut Log) -> Result<()> {
     log.run(cargo("build -p mcpbolt-cli --bin mcpbolt"))?;

@@ -294,6 +294,12 @@ pub fn deep() -> Vec<Deep> {
             engine::prometheus,
         ),
         deep(
+            "streams",
+            "100,000 streams that clients resume at other processes: no gap, no duplicate, in memory and on stores",
+            nothing,
+            engine::streams,
+        ),
+        deep(
             "gateway",
             "1,000 clients with equal ids at a gateway, servers that fail in every way, a million calls under 1,000 reloads",
             nothing,
