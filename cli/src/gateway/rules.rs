@@ -1,6 +1,5 @@
 //! What stands between clients and one server of a gateway, as the file says it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,30 +9,20 @@ use mcpbolt::chain::{
     UpstreamCall,
 };
 use mcpbolt::policy::Redaction;
-use mcpbolt::settings::matching_tools;
-use regex::{Regex, RegexBuilder};
+use mcpbolt::settings::{MaskingRule, matching_tools};
 use tracing::{info, warn};
 
 use super::reading::{Entry, Findings, Keys, Text};
 use super::status::Seen;
-
-/// What takes the place of a masked text.
-const MASK: &str = "***";
-
-/// The most patterns of texts for one server and direction.
-const MAX_PATTERNS: usize = 64;
-
-/// The most memory of one pattern, in bytes.
-const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// The rules for one server.
 #[derive(Debug, Default)]
 pub struct Rules {
     /// Patterns of the tools whose calls the user of the client approves.
     approve: Vec<String>,
-    /// Patterns of texts that are masked in results, and in arguments.
-    mask: Vec<Regex>,
-    mask_arguments: Vec<Regex>,
+    /// What masks texts in results, and in arguments.
+    mask: Option<Masking>,
+    mask_arguments: Option<Masking>,
     breaker: Option<Breaker>,
     retry: Option<u64>,
     trusts: bool,
@@ -48,8 +37,8 @@ impl Rules {
         }
         Self {
             approve: approve.into_iter().map(|pattern| pattern.text).collect(),
-            mask: patterns(keys, "mask", findings),
-            mask_arguments: patterns(keys, "mask_arguments", findings),
+            mask: masking(keys, "mask", MaskedTexts::Results, findings),
+            mask_arguments: masking(keys, "mask_arguments", MaskedTexts::Arguments, findings),
             breaker: keys
                 .take("breaker")
                 .and_then(|entry| breaker(entry, findings)),
@@ -80,13 +69,8 @@ impl Rules {
         if let Ok(tools) = matching_tools(self.approve) {
             external = external.with(Approval::by_client(tools));
         }
-        for (texts, patterns) in [
-            (MaskedTexts::Results, self.mask),
-            (MaskedTexts::Arguments, self.mask_arguments),
-        ] {
-            if !patterns.is_empty() {
-                external = external.with(Masking::new(texts, move |text| masked(&patterns, text)));
-            }
+        for masking in [self.mask, self.mask_arguments].into_iter().flatten() {
+            external = external.with(masking);
         }
         let counts = seen.clone();
         external = external.with(CallReports::new(name, move |call| counts.count(call)));
@@ -108,44 +92,41 @@ impl Rules {
     }
 }
 
-fn patterns(keys: &mut Keys, key: &'static str, findings: &mut Findings<'_>) -> Vec<Regex> {
-    let texts = keys.texts(key, findings);
-    if texts.len() > MAX_PATTERNS {
-        let path = format!("{}.{key}", keys.path());
-        let why = format!("has {} patterns; there may be {MAX_PATTERNS}", texts.len());
-        findings.wrong(keys.at, &path, why);
-    }
-    let mut patterns = Vec::new();
-    for Text { path, at, text } in texts {
-        let built = RegexBuilder::new(&text)
-            .size_limit(MAX_PATTERN_BYTES)
-            .build();
-        match built {
-            Ok(pattern) if pattern.is_match("") => {
-                findings.wrong(at, &path, format_args!("{text:?} matches an empty text"));
-            }
-            Ok(pattern) => patterns.push(pattern),
-            Err(error) => {
-                let why = error.to_string().replace('\n', " ");
-                findings.wrong(
-                    at,
-                    &path,
-                    format_args!("{text:?} is no regular expression: {why}"),
-                );
-            }
+/// What masks the texts that the patterns of that key find.
+fn masking(
+    keys: &mut Keys,
+    key: &'static str,
+    texts: MaskedTexts,
+    findings: &mut Findings<'_>,
+) -> Option<Masking> {
+    let found = keys.texts(key, findings);
+    let build = |patterns| {
+        let rule = MaskingRule {
+            patterns,
+            secrets: Vec::new(),
+            credentials: false,
+            texts: Some(texts),
+            max_bytes: None,
+        };
+        rule.build()
+    };
+    let (mut patterns, mut are_right) = (Vec::new(), true);
+    // Each by itself, since each that is wrong is told with its line.
+    for Text { path, at, text } in found {
+        if let Err(error) = build(vec![text.clone()]) {
+            findings.wrong(at, &path, error.reason);
+            are_right = false;
         }
+        patterns.push(text);
     }
-    patterns
-}
-
-fn masked<'t>(patterns: &[Regex], text: &'t str) -> Cow<'t, str> {
-    let mut masked = Cow::Borrowed(text);
-    for pattern in patterns {
-        if let Cow::Owned(replaced) = pattern.replace_all(&masked, MASK) {
-            masked = Cow::Owned(replaced);
-        }
+    if patterns.is_empty() || !are_right {
+        return None;
     }
-    masked
+    let path = format!("{}.{key}", keys.path());
+    let built = build(patterns);
+    built
+        .map_err(|error| findings.wrong(keys.at, &path, error.reason))
+        .ok()
 }
 
 fn breaker(entry: Entry, findings: &mut Findings<'_>) -> Option<Breaker> {

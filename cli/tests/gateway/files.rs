@@ -300,6 +300,10 @@ fn each_mistake_is_told_with_its_line_and_key() {
         }
         assert!(said.iter().all(|line| !line.contains("very-secret")));
     }
+    let many = format!("[servers.a]\ncommand = \"x\"\nmask = {:?}", ["b"; 65]);
+    let (_, _, said) = check(&folder.write("gateway.toml", &many));
+    let (_, said) = said[0].split_once("servers.a.mask: ").unwrap();
+    assert_eq!(said, "at most 64, not 65");
     let (status, _, said) = check(&folder.write(
         "mcp.json",
         "{\n \"mcpServers\": {\"a\": {\"url\": \"http://a/\"}, \"a\": 1,}\n}",

@@ -62,6 +62,8 @@ pub(crate) use self::interceptor::{RequestInterceptor, Subject};
 pub use self::jwt::{Jwt, JwtAlgorithm, JwtBuilder, JwtError, JwtKeys};
 pub use self::permissions::{Patterns, Permissions};
 pub use self::queue::{AuditQueue, WhenFull};
+#[cfg(feature = "settings")]
+pub(crate) use self::redact::MASK;
 pub use self::redact::Redaction;
 #[cfg(feature = "resource-server")]
 pub(crate) use self::resource::{IssuerFetch, IssuerFetched, TokenRequest};

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use crate::connection::{is_secret, mask_with};
 
-const MASK: &str = "***";
+/// What takes the place of a masked text.
+pub(crate) const MASK: &str = "***";
 
 /// Prefixes of well-known kinds of tokens.
 const PREFIXES: [&str; 17] = [

@@ -8,10 +8,7 @@ use serde::Deserialize;
 
 use super::{SettingsError, parsed, set};
 use crate::chain::{Breaker, MAX_FAILURES, MAX_REPEATS, MaskedTexts, Masking, Retry};
-use crate::policy::Redaction;
-
-/// What takes the place of a masked text.
-const MASK: &str = "***";
+use crate::policy::{MASK, Redaction};
 
 /// The most patterns of one rule.
 const MAX_PATTERNS: usize = 64;
