@@ -1,5 +1,7 @@
 //! The store by which processes of a server go on with each other's sessions.
 
+use std::fs::{File, Metadata};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,8 +34,8 @@ pub struct Store {
     url: Option<String>,
     /// The file with the keys of the store, the same for all processes: 64 hexadecimal digits on each line
     ///
-    /// The first key names what is kept, the second one seals it, and further ones open what they have sealed. To make
-    /// a file: openssl rand -hex 64 | fold -w 64 | install -m 600 /dev/stdin store.keys
+    /// The first key names what is kept, the second one seals it, and further ones open what they have sealed. A file that
+    /// other users can read is refused. To make one: openssl rand -hex 64 | fold -w 64 | install -m 600 /dev/stdin store.keys
     #[arg(
         id = "keys_file",
         long = "store-keys",
@@ -112,8 +114,11 @@ impl Store {
 
 /// Reads a file of keys. No error quotes it.
 fn keys(file: &Path) -> Result<StoreKeys> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("it cannot be read; this makes one: {MAKES_KEYS}"))?;
+    let missing = || format!("it cannot be read; this makes one: {MAKES_KEYS}");
+    let mut opened = File::open(file).with_context(missing)?;
+    let mut text = String::new();
+    opened.read_to_string(&mut text).with_context(missing)?;
+    refuse_shared(file, &opened.metadata()?)?;
     let lines = (1..).zip(text.lines());
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     let keys = lines.map(|(number, line)| {
@@ -128,6 +133,25 @@ fn keys(file: &Path) -> Result<StoreKeys> {
     ensure!(names != sealing, "both keys are the same");
     let keys = StoreKeys::new(*names, *sealing);
     Ok(older.iter().fold(keys, |keys, key| keys.also_opens(*key)))
+}
+
+/// Refuses a file that other users can read, or its group can change. Service managers hand secrets to a group that reads.
+#[cfg(unix)]
+fn refuse_shared(file: &Path, found: &Metadata) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = found.permissions().mode() & 0o777;
+    ensure!(
+        mode & 0o027 == 0,
+        "other users can reach the keys (mode {mode:03o}); run: chmod 600 {}",
+        file.display()
+    );
+    Ok(())
+}
+
+/// Files of a user are private on Windows.
+#[cfg(not(unix))]
+fn refuse_shared(_: &Path, _: &Metadata) -> Result<()> {
+    Ok(())
 }
 
 fn key(digits: &str) -> Option<[u8; 32]> {

@@ -1,5 +1,7 @@
 //! Processes that have one store accept each other's sessions, and go on with each other's streams.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -10,11 +12,16 @@ use crate::servers::{Program, Server};
 use crate::serving::Serving;
 use crate::tree::{Tree, comes};
 
-/// A file of these lines.
+/// A file of these lines, for its owner alone.
 fn file(name: &str, lines: &[&str]) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, lines.join("\n")).unwrap();
+    set_mode(&file, 0o600);
     file
+}
+
+fn set_mode(file: &Path, mode: u32) {
+    std::fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
 }
 
 /// The options that name a store.
@@ -156,6 +163,8 @@ fn wrong_options_of_a_store_are_refused() {
     let short = file("keys-short", &[key, "b2b2"]);
     let lonely = file("keys-lonely", &[key]);
     let same = file("keys-same", &[key, key]);
+    let open = file("keys-open", &[key, other]);
+    set_mode(&open, 0o644);
     let missing = Path::new("/none/store.keys");
     let (http, away) = ("http://127.0.0.1:0/mcp", "redis://127.0.0.1:1/0");
     for (address, url, keys, why) in [
@@ -168,6 +177,12 @@ fn wrong_options_of_a_store_are_refused() {
         ),
         (http, away, &lonely, "keys there: 1; two are needed"),
         (http, away, &same, "both keys are the same"),
+        (
+            http,
+            away,
+            &open,
+            "other users can reach the keys (mode 644); run: chmod 600 ",
+        ),
         (
             http,
             "http://127.0.0.1:1",
@@ -225,6 +240,15 @@ fn wrong_options_of_a_store_are_refused() {
     }
     let config = file("store.toml", &["[servers.a]", "command = [\"cat\"]"]);
     let check = ["gateway", "--check", "--config", config.to_str().unwrap()];
-    let checked = refused(&[&check[..], &sharing(away, &good)].concat());
-    assert!(checked.status.success());
+    for (mode, is_fine) in [
+        (0o600, true),
+        (0o400, true),
+        (0o640, true),
+        (0o620, false),
+        (0o604, false),
+    ] {
+        set_mode(&good, mode);
+        let checked = refused(&[&check[..], &sharing(away, &good)].concat());
+        assert_eq!(checked.status.success(), is_fine, "{mode:o}");
+    }
 }
