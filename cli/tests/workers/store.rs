@@ -71,12 +71,14 @@ fn servers_with_one_store_go_on_with_each_others_sessions_and_streams() {
         for session in &sessions {
             let mut call = many.client().open(session, "test_elicitation");
             let question = call.next().unwrap();
+            // R-SSE-10: this displaces the first reader, as soon as its process hears of it.
             let mut elsewhere = one.client().resume(session, &call.id);
+            drop(call);
             // The answer comes where the call is.
             assert_eq!(answer(&mut many.client(), session, &question), 202);
-            let whole = call.next().unwrap();
+            let whole = elsewhere.next().unwrap();
             assert_eq!(whole["id"], 1, "{whole}");
-            assert_eq!(elsewhere.next().unwrap(), whole);
+            assert!(whole["result"]["content"].is_array(), "{whole}");
         }
         let (ended, left) = sessions.split_first().unwrap();
         let gone = one.client().send("DELETE", ended, "").unwrap();
