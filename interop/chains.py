@@ -1,17 +1,21 @@
-"""Sessions with servers that stand behind `mcpbolt proxy`: the proxy speaks one revision with the client, another
-one or the same with the server. The client finds what it finds at the server itself.
+"""Sessions with servers that stand behind `mcpbolt proxy`, or behind `mcpbolt gateway` beside two others: it speaks one revision
+with the client, another one or the same with the server. The client finds what it finds at the server itself.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import features
+import install
 import network
 import peers
 import record
 from peers import LEGACY, NO_TASKS, Lacks, Peer
+from scripts import Step
 from sessions import Session
 
 OLD, NEW = LEGACY[-1], peers.ALL[-1]
@@ -28,14 +32,15 @@ BETWEEN_ERAS: Lacks = NO_TASKS | {
 
 @dataclass
 class Chained(Session):
-    """A session with a server behind a proxy, which speaks that revision."""
+    """A session with a server behind a proxy, which speaks that revision with it."""
 
     far: str = OLD
+    through = "proxy"
 
     @property
     def name(self) -> str:
         over = "" if self.carrier == "stdio" else f" over {self.carrier}"
-        return f"{self.client[0]} {self.revision} -> proxy{over} -> {self.server[0]} {self.far}"
+        return f"{self.client[0]} {self.revision} -> {self.through}{over} -> {self.server[0]} {self.far}"
 
     def ours(self) -> dict[str, bool]:
         """What the proxy passes on is checked as if it were its own. On the network its traces are of both of its sides."""
@@ -60,13 +65,38 @@ class Proxy(Peer):
         return [address if word == PIPES else word for word in self.command]
 
 
+@dataclass
+class Merged(Chained):
+    """A session with a server behind a gateway, which shows its own name, and in lists also what the other servers have."""
+
+    through = "gateway"
+
+    def script(self) -> list[Step]:
+        steps = features.script(self.revision, "mcpbolt", self.lacking())
+        names = ((step, expected, isinstance(expected, dict) and expected.get("names")) for step, expected in steps)
+        return [(step, expected | {"names": {*all}} if all else expected) for step, expected, all in names]
+
+
+class Gateway(Proxy):
+    """A gateway that starts the server, whose names stay as they are, and two others, whose names have prefixes."""
+
+    def __init__(self, name: str, server: Peer, crosses: bool, far: str) -> None:
+        super().__init__(server, crosses, far)
+        text = f'[servers.first]\ncommand = {json.dumps(server.command)}\nprefix = ""\nrevisions = ["{far}"]\n'
+        for other in ("rmcp", "node-v2"):
+            text += f"[servers.{other}]\ncommand = {json.dumps(peers.SERVERS[other].command)}\n"
+        file = install.CACHE / f"gateway-{name}-{far}.toml"
+        file.write_text(text)
+        self.command = [str(word) for word in (peers.built("mcpbolt"), "gateway", PIPES, "--config", file)]
+
+
 def chained(client: str, peer: Peer, server: str, behind_it: Peer, near: str, far: str, carrier: str = "stdio") -> Chained:
     return Chained((client, peer), (server, Proxy(behind_it, near != far, far)), near, carrier, far)
 
 
 def planned(ours: dict[str, tuple[Peer, Peer]]) -> list[Chained]:
-    """Every official client with every official server, and in each combination of eras; ours, which are given by
-    language, where the eras differ.
+    """Every official client with every official server, and in each combination of eras, and before a gateway; ours, which are
+    given by language, where the eras differ.
     """
 
     def official(client: str, server: str, near: str, far: str, carrier: str = "stdio") -> Chained:
@@ -89,4 +119,13 @@ def planned(ours: dict[str, tuple[Peer, Peer]]) -> list[Chained]:
         for near, far in CROSSING:
             sessions.append(chained(other, peers.CLIENTS[other], language, server, near, far))
         sessions.append(chained(f"our {language}", client, other, peers.SERVERS[other], *CROSSING[i % 2]))
-    return sessions
+    return sessions + [
+        merged(client, OFFICIAL[(i + 1) % len(OFFICIAL)], *eras)
+        for i, client in enumerate(OFFICIAL)
+        for eras in (ERAS if client == "rmcp" else CROSSING)
+    ]
+
+
+def merged(client: str, server: str, near: str, far: str) -> Merged:
+    gateway = Gateway(server, peers.SERVERS[server], near != far, far)
+    return Merged((client, peers.CLIENTS[client]), (server, gateway), near, "stdio", far)

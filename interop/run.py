@@ -13,7 +13,7 @@ Every client of others drives our servers, and our clients drive every server of
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
 between, and on the network, where each server has all its clients one after another; and clients of
 both eras and of the action dialect call one server at the same time (mixed.py); and clients log in with a real
-authorization server (logins.py); and clients talk to servers of another era through a proxy (chains.py, eras.py), and many at once through a gateway, before
+authorization server (logins.py); and clients talk to servers of another era through a proxy or a gateway (chains.py, eras.py), and many at once through a gateway, before
 servers that fail (gateway/). Afterwards every message that our side sent is checked against the shapes of its revision; then comes
 the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
