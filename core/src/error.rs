@@ -279,6 +279,11 @@ impl CarrierError {
         }
     }
 
+    /// The server has ended the session that the request was for.
+    pub(crate) fn session_lost() -> Self {
+        Self::new(CarrierFault::SessionLost, "the session has ended")
+    }
+
     /// How much the error ends.
     pub fn scope(&self) -> Scope {
         Scope::Request

@@ -132,11 +132,13 @@ impl Upstream {
         })
     }
 
-    /// The server begins another session.
-    pub fn session_ended(&self) {
+    /// The server begins another session. Returns the requests that were for the one before alone.
+    pub fn session_ended(&self) -> Vec<u64> {
         let before = std::mem::replace(&mut *lock(&self.session), FarSession::new());
         before.ended.cancel(None);
         self.parts.connection_ended(before.number);
+        // Afterwards: who is about to send one has noted it by now, or finds that the session has ended.
+        self.routes.bound()
     }
 }
 

@@ -14,7 +14,7 @@ use super::route::Route;
 use super::trip::Trip;
 use super::unless::unless;
 use crate::correlate::CancelToken;
-use crate::error::{CarrierError, CarrierFault, PeerError, RequestError};
+use crate::error::{CarrierError, PeerError, RequestError};
 use crate::json::reader;
 use crate::mcp::Method;
 use crate::mcp::code::INVALID_REQUEST;
@@ -155,15 +155,16 @@ impl<'a> Hop<'a> {
             request: &request,
             method,
             hops,
+            is_bound: self.only.is_some(),
         };
         let answer = match &self.only {
             None => trip.make().await,
-            // Also before it is sent: the transport sends what waits in the next session.
+            // Also before it is sent: the transport sends what begins to wait now in the next session.
             Some((_, FarSession { ended, .. })) if !ended.is_cancelled() => {
                 let answer = Box::pin(unless(trip.make(), ended.cancelled())).await;
-                answer.unwrap_or_else(|| Err(session_lost()))
+                answer.unwrap_or_else(|| Err(CarrierError::session_lost().into()))
             }
-            Some(_) => Err(session_lost()),
+            Some(_) => Err(CarrierError::session_lost().into()),
         };
         if let (Some(Method::ListTools), Ok(page)) = (method, &answer) {
             let tools = reader::find(page.result(), "tools").unwrap_or("[]");
@@ -171,8 +172,4 @@ impl<'a> Hop<'a> {
         }
         answer
     }
-}
-
-fn session_lost() -> RequestError {
-    CarrierError::new(CarrierFault::SessionLost, "the session has ended").into()
 }

@@ -21,9 +21,17 @@ pub(super) struct Routes {
 
 #[derive(Default)]
 struct Calls {
-    /// With how many calls had begun before.
-    by_key: HashMap<u64, (u64, Arc<Route>)>,
+    by_key: HashMap<u64, Carried>,
     begun: u64,
+}
+
+/// A call on its way in one request.
+struct Carried {
+    /// How many calls had begun before.
+    begun: u64,
+    route: Arc<Route>,
+    /// Whether the request is for the session of the server alone in which it was made.
+    is_bound: bool,
 }
 
 impl Routes {
@@ -41,12 +49,17 @@ impl Routes {
         !self.is_of_one
     }
 
-    /// Notes the call that a request to the server carries, for as long as the guard exists.
-    pub fn register(&self, key: RequestKey, route: &Arc<Route>) -> Registered<'_> {
+    /// Notes the call that a request to the server carries, for as long as the guard exists, and whether the request is for the
+    /// session of the server alone in which it was made.
+    pub fn register(&self, key: RequestKey, route: &Arc<Route>, is_bound: bool) -> Registered<'_> {
         let mut calls = lock(&self.calls);
         calls.begun += 1;
-        let begun = calls.begun;
-        calls.by_key.insert(key.get(), (begun, route.clone()));
+        let carried = Carried {
+            begun: calls.begun,
+            route: route.clone(),
+            is_bound,
+        };
+        calls.by_key.insert(key.get(), carried);
         Registered {
             routes: self,
             key: key.get(),
@@ -67,7 +80,14 @@ impl Routes {
     /// The call that a request to the server carries.
     pub fn find(&self, key: u64) -> Option<Arc<Route>> {
         let calls = lock(&self.calls);
-        calls.by_key.get(&key).map(|(_, route)| route.clone())
+        calls.by_key.get(&key).map(|it| it.route.clone())
+    }
+
+    /// The requests that are for the session of the server alone in which they were made.
+    pub fn bound(&self) -> Vec<u64> {
+        let calls = lock(&self.calls);
+        let bound = calls.by_key.iter().filter(|(_, it)| it.is_bound);
+        bound.map(|(key, _)| *key).collect()
     }
 
     /// The call that a message of the server belongs to: the one on whose stream it came; or else, if all calls are of one
@@ -83,7 +103,7 @@ impl Routes {
         }
         let calls = lock(&self.calls);
         let all = calls.by_key.values();
-        let mut fitting = all.filter_map(|(begun, route)| Some((rank(route)?, *begun, route)));
+        let mut fitting = all.filter_map(|it| Some((rank(&it.route)?, it.begun, &it.route)));
         let first = match self.is_of_one {
             true => fitting.min_by_key(|(rank, begun, _)| (*rank, Reverse(*begun))),
             false => {

@@ -42,6 +42,8 @@ pub(super) struct Trip<'a> {
     pub request: &'a ChainRequest,
     pub method: Option<Method>,
     pub hops: u64,
+    /// Whether it is for the session alone that the server has now.
+    pub is_bound: bool,
 }
 
 impl Trip<'_> {
@@ -335,7 +337,7 @@ impl Trip<'_> {
         let write =
             |out: &mut Vec<u8>, key: crate::correlate::RequestKey, trace: Option<&TraceContext>| {
                 id = Some(key.get());
-                registered = Some(self.far.routes().register(key, self.route));
+                registered = Some(self.far.routes().register(key, self.route, self.is_bound));
                 let edit = Edit {
                     token: id,
                     hops: Some(self.hops),

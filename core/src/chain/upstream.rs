@@ -122,8 +122,8 @@ impl Host for UpstreamHost {
         self.is_open = true;
     }
 
-    fn session_ended(&mut self) {
-        self.source.upstream.session_ended();
+    fn session_ended(&mut self) -> Vec<u64> {
+        let bound = self.source.upstream.session_ended();
         if let Some(lane) = self.lane.upgrade() {
             // Of the next one nobody knows what it has (R-CHN-14).
             let peer = self.source.far.peer();
@@ -132,6 +132,7 @@ impl Host for UpstreamHost {
                 pass_on(&lane, Some(method), method.name(), None);
             }
         }
+        bound
     }
 
     fn closed(&mut self, error: &ConnectionError) {

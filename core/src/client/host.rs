@@ -166,10 +166,9 @@ impl Host for ClientHost {
         self.tell(|hooks| hooks.opened.as_mut());
     }
 
-    fn session_ended(&mut self) {
-        if let Some(relay) = &mut self.relay {
-            relay.session_ended();
-        }
+    fn session_ended(&mut self) -> Vec<u64> {
+        let relay = self.relay.as_mut();
+        relay.map_or_else(Vec::new, |relay| relay.session_ended())
     }
 
     fn closed(&mut self, reason: &ConnectionError) {

@@ -146,7 +146,7 @@ use self::stream::Stream;
 use self::streams::Streams;
 use crate::buffer::{Input, Output};
 use crate::correlate::RequestKey;
-use crate::error::{ConnectionError, RequestError};
+use crate::error::{CarrierError, ConnectionError, RequestError};
 use crate::message::Dialect;
 
 /// The state of one connection. See the [module](self).
@@ -464,13 +464,15 @@ impl Connection {
     }
 
     /// The session of the connection has ended at the peer, and the transport begins another one in its place: requests of the peer are
-    /// cancelled, since nobody waits for their answers.
+    /// cancelled, since nobody waits for their answers, and those of this side fail that the host had for that session alone.
     pub fn session_ended(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
         for (id, stream) in self.streams.iter_mut() {
             self.core.cancel_all(id, &mut stream.exchange, host);
         }
-        host.session_ended();
+        for id in host.session_ended() {
+            self.lose(id, CarrierError::session_lost().into(), now, host);
+        }
         self.settle(host);
     }
 

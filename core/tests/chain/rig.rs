@@ -286,6 +286,12 @@ impl Rig {
         far.connection.session_ended(self.now, &mut far.host);
     }
 
+    /// Whether the transport would still send that request.
+    pub fn is_awaited(&mut self, far: usize, request: &Value) -> bool {
+        let id = request["id"].as_u64().unwrap();
+        self.fars.lock().unwrap()[far].connection.awaits(id)
+    }
+
     /// What carries the connection to the server has ended: for a command, its process.
     pub fn carrier_ends(&mut self, far: usize) {
         self.fars.lock().unwrap()[far].host = ClientHost::new();

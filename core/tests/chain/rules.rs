@@ -3,11 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use mcpbolt::chain::{Approval, CallReports, MaskedTexts, Masking, Pins, Prefix, tool_pin};
+use mcpbolt::chain::{
+    Approval, CallReports, ChainAnswer, ChainRequest, MaskedTexts, Masking, Middleware, NextHop,
+    Pins, Prefix, tool_pin,
+};
 use mcpbolt::connection::Framing;
 use mcpbolt::mcp::Revision;
 use serde_json::{Value, json};
@@ -154,6 +158,39 @@ fn a_changed_list_is_looked_at_before_the_next_call() {
         rig.hear(near);
     }
     rig.assert_quiet();
+}
+
+/// Stops what it passes on while the flag is set: as on a thread that has no turn.
+struct Stopping(Arc<AtomicBool>);
+
+impl Middleware for Stopping {
+    fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
+        let mut passed = Box::pin(next.run(request));
+        Box::pin(poll_fn(move |cx| match self.0.load(Ordering::Relaxed) {
+            true => Poll::Pending,
+            false => passed.as_mut().poll(cx),
+        }))
+    }
+}
+
+/// The transport sends in the next session what waits, even if the thread of the call has not heard yet that its session has ended.
+#[test]
+fn a_call_of_a_pinned_tool_does_not_wait_for_the_next_session() {
+    let pins = BTreeMap::from([("a".to_owned(), tool_pin(&tool("a", "x").to_string()))]);
+    let stops = Arc::<AtomicBool>::default();
+    let mut rig = Rig::changing(OLD, |external| {
+        let external = external.with(Stopping(stops.clone()));
+        external.with(Pins::new("far", pins.clone(), |_| {}))
+    });
+    let near = rig.open(OLD, &json!({}));
+    rig.say(near, &request(1, "tools/call", &json!({"name": "a"})));
+    let list = rig.far_hears(0);
+    rig.answer(0, &list, &json!({"tools": [tool("a", "x")]}));
+    let called = rig.far_hears(0);
+    assert!(rig.is_awaited(0, &called));
+    stops.store(true, Ordering::Relaxed);
+    rig.session_ends(0);
+    assert!(!rig.is_awaited(0, &called));
 }
 
 /// Another connection may lead to another version of the server.

@@ -85,7 +85,7 @@ async fn begin_anew(carrier: Arc<Carrier>, setup: SessionSetup) -> Result<(), Re
         subscriptions,
     } = setup
     else {
-        return Err(CarrierError::new(CarrierFault::SessionLost, "the session has ended").into());
+        return Err(CarrierError::session_lost().into());
     };
     let url = carrier.transport.url();
     let response = carrier.post(url, &carrier.session(), &initialize).await?;
