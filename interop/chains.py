@@ -15,7 +15,7 @@ import network
 import peers
 import record
 from peers import LEGACY, NO_TASKS, Lacks, Peer
-from scripts import Step
+from scripts import Step, call
 from sessions import Session
 
 OLD, NEW = LEGACY[-1], peers.ALL[-1]
@@ -23,6 +23,8 @@ ERAS = tuple(itertools.product((OLD, NEW), repeat=2))
 PIPES = "stdio:"
 CROSSING = ((OLD, NEW), (NEW, OLD))
 OFFICIAL = ("mcp", "node-v2", "rmcp")
+# What a gateway has beside the server of a session.
+OTHERS = ("rmcp", "node-v2")
 # What the eras have in different ways, and a proxy does not translate.
 BETWEEN_ERAS: Lacks = NO_TASKS | {
     "extensions": "each era declares them elsewhere",
@@ -73,6 +75,8 @@ class Merged(Chained):
 
     def script(self) -> list[Step]:
         steps = features.script(self.revision, "mcpbolt", self.lacking())
+        # The other servers answer by their prefixes.
+        steps[-1:-1] = [(call(f"{other}_echo", text="a"), {"text": "a", "is_error": False}) for other in OTHERS]
         names = ((step, expected, isinstance(expected, dict) and expected.get("names")) for step, expected in steps)
         return [(step, expected | {"names": {*all}} if all else expected) for step, expected, all in names]
 
@@ -83,9 +87,10 @@ class Gateway(Proxy):
     def __init__(self, name: str, server: Peer, crosses: bool, far: str) -> None:
         super().__init__(server, crosses, far)
         text = f'[servers.first]\ncommand = {json.dumps(server.command)}\nprefix = ""\nrevisions = ["{far}"]\n'
-        for other in ("rmcp", "node-v2"):
+        for other in OTHERS:
             text += f"[servers.{other}]\ncommand = {json.dumps(peers.SERVERS[other].command)}\n"
         file = install.CACHE / f"gateway-{name}-{far}.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         self.command = [str(word) for word in (peers.built("mcpbolt"), "gateway", PIPES, "--config", file)]
 
