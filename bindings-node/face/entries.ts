@@ -27,7 +27,7 @@ import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswe
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Described } from './schema';
 import { skillFolders } from './skillfolders';
-import { telemetry, type Telemetry } from './telemetry';
+import { telemetry } from './telemetry';
 import { after } from './thenable';
 import { Verifying } from './verifier';
 
@@ -49,8 +49,6 @@ export abstract class Entries<State> {
     readonly entries: NativeEntries;
     /** @internal */
     readonly failures: Failures;
-    /** @internal */
-    protected readonly telemetry: Telemetry | undefined;
     readonly #name: string;
     readonly #hooks: Hooks;
     readonly #options: ServerOptions<any>;
@@ -76,9 +74,9 @@ export abstract class Entries<State> {
         const settings = settingsJson({ name, version, ...rest, stateKey: stateKey && [...stateKey] });
         const hooked = [approval, sanitise].flatMap(hooks => Object.keys(hooks ?? {}));
         this.#verifying = Verifying.of(policy, this.failures);
-        this.telemetry = isObserved ? telemetry() : undefined;
+        const observer = isObserved ? telemetry().native : undefined;
         const verify = this.#verifying && weakly(this.#verifying.ask);
-        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), auditing(policy, this.failures), verify, this.telemetry?.native));
+        this.entries = guarded(() => new native.Entries(settings, hooked, delegate && JSON.stringify(delegate), auditing(policy, this.failures), verify, observer));
         if (this.#verifying) this.#verifying.native = this.entries;
         const common = { key: '', isTool: false, failures: this.failures };
         this.#put(Kind.Completion, {

@@ -17,6 +17,7 @@ import { States } from './states';
 import { DIRECTIONS, type ClientInfo, type Trace } from './protocol';
 import { refuse } from './results';
 import { areUnheard, GRACE, holdSignals, Serving, stopOn } from './serving';
+import { telemetry, type Telemetry } from './telemetry';
 
 const STDIO = 'stdio:';
 
@@ -47,6 +48,7 @@ export interface Attending
 /** An MCP server: its tools, resources and prompts, and ways to serve them. */
 export class Server<State = undefined> extends Entries<State> {
     readonly #options: ServerOptions<State>;
+    readonly #telemetry: Telemetry | undefined;
     readonly #links = new Set<Link>();
     /** Links whose lifespans begin. */
     #starts = 0;
@@ -58,6 +60,7 @@ export class Server<State = undefined> extends Entries<State> {
     constructor(name: string, version: string, options: ServerOptions<State> = {}) {
         super(name, version, options);
         this.#options = options;
+        this.#telemetry = options.telemetry ? telemetry() : undefined;
     }
 
     /**
@@ -294,7 +297,7 @@ export class Server<State = undefined> extends Entries<State> {
     /** @internal The callbacks that serve this server's clients. */
     protected attend(link: () => Link, states: States): Attending {
         const state = states.of(this) as State;
-        const telemetry = this.telemetry;
+        const observer = this.#telemetry;
         const calls: (Context<State> | undefined)[] = [];
         return {
             call: (number, target, text, wantsProgress, isAside) => {
@@ -303,7 +306,7 @@ export class Server<State = undefined> extends Entries<State> {
                 const own = owner === undefined ? state : (states.of(owner) as State);
                 const context = new Context(link(), number, wantsProgress, own, isAside ? undefined : text);
                 calls[number] = context;
-                if (entry && telemetry) telemetry.within(link().native, number, () => carryOut(entry, text, context));
+                if (entry && observer) observer.within(link().native, number, () => carryOut(entry, text, context));
                 else if (entry) carryOut(entry, text, context);
                 else {
                     context.settle();

@@ -76,7 +76,7 @@ export class Telemetry {
     #histograms: Readonly<Record<string, api.Histogram>> | undefined;
     /** Spans that have begun, by key. */
     readonly #open = new Map<number, api.Span>();
-    #contextOf: (number: number) => unknown = () => undefined;
+    #contextOf: (number: number) => unknown = nowhere;
 
     constructor(readonly api: typeof import('@opentelemetry/api')) {
         this.#tracer = api.trace.getTracer(SCOPE, native.Telemetry.version());
@@ -104,13 +104,18 @@ export class Telemetry {
     /** Runs `drain`, whose requests belong to the contexts that `of` finds by number, and records what has ended. */
     draining(drain: () => string, of: (number: number) => unknown): string {
         this.#contextOf = of;
-        const text = drain();
-        // Before the answers are passed on, so that the spans of requests have ended by then.
-        this.take();
-        return text;
+        try {
+            const text = drain();
+            // Before the answers are passed on, so that the spans of requests have ended by then.
+            this.take();
+            return text;
+        } finally {
+            // It refers to a link, which may be collected.
+            this.#contextOf = nowhere;
+        }
     }
 
-    /** Records what has ended. */
+    /** Records what has ended. Does not throw: the answers that were drained before would be lost. */
     take(): void {
         const wire = this.native.take();
         if (wire === null) return;
@@ -142,10 +147,15 @@ export class Telemetry {
         this.#open.set(about.key, own);
         const sent = this.#start(further, trace.setSpan(ROOT_CONTEXT, own));
         if (this.native.passed(about.key, this.#placeOf(own), this.#placeOf(sent))) this.#open.set(further.key, sent);
+        else this.#heeding(further.name, () => sent.end(), undefined);
     }
 
     /** The place of a span for the engine; `undefined` if there is no span. */
     #placeOf(span: api.Span): string | undefined {
+        return this.#heeding('a span', () => this.#place(span), undefined);
+    }
+
+    #place(span: api.Span): string | undefined {
         const context = span.spanContext();
         if (!this.api.isSpanContextValid(context)) return undefined;
         const { traceId, spanId, traceFlags, traceState } = context;
@@ -172,7 +182,7 @@ export class Telemetry {
         const { trace, ROOT_CONTEXT, SpanStatusCode } = this.api;
         const span = begun ? this.#start(begun, ROOT_CONTEXT) : key === undefined ? undefined : this.#open.get(key);
         if (key !== undefined) this.#open.delete(key);
-        if (unsent !== undefined) this.#open.delete(unsent);
+        if (unsent !== undefined) this.#endUnsent(unsent, time);
         if (span) {
             if (renamed !== undefined) span.updateName(renamed);
             if (ended) span.setAttributes(ended);
@@ -181,6 +191,13 @@ export class Telemetry {
         }
         this.#histograms ??= this.#created();
         this.#histograms[histogram]!.record(seconds, attributes, span && trace.setSpan(ROOT_CONTEXT, span));
+    }
+
+    /** Ends the span of a request that a front did not pass on. */
+    #endUnsent(key: number, time: Time): void {
+        const span = this.#open.get(key);
+        this.#open.delete(key);
+        this.#heeding('a request that is not passed on', () => span?.end(time), undefined);
     }
 
     /** The histograms; the program has set its meter up by the first measurement. */
@@ -207,8 +224,18 @@ export class Telemetry {
         try {
             return make();
         } catch (error) {
-            this.api.diag.error(`mcpbolt: telemetry of ${what} failed`, error);
+            this.#complain(what, error);
             return otherwise;
         }
     }
+
+    #complain(what: string, error: unknown): void {
+        try {
+            this.api.diag.error(`mcpbolt: telemetry of ${what} failed`, error);
+        } catch {
+            // The program's logger failed as well.
+        }
+    }
 }
+
+function nowhere(): undefined {}

@@ -4,9 +4,10 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { context, SpanKind, trace } from '@opentelemetry/api';
+import { context, diag, SpanKind, trace } from '@opentelemetry/api';
 import { Client, External, Front, ProtocolError, Server, ToolError } from 'mcpbolt';
 import { checkPoints, checkSpan, ended, forget, points, setUp, span, spans } from './seen.mjs';
+import { until } from './until.mjs';
 import { folder, program } from './wire.mjs';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'];
@@ -24,7 +25,14 @@ const ROWS = [
 
 /** Called when a span begins. */
 const started = { hook: () => {} };
-const tracer = setUp({ onStart: span => started.hook(span), onEnd() {}, forceFlush: async () => {}, shutdown: async () => {} });
+/** Spans that have not ended. */
+const open = new Set();
+const tracer = setUp({
+    onStart: span => (open.add(span), started.hook(span)),
+    onEnd: span => open.delete(span),
+    forceFlush: async () => {},
+    shutdown: async () => {}
+});
 const at = ({ traceId, spanId }) => `${traceId}-${spanId}`;
 /** What the parent of a span is called in `traceparent`, without version and flags. */
 const parentOf = span => span.parentSpanContext && at(span.parentSpanContext);
@@ -209,8 +217,10 @@ for (const revision of REVISIONS)
         const firsts = below.filter(one => lists.some(other => parentOf(other) === at(one.spanContext())));
         assert.deepEqual(firsts.map(({ kind }) => kind), [SpanKind.CLIENT]);
         assert.deepEqual(new Set(lists.map(one => one.spanContext().traceId)).size, 1);
-        // What middleware refuses is sent nowhere.
-        await within('tools/call far_fail', 'SERVER', 2, await within('tools/call far_fail', 'CLIENT', 2));
+        // What middleware refuses is sent nowhere; the span that it would have been sent with ends.
+        const [root, ...refused] = (await spans('tools/call far_fail', 3)).sort((a, b) => (parentOf(a) === undefined ? -1 : a.kind - b.kind));
+        assert.deepEqual([root, ...refused].map(({ kind }) => kind), [SpanKind.CLIENT, SpanKind.SERVER, SpanKind.CLIENT]);
+        assert.deepEqual(refused.map(parentOf), [root, refused[0]].map(one => at(one.spanContext())));
         assert.equal(ended('tools/call fail').length, 0);
         // A trace of a client without telemetry begins at the front.
         const first = await within('tools/call near_order', 'SERVER', 1);
@@ -235,6 +245,49 @@ test('a span processor that uses a client when the span of a request begins gets
     assert.equal((await client.callTool('order')).content[0].text, 'secret answer');
     await client.close();
 });
+
+for (const revision of REVISIONS)
+    test(`each span that begins at a front ends, in ${revision}`, async () => {
+        const own = {
+            order: () => ({ result: { content: [], resultType: 'complete' } }),
+            fail: () => Promise.reject(new ProtocolError('invalid params', 'no'))
+        };
+        const middleware = [{ request: (message, next) => (own[message.params.name] ?? (() => next(message)))() }];
+        const server = shop().tool('waits', {}, (_, { signal }) => new Promise(done => signal.addEventListener('abort', () => done('a'))));
+        const client = await Client.connect(new Front(new External(server), { telemetry: true, middleware }), { revision });
+        open.clear();
+        await client.callTool('order');
+        await assert.rejects(client.callTool('fail'));
+        await assert.rejects(client.callTool('unknown'));
+        for (const rest of [async () => {}, turn]) {
+            const abort = new AbortController();
+            const calls = Array.from({ length: 20 }, () => client.callTool('waits', {}, { signal: abort.signal }));
+            await rest();
+            abort.abort();
+            await Promise.all(calls.map(call => assert.rejects(call)));
+        }
+        await client.close();
+        await until(() => open.size === 0);
+    });
+
+for (const revision of REVISIONS)
+    test(`no request fails by spans and a logger that throw, in ${revision}`, async t => {
+        const fails = () => {
+            throw new Error('of the program');
+        };
+        t.after(() => ((started.hook = () => {}), diag.disable()));
+        const front = new Front(new External(shop()), { telemetry: true });
+        const client = await Client.connect(front, { revision, telemetry: true });
+        diag.setLogger({ error: fails, warn() {}, info() {}, debug() {}, verbose() {} }, { suppressOverrideMessage: true });
+        let begun = 0;
+        for (const broken of [{ spanContext: fails }, { end: fails }, { updateName: fails, setAttributes: fails }]) {
+            started.hook = span => (begun++, Object.assign(span, broken));
+            const results = await Promise.all(Array.from({ length: 5 }, () => client.callTool('order')));
+            assert.deepEqual(new Set(results.map(({ content }) => content[0].text)), new Set(['secret answer']));
+        }
+        assert.ok(begun > 0);
+        await client.close();
+    });
 
 const run = (...args) => promisify(execFile)(process.execPath, args, { cwd: folder });
 

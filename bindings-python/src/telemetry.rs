@@ -8,7 +8,7 @@ use mcpbolt::telemetry::{HostTelemetry, TelemetryHost};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// The observer of servers and clients whose telemetry is switched on.
+/// The observer of servers, clients and fronts whose telemetry is switched on.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Telemetry {
     pub observer: HostTelemetry,

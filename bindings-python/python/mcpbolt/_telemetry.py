@@ -33,7 +33,7 @@ _log = logging.getLogger("mcpbolt.telemetry")
 
 @cache
 def telemetry() -> Telemetry:
-    """The one object for all servers and clients of this process, whose tracer and meter are global as well."""
+    """The one object for all servers, clients and fronts of this process, whose tracer and meter are global as well."""
     return Telemetry()
 
 
@@ -121,7 +121,13 @@ class Telemetry:
         # Before the request goes on, since the span may end at once.
         self._open[further["key"]] = sent
         if not self.native.passed(about["key"], _place(own), _place(sent)):
-            self._open.pop(further["key"], None)
+            self._end_unsent(further["key"], None)
+
+    def _end_unsent(self, key: int, time: int | None) -> None:
+        """Ends the span of a request that a front did not pass on."""
+        span = self._open.pop(key, None)
+        if span is not None:
+            span.end(time)
 
     def _record(self) -> None:
         while True:
@@ -130,13 +136,14 @@ class Telemetry:
 
     def _take(self) -> None:
         for record in json.loads(self.native.take() or "[]"):
-            if "passes" in record:
-                self._pass(*record["passes"])
-                continue
             try:
-                self._ended(record)
+                if "passes" in record:
+                    self._pass(*record["passes"])
+                else:
+                    self._ended(record)
             except Exception:
-                _log.exception("a record of %s", record["histogram"])
+                # Neither this thread nor a request ends by the program's processor or exporter.
+                _log.exception("a span or a duration")
 
     def _ended(self, record: dict[str, Any]) -> None:
         span = None
@@ -147,9 +154,12 @@ class Telemetry:
             if begun is not record:
                 del self._open[record["key"]]
                 span = begun
-        self._open.pop(record.get("unsent"), None)
-        if span is not None:
-            _end(span, record)
+        try:
+            if "unsent" in record:
+                self._end_unsent(record["unsent"], _nanoseconds(record["time"]))
+        finally:
+            if span is not None:
+                _end(span, record)
         self._histograms[record["histogram"]].record(
             record["seconds"], record["attributes"], trace.set_span_in_context(span) if span else None
         )
@@ -167,7 +177,15 @@ def _end(span: trace.Span, record: Any) -> None:
 
 def _place(span: trace.Span) -> tuple[str, str | None] | None:
     """The `traceparent` and the `tracestate` of a span; `None` if there is no span."""
-    own = span.get_span_context()
+    try:
+        return _place_of(span.get_span_context())
+    except Exception:
+        # A request that waits for its place must go on.
+        _log.exception("the context of a span")
+        return None
+
+
+def _place_of(own: trace.SpanContext) -> tuple[str, str | None] | None:
     if not own.is_valid:
         return None
     ids = f"{trace.format_trace_id(own.trace_id)}-{trace.format_span_id(own.span_id)}"
