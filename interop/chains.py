@@ -87,12 +87,16 @@ class Gateway(Proxy):
     def __init__(self, name: str, server: Peer, crosses: bool, far: str) -> None:
         super().__init__(server, crosses, far)
         text = f'[servers.first]\ncommand = {json.dumps(server.command)}\nprefix = ""\nrevisions = ["{far}"]\n'
+        self.behind = [server.command, *(peers.SERVERS[other].command for other in OTHERS)]
         for other in OTHERS:
             text += f"[servers.{other}]\ncommand = {json.dumps(peers.SERVERS[other].command)}\n"
         file = install.CACHE / f"gateway-{name}-{far}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         self.command = [str(word) for word in (peers.built("mcpbolt"), "gateway", PIPES, "--config", file)]
+
+    def commands(self) -> list[list[str]]:
+        return [self.command, *self.behind]
 
 
 def chained(client: str, peer: Peer, server: str, behind_it: Peer, near: str, far: str, carrier: str = "stdio") -> Chained:

@@ -55,6 +55,10 @@ class Peer:
         """The command line of a server on the network."""
         return [*self.command, address]
 
+    def commands(self) -> list[list[str]]:
+        """Those of all programs that it consists of."""
+        return [self.command]
+
     def lacking(self, carrier: str) -> set[str]:
         """The features that it does not have there."""
         return {*self.lacks} if carrier == "stdio" else {*self.lacks, *self.lacks_beside_stdio}

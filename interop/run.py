@@ -203,7 +203,8 @@ def main() -> int:
     if options.list:
         print(*(one.name for one in [*raw, *sessions]), sep="\n")
         return 0
-    commands = [peer.command for one in sessions if isinstance(one, Session) for _, peer in (one.client, one.server)]
+    sides = [peer for one in sessions if isinstance(one, Session) for _, peer in (one.client, one.server)]
+    commands = [command for peer in sides for command in peer.commands()]
     return play([*gathered(sessions), *raw], commands, options.jobs)
 
 
