@@ -218,8 +218,9 @@ export class Link {
      */
     #taken(table: Int32Array): string {
         try {
-            const drain = () => this.native.drain(table);
-            return observer()?.draining(drain, number => this.#waiting.get(number)?.context) ?? drain();
+            const telemetry = observer();
+            if (!telemetry) return this.native.drain(table);
+            return telemetry.draining(() => this.native.drain(table), number => this.#waiting.get(number)?.context);
         } catch (error) {
             process.emitWarning(error as Error);
             table.set([0, 1, -1]);
@@ -258,7 +259,8 @@ export class Link {
     /** Adds a pending request; the link is held while there are any. */
     await(number: number, waiting: Waiting): void {
         if (this.#waiting.size === 0) this.hold();
-        waiting.context = observer()?.api.context.active();
+        const telemetry = observer();
+        if (telemetry) waiting.context = telemetry.api.context.active();
         this.#waiting.set(number, waiting);
     }
 

@@ -23,7 +23,7 @@ interface Begun {
     link?: Place;
 }
 
-/** What has ended; a session has no span. */
+/** A request or a session that has ended. Sessions have no span. */
 interface Ended {
     time: Time;
     seconds: number;

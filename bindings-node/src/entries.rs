@@ -374,7 +374,7 @@ impl Entries {
         made.ok_or_else(|| error("ERR_MCP_INTERNAL", "nothing was changed"))
     }
 
-    /// What is told of requests and sessions.
+    /// The observer of requests and sessions, if telemetry is on.
     pub fn telemetry(&self) -> Option<&HostTelemetry> {
         self.telemetry.as_ref()
     }

@@ -34,7 +34,7 @@ const tracer = setUp({
     shutdown: async () => {}
 });
 const at = ({ traceId, spanId }) => `${traceId}-${spanId}`;
-/** What the parent of a span is called in `traceparent`, without version and flags. */
+/** The ids of trace and parent, as they stand in `traceparent`. */
 const parentOf = span => span.parentSpanContext && at(span.parentSpanContext);
 
 function shop(options) {
@@ -217,7 +217,7 @@ for (const revision of REVISIONS)
         const firsts = below.filter(one => lists.some(other => parentOf(other) === at(one.spanContext())));
         assert.deepEqual(firsts.map(({ kind }) => kind), [SpanKind.CLIENT]);
         assert.deepEqual(new Set(lists.map(one => one.spanContext().traceId)).size, 1);
-        // What middleware refuses is sent nowhere; the span that it would have been sent with ends.
+        // A request that middleware refuses is not sent to a server. The span that was begun for sending it ends.
         const [root, ...refused] = (await spans('tools/call far_fail', 3)).sort((a, b) => (parentOf(a) === undefined ? -1 : a.kind - b.kind));
         assert.deepEqual([root, ...refused].map(({ kind }) => kind), [SpanKind.CLIENT, SpanKind.SERVER, SpanKind.CLIENT]);
         assert.deepEqual(refused.map(parentOf), [root, refused[0]].map(one => at(one.spanContext())));

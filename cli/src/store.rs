@@ -44,7 +44,7 @@ pub struct Store {
         help_heading = "Processes"
     )]
     keys: Option<PathBuf>,
-    /// What all names in the store begin with; servers that do not share sessions have prefixes of their own
+    /// The prefix of all names in the store; give servers that share no sessions different ones
     #[arg(
         long = "store-prefix",
         value_name = "PREFIX",

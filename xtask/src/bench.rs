@@ -147,9 +147,8 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Load => ("load", "load"),
         Part::Token => ("token", "tokens"),
         Part::Workers => ("workers", ""),
-        Part::Large | Part::Cold | Part::Spans => {
-            bail!("this benchmark measures a package: add --lang node")
-        }
+        Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
+        Part::Spans => bail!("this benchmark measures a package: add --lang node or --lang python"),
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
     if !source.exists() {

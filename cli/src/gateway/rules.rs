@@ -20,7 +20,7 @@ use super::status::Seen;
 pub struct Rules {
     /// Patterns of the tools whose calls the user of the client approves.
     approve: Vec<String>,
-    /// What masks texts in results, and in arguments.
+    /// The masks of results, and of arguments.
     mask: Option<Masking>,
     mask_arguments: Option<Masking>,
     breaker: Option<Breaker>,
@@ -92,7 +92,7 @@ impl Rules {
     }
 }
 
-/// What masks the texts that the patterns of that key find.
+/// The mask of the texts that match the patterns under `key`; `None` if there are none, or one is wrong.
 fn masking(
     keys: &mut Keys,
     key: &'static str,

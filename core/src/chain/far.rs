@@ -132,7 +132,7 @@ impl Upstream {
         })
     }
 
-    /// The server begins another session. Returns the requests that were for the one before alone.
+    /// The server begins another session. Returns the ids of the requests that may only go to the one before.
     pub fn session_ended(&self) -> Vec<u64> {
         let before = std::mem::replace(&mut *lock(&self.session), FarSession::new());
         before.ended.cancel(None);

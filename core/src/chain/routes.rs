@@ -30,7 +30,7 @@ struct Carried {
     /// How many calls had begun before.
     begun: u64,
     route: Arc<Route>,
-    /// Whether the request is for the session of the server alone in which it was made.
+    /// Whether the request may only go to the session in which it was made.
     is_bound: bool,
 }
 
@@ -49,8 +49,8 @@ impl Routes {
         !self.is_of_one
     }
 
-    /// Notes the call that a request to the server carries, for as long as the guard exists, and whether the request is for the
-    /// session of the server alone in which it was made.
+    /// Notes the call that a request to the server carries, for as long as the guard exists, and whether the request may only go
+    /// to the session in which it was made.
     pub fn register(&self, key: RequestKey, route: &Arc<Route>, is_bound: bool) -> Registered<'_> {
         let mut calls = lock(&self.calls);
         calls.begun += 1;
@@ -83,7 +83,7 @@ impl Routes {
         calls.by_key.get(&key).map(|it| it.route.clone())
     }
 
-    /// The requests that are for the session of the server alone in which they were made.
+    /// The ids of the requests that may only go to the session in which they were made.
     pub fn bound(&self) -> Vec<u64> {
         let calls = lock(&self.calls);
         let bound = calls.by_key.iter().filter(|(_, it)| it.is_bound);

@@ -42,7 +42,7 @@ pub(super) struct Trip<'a> {
     pub request: &'a ChainRequest,
     pub method: Option<Method>,
     pub hops: u64,
-    /// Whether it is for the session alone that the server has now.
+    /// Whether it may only go to the session that the server has now.
     pub is_bound: bool,
 }
 

@@ -93,9 +93,8 @@ pub trait Host {
     }
 
     /// Reports that the session of the connection has ended at the peer, as over HTTP after a restart, and that the transport begins another
-    /// one in its place: what is known of the peer may not hold there. The peer's requests have been cancelled. Returns the ids of
-    /// requests of this side that are for the ended session alone, which fail; the others go to the next one if they are still to be
-    /// sent.
+    /// one in its place: what is known of the peer may not hold there. The peer's requests have been cancelled. Returns the ids of the
+    /// requests of this side that may only go to the ended session: they fail. Others that are still to be sent go to the next one.
     fn session_ended(&mut self) -> Vec<u64> {
         Vec::new()
     }

@@ -464,7 +464,7 @@ impl Connection {
     }
 
     /// The session of the connection has ended at the peer, and the transport begins another one in its place: requests of the peer are
-    /// cancelled, since nobody waits for their answers, and those of this side fail that the host had for that session alone.
+    /// cancelled, since nobody waits for their answers, and requests of this side that may only go to the ended one fail.
     pub fn session_ended(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
         for (id, stream) in self.streams.iter_mut() {

@@ -53,7 +53,7 @@ pub trait TelemetryHost: fmt::Debug + Send + Sync {
 /// now, and `unsent` the key of a span that no request was sent with.
 ///
 /// Of a [`Front`](crate::chain::Front) it is the observer and the first middleware. Among the records is then `{"passes": [OWN, SENT]}` for
-/// each request that came: the host begins both spans, the second within the first, and says so by [`passed`](Self::passed), for which
+/// each request that came: the host begins both spans, the second within the first, and calls [`passed`](Self::passed), for which
 /// the request waits.
 #[derive(Clone)]
 pub struct HostTelemetry(Arc<Shared>);
@@ -141,7 +141,8 @@ impl HostTelemetry {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the host begin the spans of a request, which waits for it: as many as there are requests in flight at most.
+    /// Has the host begin the spans of a request, which waits for it. The entry stays until the host takes it,
+    /// also if the request is cancelled first.
     pub(super) fn ask(&self, passing: Passing) {
         self.0.hand_over(Entry::Passing(passing), true);
     }
