@@ -5,9 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::io::{ServeOptions, WorkerProcess};
+use mcpbolt::io::{Address, ServeOptions, WorkerProcess};
+use mcpbolt_cli::SuperviseOptions;
 use pyo3::prelude::*;
-use signal_hook::consts::SIGUSR1;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag::register;
 
 use crate::settings::wrong;
@@ -22,16 +23,22 @@ pub fn supervise(
     grace: f64,
     ready: Py<PyAny>,
 ) -> PyResult<()> {
-    let address = address.parse().map_err(wrong)?;
-    let grace = Duration::try_from_secs_f64(grace).unwrap_or_default();
-    let ready = |at: &str| {
+    let address: Address = address.parse().map_err(wrong)?;
+    let ready = |at: &Address| {
         Python::attach(|py| {
-            if let Err(error) = ready.call1(py, (at,)) {
+            if let Err(error) = ready.call1(py, (at.to_string(),)) {
                 error.write_unraisable(py, None);
             }
         });
+        Ok(())
     };
-    py.detach(|| mcpbolt_cli::supervise(command, address, (workers, grace), ready))?;
+    let options = SuperviseOptions {
+        workers,
+        grace: Duration::try_from_secs_f64(grace).unwrap_or_default(),
+        health: None,
+        signals: vec![SIGHUP, SIGINT, SIGTERM, SIGUSR1],
+    };
+    py.detach(|| mcpbolt_cli::supervise(command, address, options)?.wait(ready))?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use hyper::{Request, Response, StatusCode};
 use mcpbolt::io::Address;
 
 use crate::page::{self, PageListener, plain};
+use crate::systemd::Handed;
 
 /// How far a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +43,21 @@ pub fn answer<B>(request: &Request<B>, now: Health) -> Option<Response<Full<Byte
     Some(plain(status, now.text()))
 }
 
-/// Listens for the addresses of health alone. Whoever reaches the address may read them: they tell nothing else.
-pub fn listen(address: &Address) -> Result<PageListener> {
-    let wrong = |why: &str| anyhow!("--health {why}");
-    let place = page::place(address).map_err(|why| wrong(&why))?;
-    PageListener::bind(place).with_context(|| format!("--health {place}"))
+/// Listens for the addresses of health alone, on the socket of the service manager if there is one. Whoever reaches the address may read them:
+/// they tell nothing else. `option` is the address's name in errors.
+pub fn listen(
+    option: &str,
+    address: Option<&Address>,
+    handed: &Handed,
+) -> Result<Option<PageListener>> {
+    if let Some(handed) = handed.health() {
+        return Ok(Some(handed.into()));
+    }
+    let listen = |address| {
+        let place = page::place(address).map_err(|why| anyhow!("{option} {why}"))?;
+        PageListener::bind(place).with_context(|| format!("{option} {place}"))
+    };
+    address.map(listen).transpose()
 }
 
 /// Answers at the addresses of health, on a thread of its own, as long as the process runs.

@@ -30,6 +30,8 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use session::Start;
+#[cfg(unix)]
+pub use supervisor::Supervised;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Inspect an MCP server, call its tools, log in to it, serve it over another transport, or serve a sample server.
@@ -131,39 +133,49 @@ pub fn run(
     }
 }
 
-/// Serves an address with several processes: starts `command` for each of `workers`, keeps them running, and replaces them one
-/// by one on SIGHUP, until SIGTERM or SIGINT. Each worker takes its socket by
-/// [`WorkerProcess::inherited`](mcpbolt::io::WorkerProcess::inherited), and has `grace` for its calls in flight when it ends. Calls `ready` with
-/// the address when all serve. A listening socket of the service manager is used in place of one at the address. Blocks, and starts logging
-/// for the whole process.
+/// How [`supervise`] serves.
+#[cfg(unix)]
+#[derive(Clone, Debug)]
+pub struct SuperviseOptions {
+    /// Number of processes.
+    pub workers: usize,
+    /// How long calls in flight may take when a worker ends.
+    pub grace: std::time::Duration,
+    /// An address such as `http://127.0.0.1:9090` where `/readyz`, `/healthz` and `/livez` are answered.
+    pub health: Option<mcpbolt::io::Address>,
+    /// The signals that are heard: SIGHUP replaces the workers one by one, SIGUSR1 is passed on to them, any other ends them, and a second one
+    /// kills them.
+    pub signals: Vec<i32>,
+}
+
+/// Serves an address with several processes: starts `command` for each worker, and keeps them running. Each takes its socket by
+/// [`WorkerProcess::inherited`](mcpbolt::io::WorkerProcess::inherited). Listening sockets of the service manager are used in place of those
+/// at the addresses. Starts logging for the whole process.
 ///
 /// # Errors
-/// When the address cannot be listened on, or a worker ends before all serve.
+/// When an address cannot be listened on.
 #[cfg(unix)]
 pub fn supervise(
     command: Vec<OsString>,
     address: mcpbolt::io::Address,
-    (workers, grace): (usize, std::time::Duration),
-    ready: impl FnOnce(&str),
-) -> std::io::Result<()> {
+    options: SuperviseOptions,
+) -> std::io::Result<Supervised> {
     log::begin(None, LevelFilter::WARN, false);
-    let listener = systemd::Handed::new().and_then(|handed| handed.mcp());
-    let supervise = |listener| {
+    let start = || {
+        let handed = systemd::Handed::new()?;
+        let pages = health::listen("health", options.health.as_ref(), &handed)?;
         let supervision = supervisor::Supervision {
             command,
             address,
-            workers,
-            grace,
+            workers: options.workers,
+            grace: options.grace,
             reuse_port: false,
-            listener,
+            listener: handed.mcp()?,
+            signals: options.signals,
         };
-        supervision.run(None, |address| {
-            ready(&address.to_string());
-            Ok(())
-        })
+        supervision.start(pages)
     };
-    let supervised = listener.and_then(supervise);
-    supervised.map_err(|error| std::io::Error::other(format!("{error:#}")))
+    start().map_err(|error| std::io::Error::other(format!("{error:#}")))
 }
 
 impl Args {

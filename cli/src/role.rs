@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use anyhow::{Context, Result, ensure};
 use mcpbolt::io::{Address, ServeOptions};
+#[cfg(unix)]
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use tracing::info;
 
 use crate::carrier::Carrier;
 use crate::health::{self, Health};
-use crate::page::PageListener;
 #[cfg(unix)]
 use crate::shown;
 #[cfg(unix)]
@@ -64,7 +65,7 @@ impl ServerState {
 pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
     // From now on the signal ends no process, also before its counters can be logged.
     #[cfg(unix)]
-    signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::default())?;
+    signal_hook::flag::register(SIGUSR1, Arc::default())?;
     carrier.store.check(address)?;
     let mut options = carrier.options();
     let mut state = ServerState::default();
@@ -83,10 +84,7 @@ pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
         return Ok(Role::Serve(Box::new(options), state));
     }
     let handed = Handed::new()?;
-    let pages = match (&carrier.health, handed.health()) {
-        (Some(address), None) => Some(health::listen(address)?),
-        (_, handed) => handed.map(PageListener::from),
-    };
+    let pages = health::listen("--health", carrier.health.as_ref(), &handed)?;
     if let Some(pages) = &pages {
         let at = pages.local_addr()?;
         info!(%at, "health");
@@ -102,9 +100,11 @@ pub fn take(carrier: &Carrier, address: &Address) -> Result<Role> {
                 grace: carrier.grace(),
                 reuse_port: carrier.reuse_port,
                 listener,
+                signals: vec![SIGHUP, SIGINT, SIGTERM, SIGUSR1],
             };
-            let ready = |address: &Address| Ok(shown::print(&format!("{address}\n"))?);
-            return supervision.run(pages, ready).map(|()| Role::Done(0));
+            let ready = |address: &Address| shown::print(&format!("{address}\n"));
+            supervision.start(pages)?.wait(ready)?;
+            return Ok(Role::Done(0));
         }
         #[cfg(not(unix))]
         anyhow::bail!(

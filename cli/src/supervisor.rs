@@ -2,16 +2,20 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mcpbolt::io::{
     Address, Listener, Supervising, SupervisionState, Supervisor, SupervisorOptions,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGUSR1};
+use signal_hook::iterator::Signals;
 use tracing::info;
 
 use crate::health::{self, Health};
@@ -34,19 +38,17 @@ pub struct Supervision {
     pub reuse_port: bool,
     /// The socket of the service manager.
     pub listener: Option<Listener>,
+    /// The signals that are heard: SIGHUP replaces the workers, SIGUSR1 is passed on to them, any other ends them.
+    pub signals: Vec<i32>,
 }
 
 impl Supervision {
-    /// Starts the workers and keeps them running until the process is asked to end. Answers at `pages` how far they are, and
-    /// calls `ready` with the address once all serve. Blocks.
+    /// Starts the workers, which are kept running until they are stopped or the process is asked to end. Answers at `pages` how far they
+    /// are.
     ///
     /// # Errors
-    /// When the address cannot be listened on, or a worker ends before all serve.
-    pub fn run(
-        self,
-        pages: Option<PageListener>,
-        ready: impl FnOnce(&Address) -> Result<()>,
-    ) -> Result<()> {
+    /// When the address cannot be listened on.
+    pub fn start(self, pages: Option<PageListener>) -> Result<Supervised> {
         let address = &self.address;
         let listeners = match self.listener {
             Some(listener) => vec![listener],
@@ -60,6 +62,11 @@ impl Supervision {
             let mut words = words.iter();
             let mut command = Command::new(words.next().map_or("".as_ref(), OsString::as_os_str));
             command.args(words);
+            // Node has the system close its own in other programs, but not copies of them.
+            let copies = (copy(io::stdout()), copy(io::stderr()));
+            if let (Ok(output), Ok(errors)) = copies {
+                command.stdout(output).stderr(errors);
+            }
             command
         };
         let options = SupervisorOptions {
@@ -68,7 +75,10 @@ impl Supervision {
             ..SupervisorOptions::default()
         };
         // Before the first worker, so that no signal ends this process alone.
-        let signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])?;
+        let signals = match self.signals.is_empty() {
+            true => None,
+            false => Some(Signals::new(&self.signals)?),
+        };
         let supervising = Arc::new(Supervisor::new(start, listeners, options).start()?);
         if let Some(pages) = pages {
             let supervising = Arc::downgrade(&supervising);
@@ -77,12 +87,48 @@ impl Supervision {
                 state.map_or(Health::Draining, |state| of(&state))
             })?;
         }
-        watch(signals, &supervising);
-        if supervising.wait_until_up() {
-            ready(&address)?;
+        let signal = Arc::default();
+        if let Some(signals) = signals {
+            watch(signals, &supervising, Arc::clone(&signal));
+        }
+        Ok(Supervised {
+            supervising,
+            address,
+            signal,
+        })
+    }
+}
+
+/// Workers that serve one address. Dropping it ends them, and waits for their end.
+#[derive(Debug)]
+pub struct Supervised {
+    supervising: Arc<Supervising>,
+    address: Address,
+    signal: Arc<AtomicI32>,
+}
+
+impl Supervised {
+    /// Blocks until all workers have ended. Calls `ready` with the address, whose port is the one that the system chose if that was 0, once
+    /// all serve.
+    ///
+    /// # Errors
+    /// When a worker ends before all serve, or `ready` fails.
+    pub fn wait(&self, ready: impl FnOnce(&Address) -> io::Result<()>) -> io::Result<()> {
+        if self.supervising.wait_until_up() {
+            ready(&self.address)?;
             systemd::notify("READY=1");
         }
-        Ok(supervising.wait()?)
+        self.supervising.wait()
+    }
+
+    /// Ends the workers gracefully.
+    pub fn stop(&self) {
+        self.supervising.stop();
+    }
+
+    /// The first signal that asked the workers to end.
+    pub fn signal(&self) -> Option<i32> {
+        Some(self.signal.load(Relaxed)).filter(|signal| *signal != 0)
     }
 }
 
@@ -91,6 +137,10 @@ pub fn own_command() -> Result<Vec<OsString>> {
     let mut command = vec![program()?.into_os_string()];
     command.extend(env::args_os().skip(1));
     Ok(command)
+}
+
+fn copy(fd: impl AsFd) -> io::Result<OwnedFd> {
+    fd.as_fd().try_clone_to_owned()
 }
 
 fn of(state: &SupervisionState) -> Health {
@@ -104,12 +154,11 @@ fn of(state: &SupervisionState) -> Health {
     }
 }
 
-/// Restarts the workers at SIGHUP. Ends them at the first signal to end, and kills them at the second. SIGUSR1 is passed on
-/// to them.
-fn watch(mut signals: signal_hook::iterator::Signals, supervising: &Arc<Supervising>) {
+/// Restarts the workers at SIGHUP. Ends them at the first signal to end, which it notes, and kills them at the second. SIGUSR1 is passed
+/// on to them.
+fn watch(mut signals: Signals, supervising: &Arc<Supervising>, asked: Arc<AtomicI32>) {
     let supervising = Arc::downgrade(supervising);
     std::thread::spawn(move || {
-        let mut is_stopping = false;
         for signal in signals.forever() {
             let Some(supervising) = supervising.upgrade() else {
                 return;
@@ -120,9 +169,10 @@ fn watch(mut signals: signal_hook::iterator::Signals, supervising: &Arc<Supervis
                     info!("the workers are replaced, one by one");
                     supervising.restart();
                 }
-                _ if std::mem::replace(&mut is_stopping, true) => supervising.kill(),
+                _ if asked.load(Relaxed) != 0 => supervising.kill(),
                 _ => {
                     info!(signal, "asked to end");
+                    asked.store(signal, Relaxed);
                     systemd::notify("STOPPING=1");
                     supervising.stop();
                 }
