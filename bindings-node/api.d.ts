@@ -1,5 +1,5 @@
 // The public types of this package, written by scripts/api.mjs.
-// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approval, ApprovalCall, ApprovalOptions, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, Breaker, BreakerOptions, BreakerPolicy, Call, CallOf, CallReports, CallToolResult, CarrierFault, ChainDirection, ChainMessage, ChainMiddleware, ChainNext, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, External, ExternalOptions, FormRequest, FormResult, Front, FrontOptions, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, Masking, MaskingOptions, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, PinDrift, Pins, PinsOptions, Policy, Pool, PoolClientOptions, PoolCounts, PoolOptions, PoolTarget, Prefix, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, Retry, RetryOptions, RetryPolicy, Revision, Root, Rule, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, UpstreamCall, Verifier, audio, image, json, link, oauth, prompt, resource, text, toolPin
+// mcpbolt: ActionAnswer, ActionError, ActionErrorDetails, ActionNotes, ActionOptions, Annotations, Answers, Approval, ApprovalCall, ApprovalOptions, Approve, AskOptions, Asked, AssertionRequest, AuditEvent, AuditQueue, Auth, AuthorizationPage, Block, Breaker, BreakerOptions, BreakerPolicy, Call, CallOf, CallReports, CallToolResult, CarrierFault, ChainDirection, ChainMessage, ChainMiddleware, ChainNext, Change, Clean, Client, ClientEvents, ClientInfo, ClientOptions, Completer, CompletionTarget, Completions, ConnectOptions, ConsentProxy, ContentBlock, Context, Counts, CredentialStore, Credentials, Described, DeviceCode, Endpoint, EndpointOptions, ErrorCode, Exit, External, ExternalOptions, FormRequest, FormResult, Front, FrontOptions, GetPromptResult, Granted, Handler, Icon, Implementation, Integers, Interests, Issuer, Json, JsonSchema, Jwt, JwtKey, LEVELS, ListOptions, Listening, LogLevel, LogMessage, LogRecord, Logger, LoginCall, LoginStep, Masking, MaskingOptions, McpError, Middleware, Next, OAuth, OAuthOptions, PageRequest, PageResult, Patterns, PermissionManager, PinDrift, Pins, PinsOptions, Policy, Pool, PoolClientOptions, PoolCounts, PoolOptions, PoolTarget, Prefix, Principal, Profile, Progress, Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, ProtocolError, References, Replies, RequestOptions, Resource, ResourceContents, ResourceDefinition, ResourceOutput, ResourceServer, ResourceTemplate, ResourceTemplateDefinition, Results, Retry, RetryOptions, RetryPolicy, Revision, Root, Rule, RunAtOptions, RunOptions, RunReport, SamplingBlock, SamplingMessage, SamplingOutput, SamplingRequest, SamplingResult, Schema, ServeOptions, Server, ServerOptions, Serving, Shape, Skill, SkillFile, Skills, SpawnOptions, StandardSchema, StartOptions, Steps, TaskInfo, TaskLimits, TaskStatus, TaskSupport, Tool, ToolAnnotations, ToolDefinition, ToolError, ToolOutput, ToolTask, Trace, Upstream, UpstreamCall, Verifier, audio, image, json, link, oauth, prompt, resource, text, toolPin
 // mcpbolt/sdk: Accelerated, AccelerationReport, CreateMcpHandlerOptions, McpHttpHandler, McpRequestContext, McpServerFactory, NodeStreamableHTTPServerTransport, SdkServer, ServerNotifier, StdioClientTransport, StdioServerParameters, StdioServerTransport, StreamableHTTPClientTransport, StreamableHTTPClientTransportOptions, StreamableHTTPError, StreamableHTTPServerTransport, StreamableHTTPServerTransportOptions, WebStandardStreamableHTTPServerTransport, accelerate, createMcpHandler
 // mcpbolt/engine: Connection, ConnectionOptions, Decoder, DecoderOptions, Event, FailureKind, Framing, Id, Integers, Json, McpError, Message, MessageKind, ReadOptions, Request, SendOptions, Stray, decode, encodeError, encodeNotification, encodeRequest, encodeResponse, json
 // mcpbolt/testing: Noted, TestContext, TestOptions, Tester, connect, snapshot
@@ -86,7 +86,7 @@ export declare abstract class Entries<State> {
 export declare class Accelerated {
     #private;
     run(options?: RunOptions): Promise<RunReport>;
-    run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
+    run(address: string | URL, options?: RunAtOptions): Promise<RunReport>;
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
     handler(options?: EndpointOptions): Handler;
     fetch(request: Request): Promise<Response>;
@@ -231,7 +231,7 @@ export declare class Front {
     constructor(external: External, options?: FrontOptions);
     get name(): string;
     join(external: External): this;
-    run(address?: string | URL, options?: ServeOptions): Promise<RunReport>;
+    run(address?: string | URL, options?: RunAtOptions): Promise<RunReport>;
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
     endpoint(options?: EndpointOptions): Endpoint;
     handler(options?: EndpointOptions): Handler;
@@ -354,7 +354,7 @@ export declare class Server<State = undefined> extends Entries<State> {
     constructor(name: string, version: string, options?: ServerOptions<State>);
     mount(prefix: string, server: Entries<any> | External): this;
     run(options?: RunOptions): Promise<RunReport>;
-    run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
+    run(address: string | URL, options?: RunAtOptions): Promise<RunReport>;
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
     endpoint(options?: EndpointOptions): Endpoint;
     handler(options?: EndpointOptions): Handler;
@@ -1125,6 +1125,11 @@ export interface Root {
     uri: string;
     name?: string;
     [more: string]: unknown;
+}
+export interface RunAtOptions extends ServeOptions {
+    workers?: number;
+    health?: string | URL;
+    onListening?: (address: string) => void;
 }
 export interface RunOptions {
     grace?: number;

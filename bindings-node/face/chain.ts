@@ -24,6 +24,7 @@ import type { Server } from './server';
 import { areUnheard, holdSignals, Serving, stopOn } from './serving';
 import { telemetry } from './telemetry';
 import { checkVerifier, Verifying } from './verifier';
+import { runAt, type RunAtOptions } from './workers';
 
 /** Options of a server at the end of a chain. Those that do not apply to it are ignored. */
 export interface ExternalOptions
@@ -244,8 +245,8 @@ export class Front {
      * Serves on stdin and stdout by default, or at an address, as `Server.run` does: until `close` is called, a signal arrives
      * or, on stdio, the client disconnects.
      */
-    async run(address: string | URL = 'stdio:', options: ServeOptions = {}): Promise<RunReport> {
-        return (await this.serveAt(address, options, true)).ended;
+    run(address: string | URL = 'stdio:', options: RunAtOptions = {}): Promise<RunReport> {
+        return runAt(this.name, address, options, this.#links, (own, isWorker) => this.serveAt(address, own, true, isWorker));
     }
 
     /** Starts to serve at an address, as `Server.serve` does. */
@@ -278,14 +279,14 @@ export class Front {
     }
 
     /** @internal Serves; with `ownsProcess`, the process exists only to serve. */
-    async serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
+    async serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean, isWorker = false): Promise<Serving> {
         const { signals = areUnheard(), signal, trace, ...rest } = options;
         const endpoint = endpointOf(rest);
         const unhear = signals ? holdSignals() : () => {};
         let tell!: (opened: string) => void;
         const opened = new Promise<string>(resolve => (tell = resolve));
         const connect = (front: NativeFront, wake: () => void): NativeLink =>
-            native.serveFront(front, String(address), endpoint, signals, ownsProcess, trace !== undefined, wake);
+            native.serveFront(front, String(address), endpoint, { signals, ownsProcess, isWorker, isTraced: trace !== undefined }, wake);
         const begun = await this.#begin(connect, { opened: text => tell(JSON.parse(text)) }, trace).catch(error => {
             unhear();
             throw error;

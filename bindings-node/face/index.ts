@@ -73,3 +73,4 @@ export type { Counts, Serving } from './serving';
 export type { Skill, SkillFile, Skills } from './skills';
 export type { TaskInfo, TaskStatus, ToolTask } from './task';
 export type { Credentials, Principal, Verifier } from './verifier';
+export type { RunAtOptions } from './workers';

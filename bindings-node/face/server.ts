@@ -18,6 +18,7 @@ import { DIRECTIONS, type ClientInfo, type Trace } from './protocol';
 import { refuse } from './results';
 import { areUnheard, GRACE, holdSignals, Serving, stopOn } from './serving';
 import { telemetry, type Telemetry } from './telemetry';
+import { runAt, type RunAtOptions } from './workers';
 
 const STDIO = 'stdio:';
 
@@ -127,12 +128,10 @@ export class Server<State = undefined> extends Entries<State> {
      * - at once, on a second signal.
      */
     async run(options?: RunOptions): Promise<RunReport>;
-    async run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
-    async run(address: string | URL | RunOptions = {}, options: ServeOptions & RunOptions = {}): Promise<RunReport> {
+    async run(address: string | URL, options?: RunAtOptions): Promise<RunReport>;
+    async run(address: string | URL | RunOptions = {}, options: RunAtOptions = {}): Promise<RunReport> {
         const isAddress = typeof address === 'string' || address instanceof URL;
-        const report = await (isAddress && String(address) !== STDIO
-            ? this.#serveAt(address, options, true).then(serving => serving.ended)
-            : this.#runStdio(isAddress ? options : address));
+        const report = await (isAddress ? this.#run(address, options) : this.#run(STDIO, address));
         // A handler that never answers must not keep the process alive after its client has gone.
         if (report.unanswered > 0) setTimeout(() => process.exit(), 20).unref();
         return report;
@@ -147,11 +146,19 @@ export class Server<State = undefined> extends Entries<State> {
         return this.#serveAt(address, options, false);
     }
 
-    async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
+    #run(address: string | URL, options: RunAtOptions): Promise<RunReport> {
+        if (this.#front) return this.#front.run(address, options);
+        return runAt(this.title, address, options, this.#links, async (own, isWorker) => {
+            if (String(address) !== STDIO) return this.#serveAt(address, own, true, isWorker);
+            return { address: STDIO, ended: (await this.serveStdio(own.grace, own)).ended };
+        });
+    }
+
+    async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean, isWorker = false): Promise<Serving> {
         if (this.#front) return this.#front.serveAt(address, options, ownsProcess);
         const endpoint = endpointOf(options);
-        const { opened, ended, link } = await this.#begin(options, (wake, signals, trace) =>
-            native.serveAddress(this.entries, String(address), endpoint, signals, ownsProcess, trace, wake)
+        const { opened, ended, link } = await this.#begin(options, (wake, signals, isTraced) =>
+            native.serveAddress(this.entries, String(address), endpoint, { signals, ownsProcess, isWorker, isTraced }, wake)
         );
         return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
     }
@@ -188,11 +195,6 @@ export class Server<State = undefined> extends Entries<State> {
     fetch(request: Request): Promise<Response> {
         this.#own ??= this.endpoint();
         return this.#own.fetch(request);
-    }
-
-    async #runStdio(options: RunOptions): Promise<RunReport> {
-        if (this.#front) return (await this.#front.serveAt(STDIO, options, true)).ended;
-        return (await this.serveStdio(options.grace, options)).ended;
     }
 
     /**

@@ -61,6 +61,7 @@ mod signals;
 mod slots;
 mod sockets;
 mod submit;
+mod supervise;
 mod telemetry;
 mod threads;
 mod utf16;

@@ -24,7 +24,7 @@ writeFileSync(join(place, 'server.mjs'), server);
 // A program with tests reports them as text, not to the runner of this test.
 const { NODE_TEST_CONTEXT, ...env } = process.env;
 
-assert.deepEqual([readme.length, features.length], [6, 39]);
+assert.deepEqual([readme.length, features.length], [6, 40]);
 for (const [page, programs] of Object.entries({ readme, features }))
     for (const [index, program] of programs.entries())
         test(`program ${index + 1} of the ${page}`, async () => {

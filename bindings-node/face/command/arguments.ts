@@ -12,6 +12,7 @@ const OPTIONS = {
     anonymous: { type: 'boolean' },
     report: { type: 'boolean' },
     watch: { type: 'string', multiple: true },
+    workers: { type: 'string' },
     help: { type: 'boolean', short: 'h' }
 } as const;
 
@@ -35,6 +36,8 @@ export interface Arguments {
     graceMs: number;
     report: boolean;
     watch: readonly string[];
+    /** How many processes serve. */
+    workers: number | undefined;
 }
 
 /** @internal Reads the arguments; undefined if they ask for help. */
@@ -45,12 +48,14 @@ export function argumentsOf(words: readonly string[], command: 'run' | 'dev'): A
     if (target === undefined) throw new Wrong('name the file that exports the server');
     if (more.length > 0) throw new Wrong(`${more[0]} is one argument too many`);
     if (values.watch && command !== 'dev') throw new Wrong('--watch is an option of mcpbolt dev');
+    if (values.workers && command !== 'run') throw new Wrong('--workers is an option of mcpbolt run');
     const places = [values.http && addressOf(values.http), values.at, place].filter(one => one !== undefined);
     if (places.length > 1) throw new Wrong('give one address');
     const [, file, name] = (!isFile(target) && /^(.+):([\p{L}_$][\p{L}\p{N}_$.]*)$/u.exec(target)) || [, target];
     if (!isFile(file!)) throw new Wrong(`there is no file ${file}`);
     const { anonymous = false, report = false, watch = [] } = values;
-    return { target, file: file!, name, address: places[0] ?? 'stdio:', anonymous, graceMs: graceOf(values.grace), report, watch };
+    const workers = values.workers === undefined ? undefined : Number(values.workers);
+    return { target, file: file!, name, address: places[0] ?? 'stdio:', anonymous, graceMs: graceOf(values.grace), report, watch, workers };
 }
 
 function parsed(words: readonly string[]) {

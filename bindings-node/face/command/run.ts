@@ -14,11 +14,13 @@ Serve the server that a JavaScript module exports.
   mcpbolt run server.mjs                       the server that this file exports, on stdin and stdout
   mcpbolt run server.mjs:weather --http :8000  the export of that name, at http://127.0.0.1:8000/mcp
   mcpbolt run server.mjs unix:/run/mcp.sock    at any address: http:, ws:, tcp:, unix:
+  mcpbolt run server.mjs --http :8000 --workers 4  with four processes, which share the address
 
 A server is an instance of a server class of mcpbolt, the official SDK or fastmcp, or a function that returns one. Without
 a name, the default export is served, or else the first export that is a server. The module must not connect or start
 the server itself. TypeScript needs Node 22.18, or a loader of yours: NODE_OPTIONS="--import tsx" mcpbolt run server.ts
 
+  --workers COUNT            serve with that many processes: SIGHUP replaces them one by one, SIGTERM ends them
 ${SHARED}
 `;
 
@@ -26,22 +28,27 @@ ${SHARED}
 export async function main(words: readonly string[]): Promise<void> {
     const given = argumentsOf(words, 'run');
     if (given === undefined) return void process.stdout.write(USAGE);
-    const { address, anonymous, graceMs: grace, report } = given;
+    const { address, anonymous, graceMs: grace, report, workers } = given;
     const server = await found(given);
     const served = isOwn(server) ? server : accelerate(server);
-    if (address === 'stdio:') await served.run({ grace });
+    if (workers !== undefined) await served.run(address, { anonymous, grace, workers, onListening }).catch(asWrong);
+    else if (address === 'stdio:') await served.run({ grace });
     else await serve(served, address, { anonymous, grace });
     if (report && 'report' in served) console.error(JSON.stringify(served.report(), null, 2));
 }
 
 async function serve(served: Server | Accelerated, address: string, options: { anonymous: boolean; grace: number }): Promise<void> {
     // Nothing of the server's own runs before it listens, except the start of its lifespan.
-    const serving = await served.serve(address, options).catch(error => {
-        throw error instanceof McpError ? new Wrong(error.message) : error;
-    });
-    console.error(`mcpbolt: serving ${serving.address}`);
+    const serving = await served.serve(address, options).catch(asWrong);
+    onListening(serving.address);
     await serving.ended;
 }
+
+function asWrong(error: unknown): never {
+    throw error instanceof McpError ? new Wrong(error.message) : error;
+}
+
+const onListening = (address: string) => console.error(`mcpbolt: serving ${address}`);
 
 /** The server may come from another copy of this package. */
 const isOwn = (value: any): value is Server => value instanceof Server || typeof value?.serveStdio === 'function';

@@ -2,6 +2,7 @@ import type { RunOptions, RunReport } from '../definitions';
 import type { EndpointOptions, ServeOptions } from '../endpoint';
 import type { Handler } from '../handler';
 import type { Serving } from '../serving';
+import type { RunAtOptions } from '../workers';
 import { McpError } from '../errors';
 import { Bridge } from './bridge';
 import { Delegated, type Served } from './delegated';
@@ -41,8 +42,8 @@ export class Accelerated {
      * Serves until it is closed, a signal arrives or, on stdin and stdout, the client disconnects: see `Server.run`.
      */
     async run(options?: RunOptions): Promise<RunReport>;
-    async run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
-    async run(address?: string | URL | RunOptions, options?: ServeOptions): Promise<RunReport> {
+    async run(address: string | URL, options?: RunAtOptions): Promise<RunReport>;
+    async run(address?: string | URL | RunOptions, options?: RunAtOptions): Promise<RunReport> {
         const isAddress = typeof address === 'string' || address instanceof URL;
         return this.#own(isAddress && String(address) !== 'stdio:').run(address as string, options);
     }

@@ -13,37 +13,29 @@ use crate::inbox::Inbox;
 use crate::link::{Link, Side};
 use crate::mount::{Mount, http_options, mounting};
 use crate::open::opening;
-use crate::sockets::{Place, serving};
+use crate::sockets::{Place, Role, serving};
 use crate::telemetry::Telemetry;
 
 /// Serves a chain at an address, stdin and stdout included. No message passes through JavaScript, except to middleware of
-/// the program. `signals` and `owns_process` are as for a server.
+/// the program.
 #[napi(catch_unwind)]
 pub fn serve_front(
     front: &Front,
     address: String,
     options: String,
-    signals: bool,
-    owns_process: bool,
-    trace: bool,
+    role: Role,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
-    let mut place = Place::read(&address, &options)?;
+    let mut place = Place::read(&address, &options, role)?;
     place.options.stdio.grace = place.options.http.grace;
     // They are heard for every address in the same way.
     place.options.stdio.signals = false;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let (front, told) = (front.own.clone(), inbox.clone());
-    serving(
-        inbox,
-        Side::Front,
-        place,
-        (signals, owns_process),
-        move |address, options| {
-            let hosting = |spawner| traced(front.hosting(spawner), trace, &told);
-            serve_with(hosting, address, options)
-        },
-    )
+    serving(inbox, Side::Front, place, move |address, options| {
+        let hosting = |spawner| traced(front.hosting(spawner), role.is_traced, &told);
+        serve_with(hosting, address, options)
+    })
 }
 
 /// Creates an endpoint of a chain.
