@@ -14,8 +14,8 @@ revision that they speak, through every feature that both have: on stdin and std
 between, and on the network, where each server has all its clients one after another; and clients of
 both eras and of the action dialect call one server at the same time (mixed.py); and clients log in with a real
 authorization server (logins.py); and clients talk to servers of another era through a proxy or a gateway (chains.py, eras.py), and many at once through a gateway, before
-servers that fail (gateway/). Afterwards every message that our side sent is checked against the shapes of its revision; then comes
-the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
+servers that fail (gateway/); and one trace leads from clients through a gateway to servers (spans.py). Afterwards every message
+that our side sent is checked against the shapes of its revision; then comes the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
 others on servers of others, which proves this harness); it may be given several times.
 """
@@ -45,6 +45,7 @@ import keepers
 import logins
 import peers
 import players
+import spans
 import table
 from browser import Visit
 from chains import Chained
@@ -115,7 +116,7 @@ class Gateways:
         return done.stdout.splitlines()[::-1] if done.returncode else []
 
 
-Work = Rules | eras.Crossing | Gateways | Session | Traces | BadFrames | Mixed | Logins | Visits
+Work = Rules | eras.Crossing | Gateways | spans.OneTrace | Session | Traces | BadFrames | Mixed | Logins | Visits
 
 
 def visited(languages: list[str], build: bool) -> tuple[list[Work], list[Visit]]:
@@ -152,6 +153,8 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
     sessions = [session for pair in pairs for session in meetings(*pair, full)]
+    if {*peers.OURS} <= {*ours}:
+        raw.append(spans.OneTrace(ours["python"][0].command[0]))
     if "rust" not in ours:
         return [Rules(), *raw], sessions
     # The proxy and the gateway are parts of the command, which is built with what is ours in Rust.
