@@ -62,17 +62,27 @@ struct Shared {
     host: Box<dyn TelemetryHost>,
     next: AtomicU64,
     series: SeriesTable<(Attributes, Failures<()>)>,
-    waiting: Mutex<Vec<Entry>>,
+    waiting: Mutex<Entries>,
     /// Requests at a front that wait for the host, by the key of their span.
     held: Mutex<HashMap<u64, Held>>,
 }
 
 /// What the host takes.
-#[derive(Debug, Serialize)]
+#[derive(Default)]
+struct Entries {
+    /// Requests that wait for the host, by the key of their span.
+    passing: BTreeMap<u64, Passing>,
+    ended: Vec<Record>,
+    /// Whether the host knows that there is something.
+    is_told: bool,
+}
+
+/// One of them, as the host reads it.
+#[derive(Serialize)]
 #[serde(untagged)]
-enum Entry {
-    Ended(Record),
-    Passing(Passing),
+enum Entry<'a> {
+    Passing(&'a Passing),
+    Ended(&'a Record),
 }
 
 thread_local! {
@@ -122,8 +132,11 @@ impl HostTelemetry {
 
     /// Takes the records of what has ended, as a JSON array; `None` if there are none.
     pub fn take(&self) -> Option<String> {
-        let waiting = std::mem::take(&mut *self.0.waiting());
-        (!waiting.is_empty()).then(|| json(&waiting))
+        let Entries { passing, ended, .. } = std::mem::take(&mut *self.0.waiting());
+        // Requests first: their own records must not overtake them.
+        let passing = passing.values().map(Entry::Passing);
+        let all: Vec<_> = passing.chain(ended.iter().map(Entry::Ended)).collect();
+        (!all.is_empty()).then(|| json(&all))
     }
 
     /// The request whose scope surrounds this thread, if this is its observer.
@@ -141,10 +154,17 @@ impl HostTelemetry {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the host begin the spans of a request, which waits for it. The entry stays until the host takes it,
-    /// also if the request is cancelled first.
-    pub(super) fn ask(&self, passing: Passing) {
-        self.0.hand_over(Entry::Passing(passing), true);
+    /// Has the host begin the spans of a request, which waits for it. As many wait as are in flight at most: a request that ends before
+    /// the host has taken it is withdrawn.
+    pub(super) fn ask(&self, key: u64, passing: Passing) {
+        self.0
+            .hand_over(|waiting| waiting.passing.insert(key, passing));
+    }
+
+    /// Withdraws the request whose own span has that key; returns whether the host had not taken it. What waits is not woken: it is
+    /// dropped when the request is cancelled, which is about to happen, and would send the request on if it ran before.
+    fn withdraw(&self, key: u64) -> bool {
+        self.0.waiting().passing.remove(&key).is_some()
     }
 }
 
@@ -155,22 +175,28 @@ impl fmt::Debug for HostTelemetry {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn waiting(&self) -> MutexGuard<'_, Entries> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over an entry. One that nobody waits for may be dropped.
-    fn hand_over(&self, entry: Entry, is_awaited: bool) {
+    /// Hands over what `put` adds.
+    fn hand_over<T>(&self, put: impl FnOnce(&mut Entries) -> T) {
         let mut waiting = self.waiting();
-        if waiting.len() >= MAX_RECORDS && !is_awaited {
-            return;
-        }
-        waiting.push(entry);
-        let is_first = waiting.len() == 1;
+        put(&mut waiting);
+        let was_told = std::mem::replace(&mut waiting.is_told, true);
         drop(waiting);
-        if is_first {
+        if !was_told {
             self.host.wake();
         }
+    }
+
+    /// Hands over a record. One that nobody waits for may be dropped.
+    fn record(&self, record: Record, is_awaited: bool) {
+        self.hand_over(|waiting| {
+            if is_awaited || waiting.ended.len() < MAX_RECORDS {
+                waiting.ended.push(record);
+            }
+        });
     }
 }
 
@@ -415,7 +441,10 @@ fn places(request: &ObservedRequest<'_>) -> [Option<Place>; 2] {
 
 impl RequestObserver for HostedRequest {
     fn end(&self, end: &RequestEnd) {
-        let told = std::mem::replace(&mut *self.told(), Told::Ended);
+        let told = match std::mem::replace(&mut *self.told(), Told::Ended) {
+            Told::Begun if self.telemetry.withdraw(self.span.key) => Told::Nothing,
+            told => told,
+        };
         let shared = &self.telemetry.0;
         let ended = Ended::of(end.outcome, self.series.is_sent);
         let series = shared.series.admit(&self.series, end.outcome, |kept| {
@@ -450,7 +479,7 @@ impl RequestObserver for HostedRequest {
                 unsent,
             }),
         };
-        shared.hand_over(Entry::Ended(record), told == Told::Begun);
+        shared.record(record, told == Told::Begun);
     }
 
     fn scope(self: Arc<Self>) -> Option<RequestScope> {
@@ -487,7 +516,7 @@ impl SessionObserver for Session {
             attributes,
             of_request: None,
         };
-        self.telemetry.0.hand_over(Entry::Ended(record), false);
+        self.telemetry.0.record(record, false);
     }
 }
 
@@ -510,14 +539,14 @@ mod tests {
         }
     }
 
-    fn record() -> Entry {
-        Entry::Ended(Record {
+    fn record() -> Record {
+        Record {
             time: Time(0, 0),
             seconds: 0.0,
             histogram: "",
             attributes: Attributes::new(),
             of_request: None,
-        })
+        }
     }
 
     #[test]
@@ -525,15 +554,15 @@ mod tests {
         let wakes = Arc::new(AtomicUsize::new(0));
         let telemetry = HostTelemetry::new(Host(wakes.clone()));
         for _ in 0..=MAX_RECORDS {
-            telemetry.0.hand_over(record(), false);
+            telemetry.0.record(record(), false);
         }
-        assert_eq!(telemetry.0.waiting().len(), MAX_RECORDS);
-        telemetry.0.hand_over(record(), true);
-        assert_eq!(telemetry.0.waiting().len(), MAX_RECORDS + 1);
+        assert_eq!(telemetry.0.waiting().ended.len(), MAX_RECORDS);
+        telemetry.0.record(record(), true);
+        assert_eq!(telemetry.0.waiting().ended.len(), MAX_RECORDS + 1);
         assert_eq!(wakes.load(Relaxed), 1, "once for all");
         assert!(telemetry.take().is_some());
         assert!(telemetry.take().is_none());
-        telemetry.0.hand_over(record(), false);
+        telemetry.0.record(record(), false);
         assert_eq!(wakes.load(Relaxed), 2);
     }
 }

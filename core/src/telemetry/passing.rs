@@ -92,9 +92,8 @@ impl HostTelemetry {
             waker: None,
         };
         self.held().insert(key, held);
-        self.ask(Passing {
-            passes: [own, sent],
-        });
+        let passes = [own, sent];
+        self.ask(key, Passing { passes });
         Some(Waiting {
             telemetry: self,
             key,

@@ -21,4 +21,5 @@ mod rig;
 mod rounds;
 mod rules;
 mod shared;
+mod telemetry;
 mod url_elicitation;
