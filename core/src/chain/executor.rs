@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::behalf::Behalf;
 use super::carry::{Near, carry};
 use super::far::Far;
 use super::follow::{self, Joined};
@@ -76,6 +77,10 @@ impl FrontExecutor {
     /// The connections to the servers that a request may take. A request without one is answered.
     fn way(&mut self, call: &Call) -> Option<Way> {
         if call.reply.revision().era() == Era::Handshake {
+            if let Some(who) = call.reply.principal() {
+                let all = self.joined.iter();
+                all.for_each(|joined| joined.session().sent_by(who));
+            }
             return self.session.clone().map(Way::Own);
         }
         let view = call.message.as_ref();
@@ -167,7 +172,9 @@ impl FrontExecutor {
         let Some(own) = self.own(&call, &peer.capabilities, implementation) else {
             return;
         };
-        let joined = own.iter().map(|lane| Joined::new(lane, &self.handle));
+        let who = principal_of(&call, &self.handle);
+        let joined = own.iter();
+        let joined = joined.map(|lane| Joined::new(lane, &self.handle, who.clone()));
         self.joined = joined.collect();
         self.session = Some(own.clone());
         let (shared, front) = (self.shared.clone(), self.handle.clone());
@@ -330,7 +337,7 @@ impl Executor for FrontExecutor {
             match lane.ready() {
                 Some(far) if far.revision.era() == Era::Stateless => {
                     // Fails only if the connection is lost, and then it is opened again.
-                    let _ = follow::follow(lane, &far);
+                    let _ = follow::follow(lane, &far, &Behalf::of_sessions(lane));
                 }
                 // The client hears of what the server has when it is found.
                 None if lane.parts.is_of_many => reopen(lane),

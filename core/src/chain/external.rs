@@ -45,7 +45,8 @@ impl<F: Fn(ClientBuilder) -> Connecting + Send + Sync + 'static> Link for F {
 ///
 /// Where clients share a connection, each has its own ids, progress tokens, subscriptions and log level; changes of lists reach
 /// all. Tasks of the handshake era are not offered: each could see those of all. A question of the server, and a log message,
-/// reaches a client only if nobody else has a call under way.
+/// reaches a client only if nobody else has a call under way. A server of this process is told the verified client of each request and
+/// each subscription; what all clients share, changes of lists and the log level, is asked for on behalf of nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isolation {

@@ -173,8 +173,8 @@ impl Drop for Leaving {
 
 impl Callers for Weak<Routes> {
     fn caller(&self, request: u64) -> Caller {
-        let route = self.upgrade().and_then(|routes| routes.find(request));
-        route.map_or(Caller::Nobody, |route| Caller::Is(route.principal.clone()))
+        self.upgrade()
+            .map_or(Caller::Nobody, |routes| routes.caller(request))
     }
 
     fn are_many(&self) -> bool {

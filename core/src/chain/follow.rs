@@ -1,11 +1,12 @@
 //! Changes of lists and resources towards clients of the handshake era: what their sessions have subscribed to, and the streams on
 //! which this side listens to a server of the stateless era for them (R-CHN-13).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::attempts::{LONGEST_WAIT, wait_after};
+use super::behalf::{Asked, Behalf, ask};
 use super::far::Far;
 use super::lane::Lane;
 use super::listen::{
@@ -17,7 +18,7 @@ use super::params::{json_text, log_level, with_meta};
 use super::parts::{Parts, no_such_method};
 use super::sessions::Session;
 use super::unless::unless;
-use crate::connection::{self, Handle, RequestOptions};
+use crate::connection::{Handle, Principal, RequestOptions};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::driven::drive;
@@ -34,19 +35,21 @@ pub(super) fn heard(
     params: Option<&str>,
 ) {
     let Some(method) = method else { return };
-    let is_own = {
+    let behalf = {
         let mut all = lock(&lane.listeners.servers);
         let at = all.iter().position(|one| Some(one.id) == id);
-        if let Some(at) = at
+        let behalf = at.map(|at| all[at].behalf.clone());
+        if let (Some(at), Some(behalf)) = (at, &behalf)
             && method == Method::SubscriptionAcknowledged
         {
             all[at].acknowledged.cancel(None);
             // It has everything that the streams before it had.
-            let gone: Vec<_> = all.drain(..at).collect();
+            let is_older = |one: &mut Listening| one.behalf == *behalf;
+            let gone: Vec<_> = all.extract_if(..at, is_older).collect();
             drop(all);
             drop(gone);
         }
-        at.is_some()
+        behalf
     };
     let is_change = matches!(
         method,
@@ -55,17 +58,19 @@ pub(super) fn heard(
             | Method::ResourcesChanged
             | Method::ResourceUpdated
     );
-    if !is_own || !is_change {
+    let Some(behalf) = behalf.filter(|_| is_change) else {
         return;
-    }
+    };
     let uri = params.and_then(|params| reader::find(params, "uri"));
     let uri = uri.and_then(reader::as_str).unwrap_or_default();
     let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, None);
     let own = Some(own).filter(|own| own != "{}");
     for session in lane.sessions.all() {
-        let is_other =
-            lane.is_shared() && method == Method::ResourceUpdated && !session.wants(&uri);
-        if !is_other {
+        let wants = match &behalf {
+            Behalf::Client(who) => session.wants_for(&uri, who),
+            Behalf::All => false,
+        };
+        if wants || !lane.is_shared() || method != Method::ResourceUpdated {
             tell_client(lane, &session.handle, method, own.as_deref());
         }
     }
@@ -77,37 +82,47 @@ pub(super) async fn subscribe(
     far: &Far,
     session: &Session,
     uri: &str,
+    who: &Option<Principal>,
 ) -> Result<ChainResponse, RequestError> {
     if !declares(far.capabilities(), "resources", "subscribe") {
         return Err(no_such_method(Method::Subscribe.name()));
     }
-    add(session, uri)?;
-    let subscribed = acknowledged(lane, far).await;
+    let behalf = Behalf::Client(who.clone());
+    if let Some(before) = add(session, uri, who)?.filter(|before| before != who) {
+        // Fails only if the connection is lost.
+        let _ = follow(lane, far, &Behalf::Client(before));
+    }
+    let subscribed = acknowledged(lane, far, &behalf).await;
     if subscribed.is_err() {
         // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
         let servers = lock(&lane.listeners.servers);
-        if !servers.iter().any(|one| one.uris.contains(uri)) {
+        let has_it = |one: &Listening| one.behalf == behalf && one.uris.contains(uri);
+        if !servers.iter().any(has_it) {
             lock(&session.subscribed).remove(uri);
         }
     }
     subscribed.map(|()| ChainResponse::new("{}"))
 }
 
-/// Adds a subscription to those of a session. Returns whether it is new.
+/// Adds a subscription to those of a session. Returns who has asked for it before; `None` if it is new.
 ///
 /// # Errors
 /// If there are too many.
-pub(super) fn add(session: &Session, uri: &str) -> Result<bool, RequestError> {
+pub(super) fn add(
+    session: &Session,
+    uri: &str,
+    who: &Option<Principal>,
+) -> Result<Option<Option<Principal>>, RequestError> {
     let mut all = lock(&session.subscribed);
-    if all.len() >= MAX_SUBSCRIPTIONS && !all.contains(uri) {
+    if all.len() >= MAX_SUBSCRIPTIONS && !all.contains_key(uri) {
         return Err(RequestError::Overloaded);
     }
-    Ok(all.insert(uri.into()))
+    Ok(all.insert(uri.into(), who.clone()))
 }
 
 /// Listens, and waits until the server has acknowledged it.
-async fn acknowledged(lane: &Arc<Lane>, far: &Far) -> Result<(), RequestError> {
-    let Some((id, acknowledged)) = follow(lane, far)? else {
+async fn acknowledged(lane: &Arc<Lane>, far: &Far, behalf: &Behalf) -> Result<(), RequestError> {
+    let Some((id, acknowledged)) = follow(lane, far, behalf)? else {
         return Ok(());
     };
     let far = far.handle();
@@ -141,12 +156,15 @@ pub(super) async fn unsubscribe(
     session: &Session,
     uri: &str,
 ) -> Result<ChainResponse, RequestError> {
-    let was_subscribed = lock(&session.subscribed).remove(uri) && !lane.sessions.wants(uri);
-    if was_subscribed && acknowledged(lane, far).await.is_err() {
+    let subscribed = lock(&session.subscribed).remove(uri);
+    let Some(who) = subscribed.filter(|who| !lane.sessions.wants_for(uri, who)) else {
+        return Ok(ChainResponse::new("{}"));
+    };
+    let behalf = Behalf::Client(who);
+    if acknowledged(lane, far, &behalf).await.is_err() {
         // The stream before may still tell of the resource.
-        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
-        drop(gone);
-        reopen(Arc::downgrade(lane));
+        lane.listeners.end_own(&behalf);
+        reopen(Arc::downgrade(lane), behalf);
     }
     Ok(ChainResponse::new("{}"))
 }
@@ -157,34 +175,51 @@ pub(super) fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
     Ok((&*uri).into())
 }
 
-/// Listens, for a client of the handshake era, to the lists that a server of the stateless era says may change and to the
-/// resources that the client has subscribed to. The stream before ends when this one is acknowledged: then the token is
-/// cancelled, or with a reason if the server refuses. `None` if there is nothing to listen to.
+/// Listens, for clients of the handshake era, to what a server of the stateless era says may change: on behalf of a client, to the
+/// resources that it has subscribed to; and on [behalf of the sessions](Behalf::of_sessions), to the lists. The stream before ends when
+/// this one is acknowledged: then the token is cancelled, or with a reason if the server refuses. `None` if there is nothing to
+/// listen to.
 ///
 /// # Errors
 /// If the request cannot be sent.
 pub(super) fn follow(
     lane: &Arc<Lane>,
     far: &Far,
+    behalf: &Behalf,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
-    let uris = lane.sessions.subscribed();
-    follow_with(lane, far, uris)
+    let (behalf, uris) = match behalf {
+        Behalf::All => (Behalf::All, BTreeSet::new()),
+        Behalf::Client(who) => match lane.sessions.subscribed().remove_entry(who) {
+            Some((newest, uris)) => (Behalf::Client(newest), uris),
+            None => (behalf.clone(), BTreeSet::new()),
+        },
+    };
+    follow_with(lane, far, behalf, uris)
+}
+
+/// Those on whose behalf there is something to listen to.
+fn listeners_of(lane: &Lane) -> impl Iterator<Item = Behalf> {
+    let (sessions, clients) = (Behalf::of_sessions(lane), lane.sessions.subscribed());
+    let clients = clients.into_keys().map(Behalf::Client);
+    let others: Vec<_> = clients.filter(|client| *client != sessions).collect();
+    std::iter::once(sessions).chain(others)
 }
 
 /// The same, with these resources.
 fn follow_with(
     lane: &Arc<Lane>,
     far: &Far,
+    behalf: Behalf,
     uris: BTreeSet<Box<str>>,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
+    let has_lists = behalf == Behalf::of_sessions(lane);
     let kinds: Vec<_> = LISTS
         .iter()
-        .filter(|(kind, _, _)| declares(far.capabilities(), kind, "listChanged"))
+        .filter(|(kind, _, _)| has_lists && declares(far.capabilities(), kind, "listChanged"))
         .collect();
     let has_both = !kinds.is_empty() && !uris.is_empty();
     if kinds.is_empty() && uris.is_empty() {
-        let gone = std::mem::take(&mut *lock(&lane.listeners.servers));
-        drop(gone);
+        lane.listeners.end_own(&behalf);
         return Ok(None);
     }
     let params = format!("{{\"notifications\":{}}}", granted(&kinds, &uris));
@@ -194,11 +229,11 @@ fn follow_with(
     };
     // The acknowledgement waits for the lock, so it finds the stream.
     let mut servers = lock(&lane.listeners.servers);
-    let response = far
-        .handle()
-        .request(Method::Listen.name(), Some(&params), options)?;
+    let ways = (far.handle(), far.routes());
+    let asked = ask(ways, &behalf, (Method::Listen, &params), options)?;
     let listening = Listening {
-        id: (far.number(), response.key().get()),
+        id: (far.number(), asked.key().get()),
+        behalf: behalf.clone(),
         uris,
         acknowledged: CancelToken::new(),
         cancel: CancelToken::new(),
@@ -209,7 +244,7 @@ fn follow_with(
     drop(servers);
     let kept = keep(
         Arc::downgrade(lane),
-        response,
+        (asked, behalf),
         cancel,
         followed.clone(),
         has_both,
@@ -222,13 +257,13 @@ fn follow_with(
 /// refused it: then it is asked once more for the lists alone, if nothing else tells of them.
 async fn keep(
     lane: Weak<Lane>,
-    response: connection::Response,
+    (asked, behalf): (Asked, Behalf),
     cancel: CancelToken,
     (id, acknowledged): (StreamId, CancelToken),
     has_both: bool,
 ) {
     let begun = Instant::now();
-    let ended = unless(response, cancel.cancelled()).await;
+    let ended = unless(asked, cancel.cancelled()).await;
     let (Some(ended), Some(held)) = (ended, lane.upgrade()) else {
         return;
     };
@@ -239,18 +274,18 @@ async fn keep(
         |_| "the server ended the stream of changes".to_owned(),
     );
     if begun.elapsed() >= LONGEST_WAIT {
-        *lock(&held.listeners.endings) = 0;
+        lock(&held.listeners.endings).remove(&behalf);
     }
     forget(&held, id, Some(&why));
     let Some(error) = refusal else {
-        return reopen(lane);
+        return reopen(lane, behalf);
     };
-    if !lock(&held.listeners.servers).is_empty() {
+    if held.listeners.has_own(&behalf) {
         return;
     }
     log_refusal(&held.parts, &error);
     let far = held.ready().filter(|_| has_both);
-    let again = far.map(|far| (follow_with(&held, &far, BTreeSet::new()), far));
+    let again = far.map(|far| (follow_with(&held, &far, behalf, BTreeSet::new()), far));
     if let Some((Ok(_), far)) = again {
         tell_all(&held, &far);
     }
@@ -276,11 +311,12 @@ pub(super) fn is_final(error: &RequestError) -> bool {
 
 /// Listens anew after a while, unless another stream has taken the place of the one that ended. Waits twice as long after each
 /// stream that did not last.
-fn reopen(lane: Weak<Lane>) {
+fn reopen(lane: Weak<Lane>, behalf: Behalf) {
     drive(Box::pin(async move {
         loop {
             let Some((far, waits)) = lane.upgrade().and_then(|lane| {
                 let mut endings = lock(&lane.listeners.endings);
+                let endings = endings.entry(behalf.clone()).or_default();
                 *endings = endings.saturating_add(1);
                 Some((lane.ready()?, *endings - 1))
             }) else {
@@ -291,10 +327,10 @@ fn reopen(lane: Weak<Lane>) {
             let Some(lane) = lane.upgrade() else { return };
             // A lost connection has everything restored when it is open again.
             let Some(far) = lane.ready() else { return };
-            if !lock(&lane.listeners.servers).is_empty() {
+            if lane.listeners.has_own(&behalf) {
                 return;
             }
-            match acknowledged(&lane, &far).await {
+            match acknowledged(&lane, &far, &behalf).await {
                 Ok(()) => return tell_all(&lane, &far),
                 Err(RequestError::TimedOut | RequestError::Overloaded) => {}
                 // The stream has ended, and sees to its own place.
@@ -335,10 +371,15 @@ fn tell_client(lane: &Arc<Lane>, near: &Handle, method: Method, params: Option<&
 }
 
 /// Notes what a session has subscribed to, so that it can be restored.
-pub(super) fn note(session: &Session, request: &ChainRequest, method: Option<Method>) {
+pub(super) fn note(
+    session: &Session,
+    request: &ChainRequest,
+    method: Option<Method>,
+    who: &Option<Principal>,
+) {
     match (method, uri(request)) {
         // One too many is not restored.
-        (Some(Method::Subscribe), Ok(uri)) => drop(add(session, &uri)),
+        (Some(Method::Subscribe), Ok(uri)) => drop(add(session, &uri, who)),
         (Some(Method::Unsubscribe), Ok(uri)) => drop(lock(&session.subscribed).remove(&uri)),
         _ => {}
     }
@@ -355,8 +396,9 @@ pub(super) fn note_level(session: &Session, request: &ChainRequest) {
 pub(super) struct Joined(Arc<Lane>, Arc<Session>);
 
 impl Joined {
-    pub fn new(lane: &Arc<Lane>, client: &Handle) -> Self {
-        Self(lane.clone(), lane.sessions.join(client))
+    /// Begins the session of a client, which `who` opens.
+    pub fn new(lane: &Arc<Lane>, client: &Handle, who: Option<Principal>) -> Self {
+        Self(lane.clone(), lane.sessions.join(client, who))
     }
 
     pub fn session(&self) -> &Session {
@@ -375,12 +417,16 @@ impl Drop for Joined {
         };
         match far.revision.era() {
             Era::Handshake => {
-                let unwanted = subscribed.iter().filter(|uri| !is_wanted(lane, uri));
+                let unwanted = subscribed.keys().filter(|uri| !is_wanted(lane, uri));
                 unwanted.for_each(|uri| tell(far.handle(), Method::Unsubscribe, uri));
             }
-            // Fails only if the connection is lost.
-            Era::Stateless if !subscribed.is_empty() => drop(follow(lane, &far)),
-            Era::Stateless => {}
+            Era::Stateless => {
+                let clients: HashSet<_> = subscribed.into_values().collect();
+                for who in clients {
+                    // Fails only if the connection is lost.
+                    let _ = follow(lane, &far, &Behalf::Client(who));
+                }
+            }
         }
     }
 }
@@ -388,7 +434,6 @@ impl Drop for Joined {
 /// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others
 /// (R-CHN-14).
 pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
-    let uris = lane.sessions.subscribed();
     match far.revision.era() {
         Era::Handshake => {
             let level = lane.sessions.level();
@@ -398,13 +443,19 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
             {
                 let params = format!("{{\"level\":{}}}", json_text(level.name()));
                 let is_wanted = move |lane: &Lane| lane.sessions.level() == Some(level);
-                insist(lane, far, (Method::SetLevel, params), is_wanted);
+                let (behalf, request) = (Behalf::of_sessions(lane), (Method::SetLevel, params));
+                insist(lane, far, behalf, request, is_wanted, |_| {});
             }
-            uris.iter().for_each(|uri| subscribe_to(lane, far, uri));
+            for (who, uris) in lane.sessions.subscribed() {
+                let uris = uris.iter();
+                uris.for_each(|uri| subscribe_to(lane, far, uri, &who));
+            }
         }
         Era::Stateless => {
-            // Fails only if the connection is lost again.
-            let _ = follow(lane, far);
+            for behalf in listeners_of(lane) {
+                // Fails only if the connection is lost again.
+                let _ = follow(lane, far, &behalf);
+            }
         }
     }
     tell_all(lane, far);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::attempts::wait_after;
+use super::behalf::{Behalf, ask};
 use super::far::Far;
 use super::lane::Lane;
 use super::listeners::Listener;
@@ -15,11 +16,11 @@ use super::params::{json_text, with_meta};
 use super::route::Route;
 use super::stream::{acknowledgement, ended_well, over};
 use super::unless::unless;
-use crate::connection::{Handle, RequestOptions};
+use crate::connection::{Handle, Principal, RequestOptions};
 use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::json::{JsonStr, reader};
-use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED};
+use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED, RATE_LIMITED};
 use crate::mcp::{Method, meta};
 use crate::sync::lock;
 
@@ -102,12 +103,13 @@ pub(super) async fn serve(
     for uri in &uris {
         let is_first = {
             let mut counts = lock(&listeners.uris);
-            let count = counts.entry(uri.clone()).or_default();
+            let counts = counts.entry(uri.clone()).or_default();
+            let count = counts.entry(route.principal.clone()).or_default();
             *count += 1;
             *count == 1
         };
         if is_first {
-            subscribe_to(lane, far, uri);
+            subscribe_to(lane, far, uri, &route.principal);
         }
     }
     if lane.parts.is_of_many {
@@ -168,14 +170,19 @@ impl Drop for Gone {
             return;
         };
         for uri in &gone.uris {
-            let mut counts = lock(&listeners.uris);
-            let Some(count) = counts.get_mut(uri) else {
+            let mut all = lock(&listeners.uris);
+            let Some(counts) = all.get_mut(uri) else {
                 continue;
             };
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(uri);
-                drop(counts);
+            if let Some(count) = counts.get_mut(&gone.route.principal) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(&gone.route.principal);
+                }
+            }
+            if counts.is_empty() {
+                all.remove(uri);
+                drop(all);
                 if let Some(far) = self.0.ready().filter(|_| !self.0.sessions.wants(uri)) {
                     tell(far.handle(), Method::Unsubscribe, uri);
                 }
@@ -189,6 +196,34 @@ pub(super) fn is_wanted(lane: &Lane, uri: &str) -> bool {
     lane.sessions.wants(uri) || lock(&lane.listeners.uris).contains_key(uri)
 }
 
+/// Whether a client is told of changes of a resource that it has asked for.
+fn is_wanted_for(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
+    let all = lock(&lane.listeners.uris);
+    let is_listened_for = all.get(uri).is_some_and(|counts| counts.contains_key(who));
+    drop(all);
+    is_listened_for || lane.sessions.wants_for(uri, who)
+}
+
+/// The server refuses that client a resource: others may hear of its changes.
+fn refused(lane: &Lane, uri: &str, who: &Option<Principal>) {
+    let mut clients = lock(&lane.listeners.clients);
+    for one in clients.values_mut() {
+        if one.route.principal == *who {
+            one.uris.remove(uri);
+        }
+    }
+    drop(clients);
+    let mut all = lock(&lane.listeners.uris);
+    if let Some(counts) = all.get_mut(uri) {
+        counts.remove(who);
+        if counts.is_empty() {
+            all.remove(uri);
+        }
+    }
+    drop(all);
+    lane.sessions.refused(uri, who);
+}
+
 /// Sends a request about a resource whose answer changes nothing.
 pub(super) fn tell(far: &Handle, method: Method, uri: &str) {
     let options = RequestOptions::default();
@@ -197,35 +232,49 @@ pub(super) fn tell(far: &Handle, method: Method, uri: &str) {
     }
 }
 
-/// Subscribes to a resource for as long as any client of the lane wants that.
-pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str) {
-    let (params, uri) = (about(uri), Box::<str>::from(uri));
-    let is_wanted = move |lane: &Lane| is_wanted(lane, &uri);
-    insist(lane, far, (Method::Subscribe, params), is_wanted);
+/// Subscribes to a resource on behalf of a client, for as long as it wants that.
+pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<Principal>) {
+    let (request, uri) = ((Method::Subscribe, about(uri)), Box::<str>::from(uri));
+    let (behalf, who) = (Behalf::Client(who.clone()), who.clone());
+    let (wanted, is_wanted_by) = (uri.clone(), who.clone());
+    let is_wanted = move |lane: &Lane| is_wanted_for(lane, &wanted, &is_wanted_by);
+    insist(lane, far, behalf, request, is_wanted, move |lane| {
+        refused(lane, &uri, &who);
+    });
 }
 
 fn about(uri: &str) -> String {
     format!("{{\"uri\":{}}}", json_text(uri))
 }
 
-/// Sends a request until the server has answered: twice as long after each failure, while the answer is wanted and the connection is open.
+/// Sends a request until the server has answered: twice as long after each failure, while the answer is wanted and the connection is
+/// open. Calls `refused` if the server refuses it for good.
 pub(super) fn insist(
     lane: &Arc<Lane>,
     far: &Far,
+    behalf: Behalf,
     (method, params): (Method, String),
     is_wanted: impl Fn(&Lane) -> bool + Send + 'static,
+    refused: impl FnOnce(&Lane) + Send + 'static,
 ) {
-    let (lane, far) = (Arc::downgrade(lane), far.handle().clone());
+    let (lane, routes, far) = (
+        Arc::downgrade(lane),
+        far.routes().clone(),
+        far.handle().clone(),
+    );
     drive(Box::pin(async move {
         for waits in 0.. {
-            let asked = far.request(method.name(), Some(&params), RequestOptions::default());
+            let request = (method, &*params);
+            let asked = ask((&far, &routes), &behalf, request, RequestOptions::default());
             let answer = match asked {
                 Ok(asked) => asked.await,
                 Err(error) => Err(error),
             };
             match answer {
                 Ok(_) => return,
-                Err(RequestError::Peer(error)) if !may_pass(error.code) => return,
+                Err(RequestError::Peer(error)) if !may_pass(error.code) => {
+                    return lane.upgrade().as_deref().map_or((), refused);
+                }
                 Err(_) => far.sleep(wait_after(waits)).await,
             }
             let is_wanted = lane.upgrade().is_some_and(|lane| is_wanted(&lane));
@@ -238,7 +287,7 @@ pub(super) fn insist(
 
 /// Whether a server that answers with this code may answer otherwise later.
 fn may_pass(code: i64) -> bool {
-    matches!(code, INTERNAL_ERROR | OVERLOADED)
+    matches!(code, INTERNAL_ERROR | OVERLOADED | RATE_LIMITED)
 }
 
 /// A server of the handshake era has told those who share its connection of a change, or that a user has finished with a page:

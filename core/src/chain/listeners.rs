@@ -3,10 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
+use super::behalf::Behalf;
 use super::route::Route;
+use crate::connection::Principal;
 use crate::correlate::CancelToken;
 use crate::mcp::Method;
 use crate::sync::lock;
+
+/// How many streams of each client want a resource.
+type Wanting = HashMap<Option<Principal>, usize>;
 
 /// The streams of one lane, in either direction.
 #[derive(Default)]
@@ -14,12 +19,13 @@ pub(super) struct Listeners {
     /// Streams of clients of the stateless era.
     pub clients: Mutex<HashMap<u64, Listener>>,
     pub begun: Mutex<u64>,
-    /// How many streams want a resource that the server is subscribed for.
-    pub uris: Mutex<HashMap<Box<str>, usize>>,
-    /// The stream of this side on a server of the stateless era, and those that are to replace it.
+    /// The resources that the server is subscribed for, with those for whom.
+    pub uris: Mutex<HashMap<Box<str>, Wanting>>,
+    /// The streams of this side on a server of the stateless era, one for each on whose behalf it listens, and those that are to
+    /// replace them.
     pub servers: Mutex<Vec<Listening>>,
     /// How many of this side's streams in a row ended soon, or could not be opened again.
-    pub endings: Mutex<u32>,
+    pub endings: Mutex<HashMap<Behalf, u32>>,
     /// Cancelled when the clients' streams end.
     pub ends: Mutex<CancelToken>,
 }
@@ -37,6 +43,7 @@ pub(super) type StreamId = (u64, u64);
 /// A stream of this side.
 pub(super) struct Listening {
     pub id: StreamId,
+    pub behalf: Behalf,
     pub uris: BTreeSet<Box<str>>,
     /// Cancelled when the server has acknowledged the stream, or it has ended.
     pub acknowledged: CancelToken,
@@ -52,12 +59,27 @@ impl Drop for Listening {
 }
 
 impl Listeners {
+    /// Ends this side's streams on that behalf.
+    pub fn end_own(&self, behalf: &Behalf) {
+        let mut all = lock(&self.servers);
+        let gone: Vec<_> = all.extract_if(.., |one| one.behalf == *behalf).collect();
+        drop(all);
+        lock(&self.endings).remove(behalf);
+        drop(gone);
+    }
+
+    /// Whether this side has a stream on that behalf.
+    pub fn has_own(&self, behalf: &Behalf) -> bool {
+        lock(&self.servers).iter().any(|one| one.behalf == *behalf)
+    }
+
     /// Ends all streams, in good order for clients.
     pub fn end(&self) {
         let ends = std::mem::take(&mut *lock(&self.ends));
         ends.cancel(None);
         let gone = std::mem::take(&mut *lock(&self.servers));
         lock(&self.uris).clear();
+        lock(&self.endings).clear();
         drop(gone);
     }
 }

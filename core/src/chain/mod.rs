@@ -23,6 +23,7 @@
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
 //! | `asking` | questions of middleware to the client of a call |
 //! | `question`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
+//! | `behalf` | requests of this side's own, and on whose behalf they are made |
 //! | `sessions` | what clients that share a connection have each asked for |
 //! | `rules` | middleware of this crate: pins, masking, approval, a breaker, retries, reports |
 //! | `handoff` | middleware whose decisions are made elsewhere, for bindings to other languages |
@@ -31,6 +32,7 @@
 
 mod asking;
 mod attempts;
+mod behalf;
 mod carry;
 mod declared;
 mod executor;

@@ -89,9 +89,9 @@ impl Edit<'_> {
     /// Appends `params`, an object of this side's own, as the member `params`, with a comma before it.
     pub fn append_own(&self, out: &mut Vec<u8>, params: &str) {
         out.extend_from_slice(b",\"params\":");
-        match self.trace {
-            None => writer::append_compact(out, params),
-            Some(_) => _ = self.rebuild(out, Some(params)),
+        match self.trace.is_none() && self.add.is_empty() {
+            true => writer::append_compact(out, params),
+            false => _ = self.rebuild(out, Some(params)),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::route::Route;
+use crate::connection::{Caller, Principal};
 use crate::correlate::RequestKey;
 use crate::sync::lock;
 
@@ -16,6 +17,8 @@ pub(super) struct Routes {
     /// Whether all calls are of one client.
     is_of_one: bool,
     calls: Mutex<Calls>,
+    /// The clients on whose behalf this side makes requests of its own, by their keys.
+    own: Mutex<HashMap<u64, Option<Principal>>>,
     has_given_up: AtomicBool,
 }
 
@@ -40,6 +43,7 @@ impl Routes {
             connection,
             is_of_one,
             calls: Mutex::default(),
+            own: Mutex::default(),
             has_given_up: AtomicBool::new(false),
         }
     }
@@ -81,6 +85,26 @@ impl Routes {
     pub fn find(&self, key: u64) -> Option<Arc<Route>> {
         let calls = lock(&self.calls);
         calls.by_key.get(&key).map(|it| it.route.clone())
+    }
+
+    /// Notes on behalf of which client this side makes a request of its own.
+    pub fn note_own(&self, key: RequestKey, who: Option<Principal>) {
+        lock(&self.own).insert(key.get(), who);
+    }
+
+    /// Forgets a request of this side's own.
+    pub fn forget_own(&self, key: RequestKey) {
+        let gone = lock(&self.own).remove(&key.get());
+        drop(gone);
+    }
+
+    /// On whose behalf a request is made.
+    pub fn caller(&self, key: u64) -> Caller {
+        if let Some(route) = self.find(key) {
+            return Caller::Is(route.principal.clone());
+        }
+        let own = lock(&self.own).get(&key).cloned();
+        own.map_or(Caller::Nobody, Caller::Is)
     }
 
     /// The ids of the requests that may only go to the session in which they were made.

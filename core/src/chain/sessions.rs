@@ -1,11 +1,11 @@
 //! The clients of the handshake era that use one connection to the server: one, or several that share it. What each has asked for
 //! is kept apart.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::connection::{Handle, ReplyTo};
+use crate::connection::{Handle, Principal, ReplyTo};
 use crate::correlate::RequestKey;
 use crate::json::reader;
 use crate::mcp::LogLevel;
@@ -18,8 +18,10 @@ const MAX_ELICITED: usize = 100;
 pub(super) struct Session {
     /// The connection of the client.
     pub handle: Handle,
-    /// The resources that it has subscribed to, by the server's own names.
-    pub subscribed: Mutex<BTreeSet<Box<str>>>,
+    /// The verified client that has opened it, with the credentials that it had last.
+    who: Mutex<Option<Principal>>,
+    /// The resources that it has subscribed to, by the server's own names, each with the verified client that asked for it.
+    pub subscribed: Mutex<BTreeMap<Box<str>, Option<Principal>>>,
     /// The log level that it has asked for.
     pub level: Mutex<Option<LogLevel>>,
     /// The server's requests that it is asked, by the ids that they have there.
@@ -52,7 +54,28 @@ impl Session {
     }
 
     pub fn wants(&self, uri: &str) -> bool {
-        lock(&self.subscribed).contains(uri)
+        lock(&self.subscribed).contains_key(uri)
+    }
+
+    /// Whether that client has subscribed to a resource in this session.
+    pub fn wants_for(&self, uri: &str, who: &Option<Principal>) -> bool {
+        lock(&self.subscribed).get(uri) == Some(who)
+    }
+
+    /// Notes the credentials of a request: what is asked for later on its client's behalf has them.
+    pub fn sent_by(&self, who: &Principal) {
+        let mut known = lock(&self.who);
+        if let Some(known) = &mut *known
+            && known == who
+            && !known.has_same_grant(who)
+        {
+            *known = who.clone();
+        }
+    }
+
+    /// The verified client that has opened it.
+    pub fn who(&self) -> Option<Principal> {
+        lock(&self.who).clone()
     }
 
     /// Notes that the user of the client is sent to a page, given as an elicitation.
@@ -88,9 +111,11 @@ pub(super) fn elicitation_id(params: &str) -> Option<Box<str>> {
 }
 
 impl Sessions {
-    pub fn join(&self, handle: &Handle) -> Arc<Session> {
+    /// Adds the session of a client, which `who` has opened.
+    pub fn join(&self, handle: &Handle, who: Option<Principal>) -> Arc<Session> {
         let session = Arc::new(Session {
             handle: handle.clone(),
+            who: Mutex::new(who),
             subscribed: Mutex::default(),
             level: Mutex::default(),
             questions: Mutex::default(),
@@ -131,13 +156,39 @@ impl Sessions {
         lock(&self.all).iter().any(|one| one.wants(uri))
     }
 
-    /// What any session is subscribed to.
-    pub fn subscribed(&self) -> BTreeSet<Box<str>> {
-        let mut uris = BTreeSet::new();
+    /// The verified client of the first session.
+    pub fn who(&self) -> Option<Principal> {
+        lock(&self.all).first().and_then(|one| one.who())
+    }
+
+    /// Whether that client has subscribed to a resource in any session.
+    pub fn wants_for(&self, uri: &str, who: &Option<Principal>) -> bool {
+        let all = lock(&self.all);
+        all.iter().any(|one| one.wants_for(uri, who))
+    }
+
+    /// What sessions are subscribed to, by the client that asked for it, with the credentials that it had last.
+    pub fn subscribed(&self) -> HashMap<Option<Principal>, BTreeSet<Box<str>>> {
+        let mut by_client = HashMap::<_, BTreeSet<_>>::new();
         for one in &*lock(&self.all) {
-            uris.extend(lock(&one.subscribed).iter().cloned());
+            let opener = one.who();
+            for (uri, who) in &*lock(&one.subscribed) {
+                let newest = if opener == *who { &opener } else { who };
+                let uris = by_client.entry(newest.clone()).or_default();
+                uris.insert(uri.clone());
+            }
         }
-        uris
+        by_client
+    }
+
+    /// A client is not granted a resource any more.
+    pub fn refused(&self, uri: &str, who: &Option<Principal>) {
+        for one in &*lock(&self.all) {
+            let mut subscribed = lock(&one.subscribed);
+            if subscribed.get(uri) == Some(who) {
+                subscribed.remove(uri);
+            }
+        }
     }
 
     /// The least severe level that any session wants.
@@ -191,7 +242,7 @@ mod tests {
     fn the_pages_of_a_session_are_remembered_up_to_a_number() {
         let config = Arc::new(Config::new(Side::Server, "x", "1"));
         let near = Connection::new(config, Instant::now());
-        let session = Sessions::default().join(&near.handle());
+        let session = Sessions::default().join(&near.handle(), None);
         let page = |number: usize| format!(r#"{{"elicitationId":"{number}"}}"#);
         for number in (0..MAX_ELICITED + 2).chain([MAX_ELICITED]) {
             session.elicited(&page(number));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::behalf::{Behalf, ask};
 use super::declared::answers;
 use super::far::Far;
 use super::lane::Lane;
@@ -22,7 +23,7 @@ use super::route::Route;
 use super::sessions::Session;
 use super::unless::unless;
 use super::{asking, follow, listen, translate, url_elicitation};
-use crate::connection::{self, RequestOptions};
+use crate::connection::{self, Principal, RequestOptions};
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
 use crate::mcp::code::{INVALID_PARAMS, URL_ELICITATION_REQUIRED};
@@ -85,7 +86,7 @@ impl Trip<'_> {
         }
         let (response, id) = sent?;
         if let Some(session) = session {
-            follow::note(&session, self.request, self.method);
+            follow::note(&session, self.request, self.method, self.who());
             if self.method == Some(Method::SetLevel) {
                 follow::note_level(&session, self.request);
             }
@@ -125,19 +126,20 @@ impl Trip<'_> {
                 }
             }),
             Method::Subscribe => {
-                let added = uri().and_then(|uri| Ok((follow::add(session, &uri)?, uri)));
-                let (is_new, uri) = match added {
+                let added =
+                    uri().and_then(|uri| Ok((follow::add(session, &uri, self.who())?, uri)));
+                let (before, uri) = match added {
                     Ok(added) => added,
                     Err(error) => return Some(Err(error)),
                 };
                 let sent = self.send(edit, None).await;
-                if sent.is_err() && is_new {
+                if sent.is_err() && before.is_none() {
                     crate::sync::lock(&session.subscribed).remove(&uri);
                 }
                 sent.map(|(answer, _)| answer)
             }
             Method::Unsubscribe => {
-                follow::note(session, self.request, self.method);
+                follow::note(session, self.request, self.method, self.who());
                 match uri().map(|uri| listen::is_wanted(self.lane, &uri)) {
                     Ok(true) => Ok(done()),
                     Ok(false) => return None,
@@ -150,6 +152,11 @@ impl Trip<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// The verified client.
+    fn who(&self) -> &Option<Principal> {
+        &self.route.principal
     }
 
     /// The session of the client, if it has one.
@@ -219,7 +226,7 @@ impl Trip<'_> {
         match self.method {
             Some(Method::Subscribe) => {
                 let uri = follow::uri(self.request)?;
-                return follow::subscribe(self.lane, self.far, &session, &uri).await;
+                return follow::subscribe(self.lane, self.far, &session, &uri, self.who()).await;
             }
             Some(Method::Unsubscribe) => {
                 let uri = follow::uri(self.request)?;
@@ -444,9 +451,10 @@ impl Trip<'_> {
         };
         if has_logging && is_lower {
             let params = format!("{{\"level\":{}}}", params::json_text(level.name()));
-            let options = RequestOptions::default();
-            let name = Method::SetLevel.name();
-            if let Ok(asked) = self.far.handle().request(name, Some(&params), options) {
+            let ways = (self.far.handle(), self.far.routes());
+            let behalf = Behalf::of(self.lane, || self.who().clone());
+            let request = (Method::SetLevel, &*params);
+            if let Ok(asked) = ask(ways, &behalf, request, RequestOptions::default()) {
                 crate::handler::driven::drive(Box::pin(async move { drop(asked.await) }));
             }
         }

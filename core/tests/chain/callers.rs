@@ -1,15 +1,17 @@
 //! Servers of this process that a front passes requests on to: each request comes from the client that the front has verified.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use mcpbolt::chain::{External, Front, Isolation};
-use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::{Principal, RequestOptions};
+use mcpbolt::client::{Client, ClientBuilder, block_on};
+use mcpbolt::connection::{Principal, RequestOptions, Response};
+use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::model::Resource;
 use mcpbolt::policy::{Credentials, Policy};
-use mcpbolt::server::{Arguments, Context, Server, Tool};
+use mcpbolt::server::{Arguments, Context, HandlerError, Hosting, ResourceContents, Server, Tool};
 use serde_json::json;
 
 fn verified() -> Policy {
@@ -130,4 +132,156 @@ fn a_front_asks_a_server_of_this_process_without_credentials() {
     }
     drop(client);
     assert_eq!(wrong.load(Ordering::SeqCst), 0);
+}
+
+const RESOURCE: &str = "mem:a";
+const UPDATED: &str = "notifications/resources/updated";
+
+/// Who subscribed to the resource at the server, and whether that was allowed, as its audit has it.
+type Subscribed = Arc<Mutex<Vec<(Option<String>, &'static str)>>>;
+
+/// A server whose resource only those hear of who may read.
+fn watched(revision: Revision) -> (Server, Subscribed) {
+    let subscribed = Subscribed::default();
+    let log = subscribed.clone();
+    let policy = verified()
+        .resource_scope(RESOURCE, "read")
+        .audit(move |event| {
+            if event.method == "resources/subscribe" {
+                let who = event.principal.map(str::to_owned);
+                log.lock().unwrap().push((who, event.outcome.name()));
+            }
+        });
+    let server = Server::builder("inner", "1")
+        .revisions(Revisions::only(revision))
+        .list_changes()
+        .subscriptions()
+        .resource(Resource::new(RESOURCE, "a"), |_, _| async {
+            Err::<ResourceContents, _>(HandlerError::from("nobody reads it"))
+        })
+        .policy(policy);
+    (server.build().unwrap(), subscribed)
+}
+
+/// A client that is told of changes, and its only request, for those of the resource.
+struct Watching {
+    _client: Client,
+    _asked: Option<Response>,
+    hears: mpsc::Receiver<String>,
+}
+
+fn watch(hosting: &dyn Hosting, revision: Revision, who: &str) -> Watching {
+    let (told, hears) = mpsc::channel();
+    let client = Client::builder("client", "1")
+        .revisions(Revisions::only(revision))
+        .on_raw_notice(move |method: &str, _: Option<&str>| drop(told.send(method.to_owned())));
+    let client = block_on(client.connect_hosted(hosting)).unwrap();
+    let auth = json!({"auth": {"type": "bearer", "token": who}});
+    let options = RequestOptions {
+        meta: Some(auth.to_string().into()),
+        timeout: Some(Duration::from_secs(60)),
+        ..RequestOptions::default()
+    };
+    let is_newer = revision == Revision::NEWEST;
+    let (method, params) = match is_newer {
+        true => (
+            "subscriptions/listen",
+            json!({"notifications": {"resourceSubscriptions": [RESOURCE]}}),
+        ),
+        false => ("resources/subscribe", json!({"uri": RESOURCE})),
+    };
+    let asked = client
+        .handle()
+        .request(method, Some(&params.to_string()), options)
+        .unwrap();
+    let asked = match is_newer {
+        true => Some(asked),
+        false => {
+            // The server may refuse it.
+            let _ = block_on(asked);
+            None
+        }
+    };
+    Watching {
+        _client: client,
+        _asked: asked,
+        hears,
+    }
+}
+
+/// The client is told of a change of the resource.
+#[track_caller]
+fn hears(server: &Server, watching: &Watching) {
+    let begun = Instant::now();
+    loop {
+        server.resource_updated(RESOURCE);
+        let heard = watching.hears.recv_timeout(Duration::from_millis(20));
+        if heard.is_ok_and(|method| method == UPDATED) {
+            return;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "no update was told"
+        );
+    }
+}
+
+/// R-CHN-07, R-CHN-15: a subscription that a front makes for a client, as the other era has it or again on a new connection, comes from
+/// that client. Another one that shares the connection gets nothing by it.
+#[test]
+fn a_subscription_comes_from_the_client_that_asked_for_it() {
+    let (old, new) = (Revision::NEWEST_HANDSHAKE, Revision::NEWEST);
+    for (near, far) in [(old, old), (old, new), (new, old), (new, new)] {
+        for isolation in [Isolation::Session, Isolation::Principal, Isolation::Shared] {
+            for hops in [1, 2] {
+                let case = format!("{near:?} {far:?} {isolation:?} {hops}");
+                let (server, subscribed) = watched(far);
+                // The last connection to the server.
+                let last = Arc::<Mutex<Option<Client>>>::default();
+                let (link, kept) = (server.clone(), last.clone());
+                let link = move |client: ClientBuilder| {
+                    let (server, kept) = (link.clone(), kept.clone());
+                    Box::pin(async move {
+                        let client = client.connect(&server).await?;
+                        *kept.lock().unwrap() = Some(client.clone());
+                        Ok(client)
+                    }) as _
+                };
+                let mut front = Front::new(External::new("inner", link).isolation(isolation));
+                for _ in 1..hops {
+                    front = Front::new(External::chain("next", &front).isolation(isolation));
+                }
+                let policy = Policy::new().verifier(|credentials: &Credentials<'_>| {
+                    Ok::<_, String>(match credentials {
+                        Credentials::Bearer("ada") => Principal::new("ada").with_scopes(["read"]),
+                        Credentials::Bearer(name) => Principal::new(*name),
+                        _ => Principal::new("anybody"),
+                    })
+                });
+                let workers = Arc::new(Workers::new(WorkersConfig::default()));
+                let hosting = front.policy(policy).hosting(workers);
+                let eve = watch(&*hosting, near, "eve");
+                let ada = watch(&*hosting, near, "ada");
+                println!("{case}");
+                hears(&server, &ada);
+                if near == old {
+                    let connection = last.lock().unwrap().take().unwrap();
+                    connection.close();
+                    while ada.hears.try_recv().is_ok() {}
+                    hears(&server, &ada);
+                }
+                let told = eve.hears.try_iter().filter(|method| method == UPDATED);
+                assert_eq!(told.count(), 0, "{case}");
+                for (who, outcome) in &*subscribed.lock().unwrap() {
+                    let expected = match who.as_deref() {
+                        Some("ada") => "done",
+                        Some("eve") => "denied",
+                        _ => panic!("{case}: {who:?}"),
+                    };
+                    assert_eq!(*outcome, expected, "{case}");
+                }
+                assert_eq!(subscribed.lock().unwrap().is_empty(), far == new, "{case}");
+            }
+        }
+    }
 }
