@@ -310,6 +310,7 @@ impl Lane {
         drop(ended);
         self.count_loss();
         self.sessions.lost();
+        self.visits.lost();
         self.listeners.end();
         self.parts.lists.lost(self.parts.index);
         *lock(&self.level) = None;

@@ -125,6 +125,7 @@ impl Host for UpstreamHost {
     fn session_ended(&mut self) -> Vec<u64> {
         let bound = self.source.upstream.session_ended();
         if let Some(lane) = self.lane.upgrade() {
+            lane.visits.lost();
             // Of the next one nobody knows what it has (R-CHN-14).
             let peer = self.source.far.peer();
             let capabilities = peer.map_or("{}", |peer| &peer.capabilities);

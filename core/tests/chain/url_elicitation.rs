@@ -91,6 +91,39 @@ fn a_server_that_wants_pages_visited_gets_the_request_again() {
     }
 }
 
+/// R-ERR-05: the server may say that the user has finished before the call has learnt of the page, as another call has had it visited.
+#[test]
+fn a_call_does_not_wait_for_a_page_that_is_finished_already() {
+    for is_lost in [false, true] {
+        let mut rig = Rig::new(OLD, 1);
+        let near = rig.connect(Framing::Line);
+        rig.say(near, &call(&json!({}), &can_visit()));
+        let mut heard = rig.far_hears(0);
+        rig.far_says(0, &finished("one"));
+        let far = usize::from(is_lost);
+        if is_lost {
+            // Another server may give another page this id.
+            rig.break_off(0);
+            rig.hear(near);
+            rig.say(near, &call(&json!({}), &can_visit()));
+            heard = rig.far_hears(far);
+        }
+        refuse(&mut rig, far, &heard, &[page("one")]);
+        let round = rig.hear(near);
+        let retry = answered(&round, &[page("one")], "accept");
+        rig.say(near, &call(&retry, &can_visit()));
+        if is_lost {
+            assert!(rig.fars.lock().unwrap()[far].lines.is_empty());
+            rig.pass(Duration::from_secs(21));
+        }
+        let again = rig.far_hears(far);
+        assert_eq!(again["params"], heard["params"]);
+        rig.answer(far, &again, &json!({"content": []}));
+        assert_eq!(rig.hear(near)["result"]["resultType"], "complete");
+        rig.assert_quiet();
+    }
+}
+
 fn finished(id: &str) -> String {
     let params = json!({"elicitationId": id});
     let method = "notifications/elicitation/complete";

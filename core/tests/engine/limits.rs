@@ -70,6 +70,18 @@ const ROWS: &[(&str, &str)] = &[
         "connections_to_one_version_share_what_is_kept_up_to_a_number",
     ),
     (
+        "chain::question::MAX_RETIRED",
+        "calls_that_wait_for_their_clients_go_on_when_a_front_is_succeeded",
+    ),
+    (
+        "chain::visits::MAX_FINISHED",
+        "pages_are_remembered_up_to_a_number_and_a_length",
+    ),
+    (
+        "chain::visits::MAX_ID_BYTES",
+        "pages_are_remembered_up_to_a_number_and_a_length",
+    ),
+    (
         "chain::sessions::MAX_ELICITED",
         "the_pages_of_a_session_are_remembered_up_to_a_number",
     ),
