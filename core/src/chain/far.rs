@@ -122,13 +122,17 @@ impl Upstream {
         is_of_one: bool,
         cx: &Context<'_>,
     ) -> Poll<Result<Arc<Self>, RequestError>> {
-        parts.places.poll_take(cx).map_ok(|place| {
-            Arc::new(Self {
-                parts: parts.clone(),
-                routes: Arc::new(Routes::new(number(), is_of_one)),
-                session: Mutex::new(FarSession::new()),
-                place,
-            })
+        let place = parts.places.poll_take(cx);
+        place.map_ok(|place| Self::at(place, parts, is_of_one))
+    }
+
+    /// A connection at that place.
+    pub fn at(place: Place, parts: &Arc<Parts>, is_of_one: bool) -> Arc<Self> {
+        Arc::new(Self {
+            parts: parts.clone(),
+            routes: Arc::new(Routes::new(number(), is_of_one)),
+            session: Mutex::new(FarSession::new()),
+            place,
         })
     }
 

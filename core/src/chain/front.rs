@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::time::Duration;
 
 use super::attempts::Attempts;
@@ -219,6 +219,7 @@ impl Front {
                 mirrored: mirrored.clone(),
                 places: Places::new(external.max_connections),
                 era: AtomicU8::new(0),
+                ends_at_handshakes: AtomicBool::new(false),
             })
         };
         let members = self.externals.iter().enumerate();

@@ -2,6 +2,7 @@
 //! opened when it is needed, and again when it was lost.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -21,10 +22,10 @@ use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
 use super::visits::Visits;
-use crate::client::ClientBuilder;
+use crate::client::{Client, ClientBuilder};
 use crate::connection::{Config, Handle, Host, OpeningMode};
 use crate::correlate::{CancelToken, Cancelled};
-use crate::error::{CarrierError, CarrierFault, RequestError};
+use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::handler::driven::drive;
 use crate::mcp::{Era, LogLevel, Revision, Revisions, Side};
 use crate::sync::lock;
@@ -445,18 +446,29 @@ impl Attempt {
         (era, config, host): (Era, Config, MakeHost),
     ) -> Result<Far, RequestError> {
         let chosen = self.parts.external.opening;
+        let ends_at_handshakes = &self.parts.ends_at_handshakes;
         let first = chosen.unwrap_or(match era {
-            Era::Handshake => OpeningMode::Handshake,
-            Era::Stateless => OpeningMode::Probe,
+            Era::Handshake if !ends_at_handshakes.load(Ordering::Relaxed) => OpeningMode::Handshake,
+            Era::Handshake | Era::Stateless => OpeningMode::Probe,
         });
+        let mut config = config;
+        config.tries_both_eras = chosen.is_none();
         let mut opened = self.connect(&used, first, &config, host).await;
-        if opened.is_err() && first == OpeningMode::Handshake && chosen.is_none() {
-            // A server that refuses a handshake may speak the other era. What is left of the first connection keeps its place.
+        if first == OpeningMode::Handshake
+            && chosen.is_none()
+            && opened.as_ref().is_err_and(|error| !has_answered(error))
+        {
+            // A server that does not survive a handshake may speak the other era. Nobody else takes the place of the first connection
+            // before what is left of it is gone.
             let is_of_one = !used.upstream().routes.is_shared();
+            let next = used.upstream().place.pass_on();
             drop(used);
-            let another = poll_fn(|cx| Upstream::poll_new(&self.parts, is_of_one, cx));
-            used = Use::of(another.await?);
+            used = Use::of(Upstream::at(next.await, &self.parts, is_of_one));
             opened = self.connect(&used, OpeningMode::Probe, &config, host).await;
+            let revision = opened.as_ref().ok().and_then(Client::revision);
+            if revision.is_some_and(|revision| revision.era() == Era::Stateless) {
+                ends_at_handshakes.store(true, Ordering::Relaxed);
+            }
         }
         match opened {
             Ok(client) => {
@@ -492,6 +504,17 @@ impl Attempt {
         let builder = ClientBuilder::relay(config, relay, spawner, callers);
         self.parts.external.link.connect(builder)
     }
+}
+
+/// Whether a server has answered in both eras, and cannot be used in either.
+fn has_answered(error: &io::Error) -> bool {
+    let error = error.get_ref().and_then(|error| error.downcast_ref());
+    matches!(
+        error,
+        Some(RequestError::Closed(
+            ConnectionError::Handshake(_) | ConnectionError::NoCommonRevision
+        ))
+    )
 }
 
 impl Drop for Attempt {

@@ -54,6 +54,8 @@ pub struct Config {
     pub revisions: Revisions,
     /// How a client opens.
     pub opening: OpeningMode,
+    /// Ask a server that refuses `initialize`, whatever its error says, by `server/discover` on the same connection.
+    pub(crate) tries_both_eras: bool,
     /// Accept an `initialize` without `capabilities` or `clientInfo`, and a result without
     /// `serverInfo` (R-LIF-08).
     pub lenient: bool,
@@ -97,6 +99,7 @@ impl Config {
             instructions: None,
             revisions: Revisions::ALL,
             opening: OpeningMode::default(),
+            tries_both_eras: false,
             lenient: false,
             lenient_ids: false,
             answer_cancelled: false,

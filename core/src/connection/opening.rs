@@ -4,7 +4,7 @@
 //! ```text
 //!   Idle ─▶ Probing ─┬─▶ Done (stateless)
 //!      │     ▲       ▼
-//!      │     ╰── once ── refused: no handshake here
+//!      │     ╰── once ── refused: no handshake here, or not in time
 //!      ╰───────────▶ Initializing ─▶ Done (handshake era)
 //! ```
 
@@ -57,6 +57,8 @@ pub(super) struct Ask {
     pub revision: Revision,
     /// The server has already contradicted itself once: its next answer is final.
     pub again: bool,
+    /// The server has no handshake to fall back to.
+    pub refused: bool,
 }
 
 /// The next step of the opening.
@@ -141,21 +143,26 @@ impl Opening {
             (Self::Probing(step), RequestError::BadAnswer(_)) if older => {
                 fall_back(config, step.ask)
             }
+            (Self::Initializing(step), RequestError::Peer(error)) => {
+                initialize_refused(config, step.ask, &error)
+            }
             (_, RequestError::Carrier(why)) => Move::Fail(ConnectionError::Carrier(why)),
-            (_, RequestError::Peer(error)) => fail_by(&error),
             (_, error) => fail(error.to_string()),
         })
     }
 
-    /// The time for the step is up: a first probe falls back to the handshake, if this side speaks one;
-    /// any other step fails.
+    /// The time for the step is up: a first probe falls back to the handshake, if this side speaks one; a handshake to a probe, if
+    /// this side is to [try both eras](Config::tries_both_eras); any other step fails.
     pub fn timed_out(&mut self, config: &Config) -> Option<Move> {
         Some(match self.take() {
             Self::Probing(step) if !step.ask.again && config.handshake().is_some() => {
                 fall_back(config, step.ask)
             }
             Self::Probing(_) => fail("the server did not answer server/discover in time"),
-            Self::Initializing(_) => fail("the server did not answer initialize in time"),
+            Self::Initializing(step) => match untried(config, step.ask) {
+                Some(ask) => probe(config, ask),
+                None => fail("the server did not answer initialize in time"),
+            },
             Self::Idle | Self::Done => return None,
         })
     }
@@ -171,12 +178,18 @@ fn first(config: &Config) -> Move {
             Move::Open(stateless, PeerInfo::default(), None)
         }
         (Some(revision), None, _) | (Some(revision), _, OpeningMode::Probe) => {
-            let again = false;
-            probe(config, Ask { revision, again })
+            let (again, refused) = (false, false);
+            let ask = Ask {
+                revision,
+                again,
+                refused,
+            };
+            probe(config, ask)
         }
         (_, Some(revision), _) => Move::Initialize(Ask {
             revision,
             again: false,
+            refused: false,
         }),
         _ => Move::Fail(ConnectionError::NoCommonRevision),
     }
@@ -194,7 +207,7 @@ fn probe(config: &Config, ask: Ask) -> Move {
 }
 
 fn fall_back(config: &Config, ask: Ask) -> Move {
-    match config.handshake() {
+    match config.handshake().filter(|_| !ask.refused) {
         Some(revision) => Move::Initialize(Ask { revision, ..ask }),
         None => Move::Fail(ConnectionError::NoCommonRevision),
     }
@@ -219,6 +232,7 @@ fn probe_refused(config: &Config, ask: Ask, error: &PeerError) -> Move {
         // something else; any other error means an older server.
         return match error.code {
             MISSING_CLIENT_CAPABILITY | HEADER_MISMATCH => fail_by(error),
+            _ if ask.refused => fail_by(error),
             _ => fall_back(config, ask),
         };
     }
@@ -249,17 +263,7 @@ fn choose(config: &Config, ask: Ask, offered: Option<Revisions>) -> Move {
 
 fn initialize_answered(config: &Config, ask: Ask, message: &MessageRef<'_>) -> Move {
     if message.kind() == Kind::Error {
-        let error = peer_error(message);
-        return match spoken_instead(config, ask, &error) {
-            Some(revision) => probe(
-                config,
-                Ask {
-                    revision,
-                    again: true,
-                },
-            ),
-            None => fail_by(&error),
-        };
+        return initialize_refused(config, ask, &peer_error(message));
     }
     let result = message.result().unwrap_or("{}");
     let member = |name| reader::find(result, name);
@@ -286,6 +290,33 @@ fn initialize_answered(config: &Config, ask: Ask, message: &MessageRef<'_>) -> M
         false => Method::Initialized,
     };
     Move::Open(revision, peer, Some(ready))
+}
+
+/// Processes an error that answers `initialize`.
+fn initialize_refused(config: &Config, ask: Ask, error: &PeerError) -> Move {
+    let again = true;
+    match spoken_instead(config, ask, error) {
+        Some(revision) => probe(
+            config,
+            Ask {
+                revision,
+                again,
+                ..ask
+            },
+        ),
+        None => untried(config, ask).map_or_else(|| fail_by(error), |ask| probe(config, ask)),
+    }
+}
+
+/// The probe of a server that has refused the handshake, which came first, if this side is to [try both eras](Config::tries_both_eras).
+fn untried(config: &Config, ask: Ask) -> Option<Ask> {
+    let is_first = config.opening == OpeningMode::Handshake && !ask.again && !ask.refused;
+    let revision = config.revisions.newest(Era::Stateless)?;
+    (config.tries_both_eras && is_first).then_some(Ask {
+        revision,
+        again: true,
+        refused: true,
+    })
 }
 
 /// The stateless revision to use with a server that refuses `initialize` as an unsupported version:

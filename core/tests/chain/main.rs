@@ -16,6 +16,7 @@ mod laws;
 mod losses;
 mod members;
 mod middleware;
+mod openings;
 mod prefix;
 mod rig;
 mod rounds;

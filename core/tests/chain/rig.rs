@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 pub struct Far {
     /// The server that it leads to.
     pub name: &'static str,
-    revision: Revision,
+    pub revision: Revision,
     connection: Connection,
     host: ClientHost,
     stream: StreamId,
@@ -271,13 +271,19 @@ impl Rig {
 
     /// The connection to the server breaks.
     pub fn break_off(&mut self, far: usize) {
+        self.far_closes(far);
+        self.carrier_ends(far);
+    }
+
+    /// The server ends the connection, before what carries it has ended.
+    pub fn far_closes(&mut self, far: usize) {
         let mut fars = self.fars.lock().unwrap();
         let Far {
             connection, host, ..
         } = &mut fars[far];
         connection.close(ConnectionError::ClosedByPeer, host);
         drop(fars);
-        self.carrier_ends(far);
+        self.step();
     }
 
     /// The server has forgotten the session of the connection, and begins another one.
