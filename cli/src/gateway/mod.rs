@@ -100,18 +100,24 @@ pub fn gateway(args: Gateway) -> Result<u8> {
         info!(%at, "status");
     }
     let mut current = None;
-    let hosting = |spawner| current.insert(Current::new(&front, spawner)).clone() as _;
+    let hosting = |spawner| current.insert(Current::new(front, spawner)).clone() as _;
     let serving = serve_with(hosting, &address, options)?;
     args.watched.show(&watch, &serving)?;
     if let Some(current) = &current {
-        reload::watch(files, Arc::downgrade(current), move || {
+        reload::watch(files, Arc::downgrade(current), move |files| {
+            *files = Files::default().and(args.config.clone());
             let config = load(&args)?;
+            *files = config
+                .pins
+                .iter()
+                .cloned()
+                .fold(std::mem::take(files), Files::and);
             started.compare(&Started::with(&config))?;
             config.front(&args.network, &status, observer.as_ref())
         });
     }
     let done = carrier::run(&serving, &address, &state);
-    drop((serving, current, front));
+    drop((serving, current));
     wait_for_clients(FAREWELL);
     done
 }
@@ -123,7 +129,6 @@ struct Started {
     status: (Option<Address>, bool),
     /// Secret.
     policy: Option<String>,
-    pins: Option<PathBuf>,
 }
 
 impl Started {
@@ -133,24 +138,18 @@ impl Started {
             listen: address(&config.listen),
             status: (address(&config.status), config.status_anonymous),
             policy: config.policy_members.clone(),
-            pins: config.pins.clone(),
         }
     }
 
     /// Tells which of these settings have changed since, and so are not in effect.
     ///
     /// # Errors
-    /// If servers are not to be used by the new settings without them.
+    /// If the policy has changed: servers are not to be used by the new settings without it.
     fn compare(&self, now: &Self) -> Result<()> {
-        for (key, is_same) in [
-            ("policy", self.policy == now.policy),
-            ("pins", self.pins == now.pins),
-        ] {
-            ensure!(
-                is_same,
-                "{key} has changed, which is read at the start: restart the gateway"
-            );
-        }
+        ensure!(
+            self.policy == now.policy,
+            "policy has changed, which is read at the start: restart the gateway"
+        );
         for (key, is_same) in [
             ("listen", self.listen == now.listen),
             ("status", self.status == now.status),

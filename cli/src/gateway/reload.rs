@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -17,32 +17,45 @@ use tracing::{error, info, warn};
 /// How often the file is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The front of the newest settings. Connections keep the one that they began with, so no call is lost.
+/// How long a call that waits for its client's answer goes on by settings that are not the newest any more.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The front of the newest settings. Connections keep the one that they began with, and calls that wait for their clients go on where
+/// they began, so no call is lost.
 pub struct Current {
     spawner: Arc<dyn Spawner>,
     config: Arc<Config>,
     policy: Option<Arc<Policy>>,
     front: RwLock<Arc<dyn Hosting>>,
+    newest: Mutex<Front>,
     generation: AtomicU64,
 }
 
 impl Current {
-    pub fn new(front: &Front, spawner: Arc<dyn Spawner>) -> Arc<Self> {
+    pub fn new(front: Front, spawner: Arc<dyn Spawner>) -> Arc<Self> {
         let hosting = front.hosting(spawner.clone());
         Arc::new(Self {
             spawner,
             config: hosting.config().clone(),
             policy: hosting.policy(),
             front: RwLock::new(hosting),
+            newest: Mutex::new(front),
             generation: AtomicU64::new(0),
         })
     }
 
     /// Has connections that come from now on served by `front`.
-    pub fn replace(&self, front: &Front) {
-        let hosting = front.hosting(self.spawner.clone());
-        *self.front.write().unwrap_or_else(PoisonError::into_inner) = hosting;
+    pub fn replace(&self, front: Front) {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        *newest = front.succeeding(&newest, PATIENCE);
+        let hosting = newest.hosting(self.spawner.clone());
+        let before = {
+            let mut current = self.front.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, hosting)
+        };
         self.generation.fetch_add(1, Ordering::Release);
+        // Closes connections, which is to hold up nobody.
+        drop(before);
     }
 
     fn front(&self) -> Arc<dyn Hosting> {
@@ -108,11 +121,11 @@ fn state(file: &Path) -> Option<(SystemTime, u64)> {
 }
 
 /// Serves by what `load` makes of the files each time that one has changed, on a thread of its own, until nobody serves any
-/// more. A file that cannot be used is told, and changes nothing.
+/// more. `load` says which files are to be watched from then on. A file that cannot be used is told, and changes nothing.
 pub fn watch(
     mut files: Files,
     current: Weak<Current>,
-    load: impl Fn() -> Result<Front> + Send + 'static,
+    load: impl Fn(&mut Files) -> Result<Front> + Send + 'static,
 ) {
     thread::spawn(move || {
         let mut looks_in_vain = 0_u64;
@@ -138,9 +151,9 @@ pub fn watch(
                     continue;
                 }
             }
-            match load() {
+            match load(&mut files) {
                 Ok(front) => {
-                    current.replace(&front);
+                    current.replace(front);
                     info!("reloaded");
                 }
                 Err(why) => error!("not reloaded, the gateway serves as before: {why:#}"),

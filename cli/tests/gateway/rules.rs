@@ -80,6 +80,22 @@ fn tools_that_are_not_what_was_pinned_are_hidden_refused_and_told() {
     let text = text.replace("pins = \"pins.json\"\n", "");
     let (is_done, said) = pin(&folder.write("gateway.toml", &text));
     assert!(!is_done && said.contains("no pins = \"FILE\""), "{said}");
+    // Without pins, all tools can be used, and that is read without a restart.
+    assert!(comes(|| called(&gateway, "one_add", sum) == "3\n"));
+    // So is another file of pins, which is waited for.
+    folder.write("gateway.toml", &format!("pins = \"other.json\"\n{text}"));
+    let is_told = || {
+        log.text()
+            .matches("`mcpbolt gateway --pin` writes it")
+            .count()
+            == 1
+    };
+    assert!(comes(is_told), "{}", log.text());
+    assert_eq!(called(&gateway, "one_add", sum), "3\n");
+    folder.write("other.json", "{}");
+    assert!(comes(
+        || called(&gateway, "one_add", sum).contains("has no pin")
+    ));
 }
 
 /// A server without tools, as most that only have resources or prompts.

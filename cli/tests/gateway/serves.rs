@@ -157,12 +157,7 @@ fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
             "[policy]\nfilterLists = true",
             "not reloaded, the gateway serves as before: policy has changed, which is read at the start: restart the gateway",
         ),
-        (
-            "pins = \"pins.json\"",
-            "not reloaded, the gateway serves as before: pins has changed, which is read at the start: restart the gateway",
-        ),
     ] {
-        folder.write("pins.json", "{}");
         folder.write("gateway.toml", &of(more));
         assert!(
             comes(|| log.text().contains(told)),

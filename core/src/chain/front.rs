@@ -1,8 +1,8 @@
 //! The side of a chain that clients talk to: a server whose answers are those of the external server.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::attempts::Attempts;
@@ -57,6 +57,10 @@ pub struct Front {
     max_hops: u64,
     patience: Duration,
     list_cache: usize,
+    /// Calls whose clients have a question to answer, of this front and of those that it succeeds.
+    parking: Arc<Parking>,
+    /// How many fronts it succeeds.
+    generation: u64,
 }
 
 impl Front {
@@ -71,7 +75,19 @@ impl Front {
             max_hops: MAX_HOPS,
             patience: PATIENCE,
             list_cache: MAX_CACHE_BYTES,
+            parking: Arc::default(),
+            generation: 0,
         }
+    }
+
+    /// Takes the place of an earlier front, which has other settings. A client of 2026-07-28 that has been asked something there may bring
+    /// its answer here: its call goes on at the server where it began, and by the settings with which it began. When the
+    /// earlier front is not hosted any more, such a call is given up after `patience`; at once if eight other fronts have been
+    /// succeeded since. Without a successor, it is given up when its front is not hosted any more.
+    pub fn succeeding(mut self, earlier: &Self, patience: Duration) -> Self {
+        self.parking = earlier.parking.clone();
+        self.generation = self.parking.succeed(earlier.generation, patience);
+        self
     }
 
     /// Adds another server. Clients see the tools, prompts and resources of all: lists are merged, and each call goes to the server
@@ -219,6 +235,7 @@ impl Front {
                 mirrored: mirrored.clone(),
                 places: Places::new(external.max_connections),
                 era: AtomicU8::new(0),
+                retired: OnceLock::new(),
                 ends_at_handshakes: AtomicBool::new(false),
             })
         };
@@ -230,12 +247,16 @@ impl Front {
             })
             .collect();
         let first = members.first().map(|member| member.parts.clone());
-        Arc::new(Hosted(Arc::new(Shared {
+        let shared = Shared {
             parts: first.unwrap_or_else(|| parts(0, &self.externals[0])),
             members,
-            parking: Arc::new(Parking::default()),
+            parking: self.parking.clone(),
             patience: self.patience,
-        })))
+        };
+        Arc::new(Hosted {
+            shared: Arc::new(shared),
+            generation: self.generation,
+        })
     }
 }
 
@@ -248,32 +269,49 @@ impl fmt::Debug for Front {
     }
 }
 
-struct Hosted(Arc<Shared>);
+struct Hosted {
+    shared: Arc<Shared>,
+    generation: u64,
+}
+
+impl Hosted {
+    fn close_connections(&self) {
+        let members = self.shared.members.iter();
+        members.for_each(|member| member.lanes.clear());
+    }
+}
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        self.ended();
+        let Shared { parking, parts, .. } = &*self.shared;
+        match parking.patience_after(self.generation) {
+            Some(patience) => {
+                parking.retire(parts, patience);
+                self.close_connections();
+            }
+            None => self.ended(),
+        }
     }
 }
 
 impl Hosting for Hosted {
     fn config(&self) -> &Arc<Config> {
-        &self.0.parts.config
+        &self.shared.parts.config
     }
 
     fn policy(&self) -> Option<Arc<Policy>> {
-        self.0.parts.registry.policy().cloned()
+        self.shared.parts.registry.policy().cloned()
     }
 
     fn ended(&self) {
-        self.0.parking.clear();
-        let members = self.0.members.iter();
-        members.for_each(|member| member.lanes.clear());
+        self.shared.parking.clear(&self.shared.parts);
+        self.close_connections();
     }
 
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
         let timers = timers.unwrap_or(&handle).clone();
-        let executor = FrontExecutor::new(self.0.clone(), handle.clone(), timers);
-        ServerHost::new(self.0.parts.registry.clone(), handle, Box::new(executor))
+        let executor = FrontExecutor::new(self.shared.clone(), handle.clone(), timers);
+        let registry = self.shared.parts.registry.clone();
+        ServerHost::new(registry, handle, Box::new(executor))
     }
 }

@@ -7,6 +7,7 @@
 //! carries one call at a time, and none after one that was given up: its questions cannot reach anybody else.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::external::Isolation;
@@ -71,6 +72,8 @@ pub(super) struct Lanes {
     idle: Mutex<Idle>,
     /// How many of those there are.
     exclusive: Mutex<usize>,
+    /// Whether none is kept any more.
+    is_over: AtomicBool,
 }
 
 impl Lanes {
@@ -106,8 +109,9 @@ impl Lanes {
         Ok(lane)
     }
 
-    /// Closes the connections that are not in use.
+    /// Closes the connections that are not in use, and others when they are not used any more.
     pub fn clear(&self) {
+        self.is_over.store(true, Ordering::Release);
         let shared = std::mem::take(&mut *lock(&self.shared));
         let idle = std::mem::take(&mut *lock(&self.idle));
         *lock(&self.exclusive) -= idle.values().map(Vec::len).sum::<usize>();
@@ -193,7 +197,8 @@ impl Drop for Exclusive {
         let lanes = &self.lanes;
         // The server may have asked before it heard that the call has ended, and the next call may be of another client.
         let is_clean = |far: Far| !far.routes().has_given_up();
-        match lane.ready().is_some_and(is_clean) {
+        let is_over = lanes.is_over.load(Ordering::Acquire);
+        match !is_over && lane.ready().is_some_and(is_clean) {
             true => lock(&lanes.idle)
                 .entry(std::mem::take(&mut self.key))
                 .or_default()

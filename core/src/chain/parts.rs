@@ -1,7 +1,8 @@
 //! The parts of a front, and how failures of the hop to its server are worded.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::attempts::Attempts;
 use super::external::External;
@@ -42,6 +43,8 @@ pub(super) struct Parts {
     pub places: Arc<Places>,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
+    /// Set when the front has been succeeded: how long its calls wait for their clients' answers then.
+    pub retired: OnceLock<Duration>,
     /// Whether the server has ended a connection rather than take part in a handshake.
     pub ends_at_handshakes: AtomicBool,
 }

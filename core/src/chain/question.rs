@@ -9,19 +9,20 @@
 //!   ◀─────────────── route ◀──────────── result ────────────
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::params::push;
+use super::parts::Parts;
 use super::route::{Route, principal_of};
 use super::translate;
 use super::unless::unless;
 use crate::connection::{Call, Handle, Principal};
-use crate::correlate::CancelToken;
+use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
 use crate::json::{reader, string};
 use crate::mcp::code::{INTERNAL_ERROR, OVERLOADED};
@@ -32,6 +33,9 @@ use crate::unguessable;
 
 /// How long a client may take to answer. A call that its client does not come back to is cancelled then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// The most fronts that have been succeeded, and whose calls still wait for answers.
+const MAX_RETIRED: usize = 8;
 
 /// The most calls between two rounds, over all clients.
 const MAX_PARKED: usize = 10_000;
@@ -154,23 +158,83 @@ struct Parked {
     ends: CancelToken,
 }
 
-/// The calls between two rounds, by the state that their clients hold.
+/// The calls between two rounds, by the state that their clients hold: those of a front, and of the fronts that it succeeds.
 #[derive(Default)]
-pub(super) struct Parking(Mutex<HashMap<Arc<str>, Parked>>);
+pub(super) struct Parking {
+    calls: Mutex<HashMap<Arc<str>, Parked>>,
+    fronts: Mutex<Fronts>,
+}
+
+/// The fronts whose calls stand in one place.
+#[derive(Default)]
+struct Fronts {
+    /// How many have been succeeded, and how long calls of the last of these wait.
+    succeeded: u64,
+    patience: Duration,
+    /// Those that are not hosted any more, the oldest first.
+    retired: VecDeque<Weak<Parts>>,
+}
 
 impl Parking {
     /// Whether a call waits for the client with this state.
     pub fn has(&self, state: &str) -> bool {
-        lock(&self.0).contains_key(state)
+        lock(&self.calls).contains_key(state)
     }
 
-    /// Gives up all calls.
-    pub fn clear(&self) {
-        let gone = std::mem::take(&mut *lock(&self.0));
-        for parked in gone.values() {
-            parked.ends.cancel(None);
-            parked.route.refuse_questions();
-            parked.route.abandon();
+    /// A front has a successor. Returns the number of that one.
+    pub fn succeed(&self, front: u64, patience: Duration) -> u64 {
+        let mut fronts = lock(&self.fronts);
+        fronts.succeeded = fronts.succeeded.max(front + 1);
+        fronts.patience = patience;
+        fronts.succeeded
+    }
+
+    /// How long calls of a front wait when it is not hosted any more; `None` if it has no successor.
+    pub fn patience_after(&self, front: u64) -> Option<Duration> {
+        let fronts = lock(&self.fronts);
+        (fronts.succeeded > front).then_some(fronts.patience)
+    }
+
+    /// A front with a successor is not hosted any more: its calls wait no longer than that.
+    pub fn retire(&self, parts: &Arc<Parts>, patience: Duration) {
+        // Calls that come to wait from now on find it.
+        let patience = *parts.retired.get_or_init(|| patience);
+        let oldest = {
+            let mut fronts = lock(&self.fronts);
+            fronts.retired.retain(|front| front.strong_count() > 0);
+            fronts.retired.push_back(Arc::downgrade(parts));
+            let is_full = fronts.retired.len() > MAX_RETIRED;
+            is_full.then(|| fronts.retired.pop_front()).flatten()
+        };
+        if let Some(oldest) = oldest.and_then(|oldest| oldest.upgrade()) {
+            self.give_up(|front| Arc::ptr_eq(front, &oldest));
+        }
+        let calls = lock(&self.calls);
+        let own = calls
+            .iter()
+            .filter(|(_, call)| Arc::ptr_eq(&call.route.parts, parts));
+        let own =
+            own.map(|(state, call)| (state.clone(), call.route.clone(), call.ends.cancelled()));
+        let own: Vec<_> = own.collect();
+        drop(calls);
+        for (state, route, resumed) in own {
+            route.give_up_after(patience, state, resumed);
+        }
+    }
+
+    /// Gives up the calls of a front, and of those that have been succeeded.
+    pub fn clear(&self, parts: &Arc<Parts>) {
+        self.give_up(|front| Arc::ptr_eq(front, parts) || front.retired.get().is_some());
+    }
+
+    fn give_up(&self, is_over: impl Fn(&Arc<Parts>) -> bool) {
+        let mut calls = lock(&self.calls);
+        let gone = calls.extract_if(|_, call| is_over(&call.route.parts));
+        let gone: Vec<_> = gone.map(|(_, call)| call).collect();
+        drop(calls);
+        for call in gone {
+            call.ends.cancel(None);
+            call.route.give_up();
         }
     }
 }
@@ -225,7 +289,7 @@ impl Route {
         if target.questions.is_empty() || target.reply.is_none() {
             return;
         }
-        let is_full = lock(&self.parking.0).len() >= MAX_PARKED;
+        let is_full = lock(&self.parking.calls).len() >= MAX_PARKED;
         let Some(state) = unguessable::name().filter(|_| !is_full) else {
             let questions = std::mem::take(&mut target.questions);
             drop(target);
@@ -246,22 +310,33 @@ impl Route {
             ends: CancelToken::new(),
         };
         let resumed = parked.ends.cancelled();
-        lock(&self.parking.0).insert(state.clone(), parked);
+        lock(&self.parking.calls).insert(state.clone(), parked);
         let mut replies = front.replies();
         replies.whole_result(&reply, &result);
         replies.submit_last();
         drop(replies);
+        let retired = self.parts.retired.get().copied();
+        self.give_up_after(retired.unwrap_or(PATIENCE), state, resumed);
+    }
+
+    /// Gives the call up after a while, unless its client comes back before.
+    fn give_up_after(self: &Arc<Self>, patience: Duration, state: Arc<str>, resumed: Cancelled) {
         let route = self.clone();
         let far = self.target().questions.first().map(|one| one.far.clone());
         if let Some(far) = far {
             crate::handler::driven::drive(Box::pin(async move {
-                let is_late = unless(far.sleep(PATIENCE), resumed).await.is_some();
-                if is_late && lock(&route.parking.0).remove(&state).is_some() {
-                    route.refuse_questions();
-                    route.abandon();
+                let is_late = unless(far.sleep(patience), resumed).await.is_some();
+                if is_late && lock(&route.parking.calls).remove(&state).is_some() {
+                    route.give_up();
                 }
             }));
         }
+    }
+
+    /// Gives the call up: its client does not come back.
+    fn give_up(&self) {
+        self.refuse_questions();
+        self.abandon();
     }
 
     /// Takes the client's next request for a parked call. `state` is decoded.
@@ -274,7 +349,7 @@ impl Route {
         call: &Call,
         state: &str,
     ) -> Result<(), &'static str> {
-        let mut all = lock(&parking.0);
+        let mut all = lock(&parking.calls);
         let principal = principal_of(call, front);
         let fits = all.get(state).is_some_and(|parked| {
             parked.method == call.method

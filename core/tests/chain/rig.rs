@@ -79,6 +79,7 @@ pub struct Near {
 }
 
 pub struct Rig {
+    front: Front,
     pub hosting: Arc<dyn Hosting>,
     jobs: Arc<Jobs>,
     pub now: Instant,
@@ -106,14 +107,14 @@ impl Rig {
         for _ in 1..hops {
             front = Front::new(External::chain("next", &front));
         }
-        Self::before(&front, (fars, now), far_revision)
+        Self::before(front, (fars, now), far_revision)
     }
 
     /// A front before one server that `change` has changed.
     pub fn changing(far_revision: Revision, change: impl Fn(External) -> External) -> Self {
         let (fars, now) = (Fars::default(), Instant::now());
         let front = Front::new(change(external("far", far_revision, &fars, now)));
-        Self::before(&front, (fars, now), far_revision)
+        Self::before(front, (fars, now), far_revision)
     }
 
     /// A front before several servers, each with its name, which is its prefix unless it is `plain`.
@@ -144,13 +145,14 @@ impl Rig {
         });
         let front = Front::new(all.next().unwrap());
         let front = all.fold(front, |front, external| front.join(external).unwrap());
-        Self::before(&change(front), (fars, now), Revision::NEWEST_HANDSHAKE)
+        Self::before(change(front), (fars, now), Revision::NEWEST_HANDSHAKE)
     }
 
-    fn before(front: &Front, (fars, now): (Fars, Instant), far_revision: Revision) -> Self {
+    fn before(front: Front, (fars, now): (Fars, Instant), far_revision: Revision) -> Self {
         let jobs = Arc::new(Jobs::default());
         Self {
             hosting: front.hosting(jobs.clone()),
+            front,
             jobs,
             now,
             fars,
@@ -158,6 +160,15 @@ impl Rig {
             far_revision,
             silent: Vec::new(),
         }
+    }
+
+    /// Another front before the server takes the place of this one, whose calls wait that long for their clients. Returns what hosts
+    /// the one before.
+    pub fn succeed(&mut self, patience: Duration) -> Arc<dyn Hosting> {
+        let external = external("far", self.far_revision, &self.fars, self.now);
+        self.front = Front::new(external).succeeding(&self.front, patience);
+        let hosting = self.front.hosting(self.jobs.clone());
+        std::mem::replace(&mut self.hosting, hosting)
     }
 
     /// The only connection to a server.

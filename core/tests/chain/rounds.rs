@@ -412,3 +412,103 @@ fn a_late_question_of_a_cancelled_call_reaches_no_other_client() {
     rig.answer(2, &heard, &json!({"content": []}));
     assert_eq!(rig.hear(three)["id"], 3);
 }
+
+/// A client calls, and is asked. Returns the connection to the server, the call as it arrived there, and what goes on with it.
+fn waits(rig: &mut Rig, by: &str) -> (usize, Value, Value) {
+    let near = rig.post(&call(by, &json!({})));
+    let (far, arrived) = find(rig, by);
+    question(rig, far, by);
+    let (state, key) = asked(&rig.hear(near), by);
+    let answers = json!({"requestState": state, "inputResponses": {key: {"action": "accept", "content": {}}}});
+    (far, arrived, answers)
+}
+
+/// The client comes with its answer, which the server hears, and gets the result.
+fn goes_on(rig: &mut Rig, by: &str, (far, arrived, answers): (usize, Value, Value)) {
+    let near = rig.post(&call(by, &answers));
+    assert_eq!(rig.far_hears(far)["result"]["action"], "accept");
+    rig.answer(far, &arrived, &json!({"content": [], "for": by}));
+    assert_eq!(rig.hear(near)["result"]["for"], by);
+}
+
+/// The call has been given up: the server is told, and the client's answer is not taken any more.
+fn is_given_up(rig: &mut Rig, by: &str, (far, arrived, answers): (usize, Value, Value)) {
+    let said = [rig.far_hears(far), rig.far_hears(far)];
+    assert!(
+        said.iter().any(|it| it["error"]["code"] == -32603),
+        "{said:?}"
+    );
+    let cancelled = said
+        .iter()
+        .find(|it| it["method"] == "notifications/cancelled");
+    assert_eq!(cancelled.unwrap()["params"]["requestId"], arrived["id"]);
+    let near = rig.post(&call(by, &answers));
+    assert_eq!(rig.hear(near)["error"]["code"], -32602);
+}
+
+/// R-CHN-12, R-CHN-14: a front with other settings takes the place of one whose calls wait for their clients. They go on, for a while.
+#[test]
+fn calls_that_wait_for_their_clients_go_on_when_a_front_is_succeeded() {
+    let patience = Duration::from_secs(300);
+    let mut rig = Rig::new(OLD, 1);
+    let waiting = waits(&mut rig, "a");
+    let near = rig.post(&call("b", &json!({})));
+    let (far, arrived) = find(&mut rig, "b");
+    drop(rig.succeed(patience));
+    goes_on(&mut rig, "a", waiting);
+    // A question that comes later is asked, too.
+    question(&mut rig, far, "b");
+    let (state, key) = asked(&rig.hear(near), "b");
+    let answers = json!({"requestState": state, "inputResponses": {key: {"action": "accept", "content": {}}}});
+    goes_on(&mut rig, "b", (far, arrived, answers));
+
+    // A client that does not come back in time is not waited for, whether it was asked before or after.
+    let before = waits(&mut rig, "c");
+    rig.post(&call("d", &json!({})));
+    let (far, arrived) = find(&mut rig, "d");
+    drop(rig.succeed(patience));
+    question(&mut rig, far, "d");
+    rig.pass(patience - Duration::from_millis(1));
+    assert!(
+        rig.fars
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|far| far.lines.is_empty())
+    );
+    rig.pass(Duration::from_millis(1));
+    is_given_up(&mut rig, "c", before);
+    is_given_up(
+        &mut rig,
+        "d",
+        (far, arrived, json!({"requestState": "dev.mcpbolt/chain:x"})),
+    );
+
+    // Nor are those of too many fronts.
+    let mut all = Vec::new();
+    for number in 0..9 {
+        let by = format!("e{number}");
+        all.push((waits(&mut rig, &by), by));
+        assert!(
+            rig.fars
+                .lock()
+                .unwrap()
+                .iter()
+                .all(|far| far.lines.is_empty())
+        );
+        drop(rig.succeed(patience));
+    }
+    let mut all = all.into_iter();
+    let (first, by) = all.next().unwrap();
+    is_given_up(&mut rig, &by, first);
+    let (second, by) = all.next().unwrap();
+    goes_on(&mut rig, &by, second);
+
+    // When nothing is hosted any more, none waits.
+    let (last, by) = (waits(&mut rig, "f"), "f");
+    rig.hosting.ended();
+    is_given_up(&mut rig, by, last);
+    for (waiting, by) in all {
+        is_given_up(&mut rig, &by, waiting);
+    }
+}
