@@ -141,8 +141,14 @@ impl Upstream {
         let before = std::mem::replace(&mut *lock(&self.session), FarSession::new());
         before.ended.cancel(None);
         self.parts.connection_ended(before.number);
-        // Afterwards: who is about to send one has noted it by now, or finds that the session has ended.
-        self.routes.bound()
+        self.routes.bound(before.number)
+    }
+
+    /// Whether a request may only go to a session that has ended. It was noted before it was given to the transport, which asks.
+    pub fn is_of_ended_session(&self, request: u64) -> bool {
+        let current = lock(&self.session).number;
+        let within = self.routes.session(request);
+        within.is_some_and(|session| session != current)
     }
 }
 

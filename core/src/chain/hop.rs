@@ -155,11 +155,10 @@ impl<'a> Hop<'a> {
             request: &request,
             method,
             hops,
-            is_bound: self.only.is_some(),
+            within: self.only.as_ref().map(|(_, session)| session.number),
         };
         let answer = match &self.only {
             None => trip.make().await,
-            // Also before it is sent: the transport sends what begins to wait now in the next session.
             Some((_, FarSession { ended, .. })) if !ended.is_cancelled() => {
                 let answer = Box::pin(unless(trip.make(), ended.cancelled())).await;
                 answer.unwrap_or_else(|| Err(CarrierError::session_lost().into()))

@@ -33,8 +33,8 @@ struct Carried {
     /// How many calls had begun before.
     begun: u64,
     route: Arc<Route>,
-    /// Whether the request may only go to the session in which it was made.
-    is_bound: bool,
+    /// The only session that the request may go to, if it may not go to any.
+    within: Option<u64>,
 }
 
 impl Routes {
@@ -53,15 +53,20 @@ impl Routes {
         !self.is_of_one
     }
 
-    /// Notes the call that a request to the server carries, for as long as the guard exists, and whether the request may only go
-    /// to the session in which it was made.
-    pub fn register(&self, key: RequestKey, route: &Arc<Route>, is_bound: bool) -> Registered<'_> {
+    /// Notes the call that a request to the server carries, for as long as the guard exists, and the only session that the request may go to,
+    /// if there is one.
+    pub fn register(
+        &self,
+        key: RequestKey,
+        route: &Arc<Route>,
+        within: Option<u64>,
+    ) -> Registered<'_> {
         let mut calls = lock(&self.calls);
         calls.begun += 1;
         let carried = Carried {
             begun: calls.begun,
             route: route.clone(),
-            is_bound,
+            within,
         };
         calls.by_key.insert(key.get(), carried);
         Registered {
@@ -107,11 +112,18 @@ impl Routes {
         own.map_or(Caller::Nobody, Caller::Is)
     }
 
-    /// The ids of the requests that may only go to the session in which they were made.
-    pub fn bound(&self) -> Vec<u64> {
+    /// The ids of the requests that may only go to that session.
+    pub fn bound(&self, session: u64) -> Vec<u64> {
         let calls = lock(&self.calls);
-        let bound = calls.by_key.iter().filter(|(_, it)| it.is_bound);
+        let own = |it: &Carried| it.within == Some(session);
+        let bound = calls.by_key.iter().filter(|(_, it)| own(it));
         bound.map(|(key, _)| *key).collect()
+    }
+
+    /// The only session that a request may go to.
+    pub fn session(&self, key: u64) -> Option<u64> {
+        let calls = lock(&self.calls);
+        calls.by_key.get(&key).and_then(|it| it.within)
     }
 
     /// The call that a message of the server belongs to: the one on whose stream it came; or else, if all calls are of one

@@ -43,8 +43,8 @@ pub(super) struct Trip<'a> {
     pub request: &'a ChainRequest,
     pub method: Option<Method>,
     pub hops: u64,
-    /// Whether it may only go to the session that the server has now.
-    pub is_bound: bool,
+    /// The only session of the server that it may go to, if it may not go to any.
+    pub within: Option<u64>,
 }
 
 impl Trip<'_> {
@@ -344,7 +344,7 @@ impl Trip<'_> {
         let write =
             |out: &mut Vec<u8>, key: crate::correlate::RequestKey, trace: Option<&TraceContext>| {
                 id = Some(key.get());
-                registered = Some(self.far.routes().register(key, self.route, self.is_bound));
+                registered = Some(self.far.routes().register(key, self.route, self.within));
                 let edit = Edit {
                     token: id,
                     hops: Some(self.hops),

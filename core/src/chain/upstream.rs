@@ -136,6 +136,10 @@ impl Host for UpstreamHost {
         bound
     }
 
+    fn is_of_ended_session(&self, id: u64) -> bool {
+        self.source.upstream.is_of_ended_session(id)
+    }
+
     fn closed(&mut self, error: &ConnectionError) {
         let upstream = &self.source.upstream;
         upstream.routes.clear();

@@ -171,6 +171,11 @@ impl Host for ClientHost {
         relay.map_or_else(Vec::new, |relay| relay.session_ended())
     }
 
+    fn is_of_ended_session(&self, id: u64) -> bool {
+        let relay = self.relay.as_ref();
+        relay.is_some_and(|relay| relay.is_of_ended_session(id))
+    }
+
     fn closed(&mut self, reason: &ConnectionError) {
         if let Some(relay) = &mut self.relay {
             relay.closed(reason);

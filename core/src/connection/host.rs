@@ -99,6 +99,13 @@ pub trait Host {
         Vec::new()
     }
 
+    /// Whether that request of this side may only go to a session which has ended. Asked before each request is sent, once a session
+    /// has ended: whoever made the request may not have known that. Such a request fails.
+    fn is_of_ended_session(&self, id: u64) -> bool {
+        let _ = id;
+        false
+    }
+
     /// Reports that the connection is shutting down: no further request is accepted. Requests that
     /// would otherwise stay open for ever must be answered now.
     fn draining(&mut self) {}

@@ -156,6 +156,8 @@ pub struct Connection {
     streams: Streams,
     /// Empty between calls of `handle_submissions`; kept for its capacity.
     submitted: Submitted,
+    /// Whether a session of the connection has ended at the peer.
+    has_lost_session: bool,
 }
 
 impl Connection {
@@ -166,6 +168,7 @@ impl Connection {
             core: Core::new(Handle::new(config), now),
             streams: Streams::default(),
             submitted: Submitted::default(),
+            has_lost_session: false,
         }
     }
 
@@ -340,6 +343,7 @@ impl Connection {
             core,
             streams,
             submitted,
+            ..
         } = self;
         core.clock = now;
         core.begin(streams, host);
@@ -440,6 +444,15 @@ impl Connection {
         })
     }
 
+    /// Whether the transport is to send that request of this side: it still waits for its answer. One that may only go to a session
+    /// which has ended fails instead.
+    pub fn may_send(&mut self, id: u64, now: Instant, host: &mut dyn Host) -> bool {
+        if self.has_lost_session && host.is_of_ended_session(id) {
+            self.lose(id, CarrierError::session_lost().into(), now, host);
+        }
+        self.awaits(id)
+    }
+
     /// Fails a pending request of this side with `error`; `id` is its id on the wire. Does nothing if
     /// the request is not pending. An open connection continues. While the connection opens, the loss
     /// ends it unless the error allows falling back to an older revision.
@@ -467,6 +480,7 @@ impl Connection {
     /// cancelled, since nobody waits for their answers, and requests of this side that may only go to the ended one fail.
     pub fn session_ended(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
+        self.has_lost_session = true;
         for (id, stream) in self.streams.iter_mut() {
             self.core.cancel_all(id, &mut stream.exchange, host);
         }

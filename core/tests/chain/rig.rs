@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::chain::{External, Front, Prefix};
 use mcpbolt::client::{Client, ClientBuilder, ClientHost};
-use mcpbolt::connection::{Connection, Framing, Host as _, StreamId};
+use mcpbolt::connection::{Connection, Framing, Host as _, StreamId, Wake};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::mcp::{Era, Revision, Revisions, meta};
@@ -42,10 +42,37 @@ impl Far {
         input.extend(b"\n");
         self.connection.receive(self.stream, now, &mut self.host);
     }
+
+    /// The server has forgotten the session, and begins another one.
+    pub fn session_ends(&mut self, now: Instant) {
+        self.connection.session_ended(now, &mut self.host);
+    }
+
+    /// Has the transport woken when there is something to send.
+    pub fn set_wake(&self, wake: Arc<dyn Wake>) {
+        self.connection.set_wake(wake);
+    }
+
+    /// The transport takes what there is, and sends what is still to be sent. Returns all, and whether each is sent.
+    pub fn sends(&mut self, now: Instant) -> Vec<(Value, bool)> {
+        self.connection.handle_submissions(now, &mut self.host);
+        let lines = drain(&mut self.connection, self.stream);
+        let messages = lines.iter().map(|line| {
+            let message = serde_json::from_str(line).unwrap();
+            let is_sent = self.may_send(&message, now);
+            (message, is_sent)
+        });
+        messages.collect()
+    }
+
+    fn may_send(&mut self, request: &Value, now: Instant) -> bool {
+        let id = request["id"].as_u64();
+        id.is_some_and(|id| self.connection.may_send(id, now, &mut self.host))
+    }
 }
 
 /// All connections to the scripted server, in the order in which they were opened.
-type Fars = Arc<Mutex<Vec<Far>>>;
+pub type Fars = Arc<Mutex<Vec<Far>>>;
 
 /// Polls jobs when it is asked to.
 #[derive(Default)]
@@ -299,14 +326,12 @@ impl Rig {
 
     /// The server has forgotten the session of the connection, and begins another one.
     pub fn session_ends(&mut self, far: usize) {
-        let far = &mut self.fars.lock().unwrap()[far];
-        far.connection.session_ended(self.now, &mut far.host);
+        self.fars.lock().unwrap()[far].session_ends(self.now);
     }
 
     /// Whether the transport would still send that request.
     pub fn is_awaited(&mut self, far: usize, request: &Value) -> bool {
-        let id = request["id"].as_u64().unwrap();
-        self.fars.lock().unwrap()[far].connection.awaits(id)
+        self.fars.lock().unwrap()[far].may_send(request, self.now)
     }
 
     /// What carries the connection to the server has ended: for a command, its process.

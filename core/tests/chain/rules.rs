@@ -2,21 +2,22 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcpbolt::chain::{
-    Approval, CallReports, ChainAnswer, ChainRequest, MaskedTexts, Masking, Middleware, NextHop,
-    Pins, Prefix, tool_pin,
+    Approval, CallReports, ChainAnswer, ChainRequest, Front, MaskedTexts, Masking, Middleware,
+    NextHop, Pins, Prefix, tool_pin,
 };
-use mcpbolt::connection::Framing;
+use mcpbolt::connection::{Framing, ObservedRequest, Observer, RequestObserver, Wake};
 use mcpbolt::mcp::Revision;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, request, stateless};
+use crate::rig::{Fars, Rig, request, stateless};
 
 const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const NEW: Revision = Revision::NEWEST;
@@ -191,6 +192,84 @@ fn a_call_of_a_pinned_tool_does_not_wait_for_the_next_session() {
     stops.store(true, Ordering::Relaxed);
     rig.session_ends(0);
     assert!(!rig.is_awaited(0, &called));
+}
+
+/// A transport that has begun the next session by the time at which it takes the call.
+#[derive(Default)]
+struct Renewing {
+    rig: OnceLock<(Fars, Instant)>,
+    is_armed: AtomicBool,
+    sent: Mutex<Vec<(Value, bool)>>,
+}
+
+impl fmt::Debug for Renewing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Renewing")
+    }
+}
+
+/// Told when the call has been found to be for the current session, before it is noted or sent.
+impl Observer for Renewing {
+    fn request(&self, request: &ObservedRequest<'_>) -> Option<Arc<dyn RequestObserver>> {
+        if request.is_sent()
+            && request.method() == "tools/call"
+            && let Some((fars, now)) = self.rig.get()
+        {
+            self.is_armed.store(true, Ordering::Relaxed);
+            fars.lock().unwrap()[0].session_ends(*now);
+        }
+        None
+    }
+}
+
+/// Told when the call is there to be sent, before its own thread does anything else.
+impl Wake for Renewing {
+    fn wake(&self) {
+        if let Some((fars, now)) = self.rig.get()
+            && self.is_armed.load(Ordering::Relaxed)
+        {
+            let sent = fars.lock().unwrap()[0].sends(*now);
+            self.sent.lock().unwrap().extend(sent);
+        }
+    }
+}
+
+/// Nor does one go there whose thread had found the old session, and was held up until the next one had begun.
+#[test]
+fn a_call_of_a_pinned_tool_does_not_overtake_the_end_of_its_session() {
+    let pins = BTreeMap::from([("a".to_owned(), tool_pin(&tool("a", "x").to_string()))]);
+    let renewing = Arc::<Renewing>::default();
+    let mut rig = Rig::over(OLD, 1, |external| {
+        let external = external.with(Pins::new("far", pins.clone(), |_| {}));
+        Front::new(external).observer(renewing.clone())
+    });
+    let near = rig.open(OLD, &json!({}));
+    rig.say(near, &request(1, "tools/call", &json!({"name": "a"})));
+    let list = rig.far_hears(0);
+    rig.answer(0, &list, &json!({"tools": [tool("a", "x")]}));
+    let called = rig.far_hears(0);
+    rig.answer(0, &called, &json!({}));
+    rig.hear(near);
+    rig.fars.lock().unwrap()[0].set_wake(renewing.clone());
+    assert!(renewing.rig.set((rig.fars.clone(), rig.now)).is_ok());
+    rig.say(near, &request(2, "tools/call", &json!({"name": "a"})));
+    let sent = std::mem::take(&mut *renewing.sent.lock().unwrap());
+    let calls: Vec<_> = sent
+        .iter()
+        .filter(|(message, _)| message["method"] == "tools/call")
+        .map(|(_, is_sent)| is_sent)
+        .collect();
+    assert_eq!(calls, [&false], "{sent:?}");
+    let told = loop {
+        let heard = rig.hear(near);
+        if heard["id"] == 2 {
+            break heard;
+        }
+    };
+    assert_eq!(
+        told["error"]["data"]["reason"], "upstream_unavailable",
+        "{told}"
+    );
 }
 
 /// Another connection may lead to another version of the server.

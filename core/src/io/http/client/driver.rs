@@ -283,9 +283,9 @@ impl ClientDriver {
     }
 
     fn request(&mut self, mut message: OutgoingMessage, counts: bool) {
-        // A request that was given up while it waited is not sent.
-        let awaited = |id: &u64| self.carrier.engine.awaits(*id);
-        let Some(id) = message.id.filter(awaited) else {
+        // A request that was given up while it waited is not sent, nor is one for a session that has ended.
+        let may_send = |id: &u64| self.carrier.engine.may_send(*id);
+        let Some(id) = message.id.filter(may_send) else {
             return;
         };
         message.listings = self.listings;

@@ -117,6 +117,12 @@ impl Engine {
         self.state().connection.awaits(id)
     }
 
+    /// Whether a request is to be sent, which fails if it may only go to a session that has ended.
+    pub fn may_send(&self, id: u64) -> bool {
+        let State { connection, host } = &mut *self.state();
+        connection.may_send(id, Instant::now(), host)
+    }
+
     /// Fails a request with `error`.
     pub fn lose(&self, id: u64, error: impl Into<RequestError>) {
         let State { connection, host } = &mut *self.state();
