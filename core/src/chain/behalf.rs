@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::external::Isolation;
-use super::lane::Lane;
 use super::params::Edit;
 use super::routes::Routes;
 use crate::connection::{Handle, Principal, RequestOptions, Response};
@@ -25,14 +24,9 @@ pub(super) enum Behalf {
 }
 
 impl Behalf {
-    /// For what all sessions of a connection get, such as changes of lists: on behalf of their client, unless they are of several.
-    pub fn of_sessions(lane: &Lane) -> Self {
-        Self::of(lane, || lane.sessions.who())
-    }
-
-    /// For what requests on a connection share, such as the log level: on behalf of the client `who`, unless they are of several.
-    pub fn of(lane: &Lane, who: impl FnOnce() -> Option<Principal>) -> Self {
-        match lane.parts.external.isolation {
+    /// For what all that use a connection have, such as the log level: on behalf of the client `who`, unless they are several.
+    pub fn of_all(isolation: Isolation, who: impl FnOnce() -> Option<Principal>) -> Self {
+        match isolation {
             Isolation::Shared => Self::All,
             Isolation::Session | Isolation::Principal => Self::Client(who()),
         }

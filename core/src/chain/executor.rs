@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::behalf::Behalf;
 use super::carry::{Near, carry};
 use super::far::Far;
 use super::follow::{self, Joined};
@@ -337,7 +336,7 @@ impl Executor for FrontExecutor {
             match lane.ready() {
                 Some(far) if far.revision.era() == Era::Stateless => {
                     // Fails only if the connection is lost, and then it is opened again.
-                    let _ = follow::follow(lane, &far, &Behalf::of_sessions(lane));
+                    let _ = follow::follow(lane, &far, &follow::behalf_of_sessions(lane));
                 }
                 // The client hears of what the server has when it is found.
                 None if lane.parts.is_of_many => reopen(lane),

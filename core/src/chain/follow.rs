@@ -176,7 +176,7 @@ pub(super) fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
 }
 
 /// Listens, for clients of the handshake era, to what a server of the stateless era says may change: on behalf of a client, to the
-/// resources that it has subscribed to; and on [behalf of the sessions](Behalf::of_sessions), to the lists. The stream before ends when
+/// resources that it has subscribed to; and on [behalf of the sessions](behalf_of_sessions), to the lists. The stream before ends when
 /// this one is acknowledged: then the token is cancelled, or with a reason if the server refuses. `None` if there is nothing to
 /// listen to.
 ///
@@ -197,9 +197,14 @@ pub(super) fn follow(
     follow_with(lane, far, behalf, uris)
 }
 
+/// On whose behalf this side asks for what all sessions of a lane get, such as changes of lists.
+pub(super) fn behalf_of_sessions(lane: &Lane) -> Behalf {
+    Behalf::of_all(lane.parts.external.isolation, || lane.sessions.who())
+}
+
 /// Those on whose behalf there is something to listen to.
 fn listeners_of(lane: &Lane) -> impl Iterator<Item = Behalf> {
-    let (sessions, clients) = (Behalf::of_sessions(lane), lane.sessions.subscribed());
+    let (sessions, clients) = (behalf_of_sessions(lane), lane.sessions.subscribed());
     let clients = clients.into_keys().map(Behalf::Client);
     let others: Vec<_> = clients.filter(|client| *client != sessions).collect();
     std::iter::once(sessions).chain(others)
@@ -212,7 +217,7 @@ fn follow_with(
     behalf: Behalf,
     uris: BTreeSet<Box<str>>,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
-    let has_lists = behalf == Behalf::of_sessions(lane);
+    let has_lists = behalf == behalf_of_sessions(lane);
     let kinds: Vec<_> = LISTS
         .iter()
         .filter(|(kind, _, _)| has_lists && declares(far.capabilities(), kind, "listChanged"))
@@ -443,7 +448,7 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
             {
                 let params = format!("{{\"level\":{}}}", json_text(level.name()));
                 let is_wanted = move |lane: &Lane| lane.sessions.level() == Some(level);
-                let (behalf, request) = (Behalf::of_sessions(lane), (Method::SetLevel, params));
+                let (behalf, request) = (behalf_of_sessions(lane), (Method::SetLevel, params));
                 insist(lane, far, behalf, request, is_wanted, |_| {});
             }
             for (who, uris) in lane.sessions.subscribed() {

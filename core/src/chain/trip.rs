@@ -452,7 +452,8 @@ impl Trip<'_> {
         if has_logging && is_lower {
             let params = format!("{{\"level\":{}}}", params::json_text(level.name()));
             let ways = (self.far.handle(), self.far.routes());
-            let behalf = Behalf::of(self.lane, || self.who().clone());
+            let isolation = self.lane.parts.external.isolation;
+            let behalf = Behalf::of_all(isolation, || self.who().clone());
             let request = (Method::SetLevel, &*params);
             if let Ok(asked) = ask(ways, &behalf, request, RequestOptions::default()) {
                 crate::handler::driven::drive(Box::pin(async move { drop(asked.await) }));
