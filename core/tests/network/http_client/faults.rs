@@ -320,7 +320,7 @@ fn what_cannot_be_reached_is_not_opened() {
     assert_eq!(error.fault, CarrierFault::TimedOut, "{error:?}");
     assert!(error.to_string().contains("too long to connect"), "{error}");
 
-    // A socket that nobody accepts on, its queue full.
+    // A socket that nobody accepts on, but the system does for a while.
     let full = TcpListener::bind("127.0.0.1:0").unwrap();
     let begun = Instant::now();
     let limits = Limits {
@@ -343,6 +343,32 @@ fn what_cannot_be_reached_is_not_opened() {
     ] {
         assert_eq!(open(url).kind(), std::io::ErrorKind::InvalidInput, "{url}");
     }
+}
+
+/// A peer whose packets are lost on the way: the connection is neither accepted nor refused. Here its queue is full, which holds one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_peer_that_neither_accepts_nor_refuses_is_given_up() {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = socket.listen(0).unwrap();
+    let address = full.local_addr().unwrap();
+    let _first = std::net::TcpStream::connect(address).unwrap();
+    let options = HttpClientOptions {
+        connect_timeout: Duration::from_millis(300),
+        ..HttpClientOptions::default()
+    };
+    let begun = Instant::now();
+    let url = format!("http://{address}/mcp");
+    let opened = Client::builder("test", "1").http(&url, options);
+    let error = why_not_open(&block_on(opened).unwrap_err());
+    assert_eq!(error.fault, CarrierFault::TimedOut, "{error:?}");
+    assert!(error.to_string().contains("too long to connect"), "{error}");
+    // The system would go on for minutes.
+    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 /// R-HTP-20: what was lost is known to be lost, and the server is found again.

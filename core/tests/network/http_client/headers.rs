@@ -314,6 +314,32 @@ fn a_proxy_is_asked_to_pass_requests_on() {
     assert_eq!(shown.as_deref(), Some("Basic bWU6c2VjcmV0"));
 }
 
+/// A proxy may be given as `host:port`, as in many settings of other programs.
+#[test]
+fn a_proxy_may_be_an_address_alone() {
+    let proxy = Scripted::stateless(echo);
+    let port = proxy.address.port();
+    for (at, shown) in [
+        (format!("127.0.0.1:{port}"), None),
+        (format!("LocalHost:{port}"), None),
+        (
+            format!("me:secret@127.0.0.1:{port}"),
+            Some("Basic bWU6c2VjcmV0"),
+        ),
+    ] {
+        let options = HttpClientOptions {
+            proxy: Proxy::At(at.clone()),
+            ..HttpClientOptions::default()
+        };
+        let client = builder(Revision::V2026_07_28).http("http://far.invalid/mcp", options);
+        block_on(client).unwrap_or_else(|error| panic!("{at}: {error}"));
+        let seen = proxy.seen();
+        let last = seen.last().unwrap();
+        assert_eq!(last.path, "http://far.invalid/mcp", "{at}");
+        assert_eq!(last.header("proxy-authorization"), shown, "{at}");
+    }
+}
+
 #[test]
 fn what_is_no_proxy_is_told() {
     for (proxy, why) in [

@@ -9,6 +9,7 @@ mod beginning;
 mod faults;
 mod headers;
 mod hostile;
+mod http2;
 mod logins;
 mod older;
 mod relay;

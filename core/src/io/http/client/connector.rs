@@ -59,22 +59,9 @@ impl Connector {
         timeout: Duration,
         filter: Option<AddressFilter>,
     ) -> Self {
-        let tcp = |filter| {
-            let mut tcp = HttpConnector::new_with_resolver(Resolver(filter));
-            tcp.enforce_http(false);
-            tcp.set_nodelay(true);
-            tcp.set_keepalive(Some(KEEPALIVE));
-            tcp.set_keepalive_interval(Some(KEEPALIVE));
-            tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
-            // Divided among the addresses of a name: one that does not answer leaves time for the next.
-            tcp.set_connect_timeout(Some(timeout));
-            #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
-            tcp.set_tcp_user_timeout(Some(CONFIRMATION_TIMEOUT));
-            tcp
-        };
         let hops = Hops {
-            tcp: tcp(filter),
-            tcp_to_proxy: tcp(None),
+            tcp: tcp(Resolver(filter), timeout),
+            tcp_to_proxy: tcp(Resolver(None), timeout),
             tls: tls.clone(),
             proxies,
         };
@@ -83,6 +70,21 @@ impl Connector {
             timeout,
         }
     }
+}
+
+/// Connects to the addresses of a name, one after the other until one accepts.
+fn tcp<R>(resolver: R, timeout: Duration) -> HttpConnector<R> {
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEPALIVE));
+    tcp.set_keepalive_interval(Some(KEEPALIVE));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    // Divided among the addresses: one that does not answer leaves time for the next.
+    tcp.set_connect_timeout(Some(timeout));
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    tcp.set_tcp_user_timeout(Some(CONFIRMATION_TIMEOUT));
+    tcp
 }
 
 impl Service<Uri> for Connector {
@@ -263,5 +265,41 @@ impl Service<Name> for Resolver {
             }
             Ok(allowed.into_iter())
         })
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::future::ready;
+
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    /// R-HTP-20: a name may have addresses of which one refuses, or says nothing.
+    #[tokio::test]
+    async fn a_name_is_reached_at_whichever_of_its_addresses_accepts() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        // Its queue is full, so further connections are neither accepted nor refused.
+        let silent = TcpSocket::new_v4().unwrap();
+        silent
+            .bind(SocketAddr::from(([127, 0, 0, 2], port)))
+            .unwrap();
+        let silent = silent.listen(0).unwrap();
+        let _first = TcpStream::connect(silent.local_addr().unwrap())
+            .await
+            .unwrap();
+        // Nobody listens at the third one.
+        for before in [3, 2] {
+            let addresses = [before, 1].map(|last| SocketAddr::from(([127, 0, 0, last], 0)));
+            let resolver =
+                tower::service_fn(move |_: Name| ready(Ok::<_, io::Error>(addresses.into_iter())));
+            let mut tcp = tcp(resolver, Duration::from_secs(4));
+            let uri = format!("http://several.invalid:{port}/").parse().unwrap();
+            let connected = tcp.call(uri).await.unwrap();
+            let peer = connected.inner().peer_addr().unwrap();
+            assert_eq!(peer, server.local_addr().unwrap(), "{before}");
+        }
     }
 }
