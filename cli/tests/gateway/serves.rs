@@ -111,6 +111,58 @@ fn a_changed_file_is_read_again_and_no_call_is_lost() {
     );
 }
 
+/// R-CHN-12: a client of 2026-07-28 is asked before the file changes, and answers after it.
+#[test]
+fn a_call_that_waits_for_its_client_goes_on_when_the_file_changes() {
+    let folder = Folder::new("asked");
+    let command = env!("CARGO_BIN_EXE_mcpbolt");
+    let text = format!(
+        "[servers.one]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\nrevisions = [\"2025-11-25\"]\n"
+    );
+    let mut gateway = gateway(&folder.write("gateway.toml", &text));
+    let log = Log::of(&mut gateway);
+    let place = gateway.address.trim_start_matches("http://");
+    let place = place.trim_end_matches("/mcp").to_owned();
+    let call = |more: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"one_test_elicitation","arguments":{{"message":"Who?"}},{more}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"test","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}}}}}}}}}}"#
+        );
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: one_test_elicitation"
+        );
+        let answer = http(&place, &head, &body);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let message: serde_json::Value =
+            serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        message
+    };
+    let asked = call("");
+    let result = &asked["result"];
+    assert_eq!(result["resultType"], "input_required", "{asked}");
+    let (key, _) = result["inputRequests"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    folder.write("gateway.toml", &format!("{text}timeout = 60\n"));
+    assert!(
+        comes(|| log.text().contains(": reloaded")),
+        "{}",
+        log.text()
+    );
+    let answers = serde_json::json!({key: {"action": "accept", "content": {"username": "ada", "email": "ada@example.com"}}});
+    let state = &result["requestState"];
+    let done = call(&format!(
+        r#""inputResponses":{answers},"requestState":{state},"#
+    ));
+    let said = done["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(said.contains("ada@example.com"), "{done}");
+}
+
 /// What is read at the start is told to be not in effect; what decides who may use what keeps other changes away, too.
 #[test]
 fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
