@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::behalf::Behalf;
 use super::carry::{Near, carry};
 use super::far::Far;
 use super::follow::{self, Joined};
@@ -80,6 +81,7 @@ impl FrontExecutor {
                 let all = self.joined.iter();
                 all.for_each(|joined| joined.session().sent_by(who));
             }
+            self.stop_borrowing(call);
             return self.session.clone().map(Way::Own);
         }
         let view = call.message.as_ref();
@@ -88,6 +90,7 @@ impl FrontExecutor {
             return Some(Way::Shared(LaneKey {
                 principal: principal_of(call, &self.handle).map(|it| it.as_str().into()),
                 capabilities: capabilities.into(),
+                is_lent: false,
             }));
         }
         let known = match self.shared.era() {
@@ -126,8 +129,10 @@ impl FrontExecutor {
                 translate::client_capabilities(capabilities, revision.era(), Era::Stateless);
             let isolation = member.parts.external.isolation;
             let principal = principal.map(|it| it.as_str().into());
+            let is_session = revision.era() == Era::Handshake;
             match LaneKey::of_session(isolation, principal, &neutral) {
                 Some(key) => member.lanes.shared(&member.parts, key),
+                None if is_session && member.parts.lends() => member.lanes.lent(&member.parts),
                 None => Ok(self.lane(
                     member,
                     revision,
@@ -160,8 +165,40 @@ impl FrontExecutor {
             capabilities,
             listens: self.listens,
             implementation,
+            is_lent: false,
         };
         Lane::new(member.parts.clone(), near, host)
+    }
+
+    /// Gives the session connections of its own in place of those that it shares because it needed none, where it is about to subscribe
+    /// to a resource, or the server has become one of the handshake era.
+    fn stop_borrowing(&mut self, call: &Call) {
+        let subscribes = call.method == Some(Method::Subscribe);
+        let ends = |lane: &Lane| lane.near.is_lent && (subscribes || !lane.parts.lends());
+        let Some(session) = self.session.clone() else {
+            return;
+        };
+        if !session.iter().any(|lane| ends(lane)) {
+            return;
+        }
+        let peer = self.handle.peer().cloned().unwrap_or_default();
+        let revision = self.handle.revision().unwrap_or(call.reply.revision());
+        let members = session.iter().zip(&self.shared.members);
+        let own = members.map(|(lane, member)| match ends(lane) {
+            true => {
+                let named = Some(peer.implementation.clone()).filter(|it| !it.is_empty());
+                self.lane(member, revision, peer.capabilities.clone(), named)
+            }
+            false => lane.clone(),
+        });
+        let own: Own = own.collect();
+        for (joined, lane) in self.joined.iter_mut().zip(&*own) {
+            if joined.go_on(lane) {
+                // Restores what the session had, such as its log level.
+                reopen(lane);
+            }
+        }
+        self.session = Some(own);
     }
 
     fn initialize(&mut self, call: Call) {
@@ -273,7 +310,8 @@ impl Executor for FrontExecutor {
                 let sets = self.session.iter().chain(self.lanes.values());
                 // One client is not to speak for all that share a connection.
                 let sets = sets.flat_map(|own| own.iter());
-                let mut lanes: Vec<_> = sets.filter(|lane| !lane.is_shared()).collect();
+                let is_heard = |lane: &&Arc<Lane>| !lane.is_shared() || lane.near.is_lent;
+                let mut lanes: Vec<_> = sets.filter(is_heard).collect();
                 lanes.sort_by_key(|lane| Arc::as_ptr(lane));
                 lanes.dedup_by(|one, other| Arc::ptr_eq(one, other));
                 let is_known_there =
@@ -335,8 +373,12 @@ impl Executor for FrontExecutor {
         for lane in self.session.iter().flat_map(|own| own.iter()) {
             match lane.ready() {
                 Some(far) if far.revision.era() == Era::Stateless => {
-                    // Fails only if the connection is lost, and then it is opened again.
-                    let _ = follow::follow(lane, &far, &follow::behalf_of_sessions(lane));
+                    let behalf = follow::behalf_of_sessions(lane);
+                    // Those that share a lane hear by one stream of the lists.
+                    if behalf != Behalf::All || !lane.listeners.has_own(&behalf) {
+                        // Fails only if the connection is lost, and then it is opened again.
+                        let _ = follow::follow(lane, &far, &behalf);
+                    }
                 }
                 // The client hears of what the server has when it is found.
                 None if lane.parts.is_of_many => reopen(lane),

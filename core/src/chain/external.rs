@@ -50,7 +50,8 @@ impl<F: Fn(ClientBuilder) -> Connecting + Send + Sync + 'static> Link for F {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isolation {
-    /// Each session has a connection of its own.
+    /// Each session has a connection of its own. To a server on HTTP that speaks no revision with a handshake, sessions share one
+    /// until they subscribe to a resource.
     #[default]
     Session,
     /// The sessions of a verified client share a connection, if they declare the same capabilities. A client that nobody verified has
@@ -84,6 +85,7 @@ pub struct External {
     pub(super) opening: Option<OpeningMode>,
     pub(super) revisions: Revisions,
     pub(super) follows_revision: bool,
+    pub(super) is_of_requests: bool,
     pub(super) limits: Limits,
     pub(super) prefix: Option<Prefix>,
     pub(super) isolation: Isolation,
@@ -102,6 +104,7 @@ impl External {
             opening: None,
             revisions: Revisions::ALL,
             follows_revision: false,
+            is_of_requests: false,
             limits: Limits::STDIO,
             prefix: None,
             isolation: Isolation::default(),
@@ -189,6 +192,14 @@ impl External {
     /// that it has in common with the front.
     pub fn following_revision(mut self) -> Self {
         self.follows_revision = true;
+        self
+    }
+
+    /// Says that a connection of the stateless era is nothing but requests, any of which could come from anybody, as over HTTP
+    /// ([`Self::at`] knows that): then sessions of the handshake era need no connection of their own ([`Isolation::Session`]), and a
+    /// server that refuses requests is asked whether it still is of that era.
+    pub fn of_requests(mut self) -> Self {
+        self.is_of_requests = true;
         self
     }
 

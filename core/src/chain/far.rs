@@ -59,6 +59,12 @@ impl Far {
         lock(&self.used.upstream().session).clone()
     }
 
+    /// For the only doubt at a time that the server still is of the era of the connection.
+    pub fn doubt(&self) -> Option<Arc<()>> {
+        let doubt = self.used.upstream().doubt.clone();
+        (Arc::strong_count(&doubt) == 2).then_some(doubt)
+    }
+
     /// The calls that it carries.
     pub fn routes(&self) -> &Arc<Routes> {
         &self.used.upstream().routes
@@ -108,6 +114,8 @@ pub(super) struct Upstream {
     parts: Arc<Parts>,
     pub routes: Arc<Routes>,
     session: Mutex<FarSession>,
+    /// Held while it is doubted that the server still is of the era of the connection.
+    doubt: Arc<()>,
     /// Dropped after the middleware has been told.
     pub place: Place,
 }
@@ -132,6 +140,7 @@ impl Upstream {
             parts: parts.clone(),
             routes: Arc::new(Routes::new(number(), is_of_one)),
             session: Mutex::new(FarSession::new()),
+            doubt: Arc::default(),
             place,
         })
     }

@@ -199,7 +199,7 @@ pub(super) fn follow(
 
 /// On whose behalf this side asks for what all sessions of a lane get, such as changes of lists.
 pub(super) fn behalf_of_sessions(lane: &Lane) -> Behalf {
-    Behalf::of_all(lane.parts.external.isolation, || lane.sessions.who())
+    Behalf::of_all(lane.isolation(), || lane.sessions.who())
 }
 
 /// Those on whose behalf there is something to listen to.
@@ -408,6 +408,17 @@ impl Joined {
 
     pub fn session(&self) -> &Session {
         &self.1
+    }
+
+    /// Goes on with the session on a lane to the same server. Returns whether it is another lane.
+    pub fn go_on(&mut self, lane: &Arc<Lane>) -> bool {
+        if Arc::ptr_eq(&self.0, lane) {
+            return false;
+        }
+        lane.sessions.add(&self.1);
+        let before = std::mem::replace(&mut self.0, lane.clone());
+        before.sessions.leave(&self.1);
+        true
     }
 }
 

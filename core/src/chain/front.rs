@@ -235,6 +235,7 @@ impl Front {
                 mirrored: mirrored.clone(),
                 places: Places::new(external.max_connections),
                 era: AtomicU8::new(0),
+                lends: AtomicBool::new(false),
                 retired: OnceLock::new(),
                 ends_at_handshakes: AtomicBool::new(false),
             })

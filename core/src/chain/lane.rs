@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::attempts::{self, Attempts, Begun, Unopened};
 use super::declared::may_be_asked;
-use super::external::Connecting;
+use super::external::{Connecting, Isolation};
 use super::far::{Far, Upstream, Use};
 use super::idle;
 use super::listeners::Listeners;
@@ -43,6 +43,8 @@ pub(super) struct Near {
     pub listens: bool,
     /// Its `Implementation`; `None` to speak in this program's own name.
     pub implementation: Option<Box<str>>,
+    /// Whether the lane is for sessions that need none of their own.
+    pub is_lent: bool,
 }
 
 /// Makes the host of a connection to the server.
@@ -136,6 +138,14 @@ impl Lane {
 
     pub fn era(&self) -> Era {
         self.near.revision.era()
+    }
+
+    /// Which clients use it.
+    pub fn isolation(&self) -> Isolation {
+        match self.near.is_lent {
+            true => Isolation::Shared,
+            false => self.parts.external.isolation,
+        }
     }
 
     /// Whether it is no client's own.
@@ -426,6 +436,7 @@ struct Attempt {
 
 impl Attempt {
     async fn run(mut self, used: Use, settings: (Era, Config, MakeHost), gone: CancelToken) {
+        let asked = settings.0;
         let opened = unless(self.open(used, settings), gone.cancelled()).await;
         self.next = opened.map(|opened| match opened {
             Ok(far) => {
@@ -433,7 +444,7 @@ impl Attempt {
                 if self.lane.upgrade().is_some_and(|lane| lane.listens()) {
                     far.handle().set_listens(true);
                 }
-                self.parts.learn(far.revision.era());
+                self.parts.learn(asked, far.revision.era());
                 State::Open(far)
             }
             Err(error) => self.failed(error),
@@ -447,8 +458,9 @@ impl Attempt {
     ) -> Result<Far, RequestError> {
         let chosen = self.parts.external.opening;
         let ends_at_handshakes = &self.parts.ends_at_handshakes;
+        let knows_none = self.parts.lends() || ends_at_handshakes.load(Ordering::Relaxed);
         let first = chosen.unwrap_or(match era {
-            Era::Handshake if !ends_at_handshakes.load(Ordering::Relaxed) => OpeningMode::Handshake,
+            Era::Handshake if !knows_none => OpeningMode::Handshake,
             Era::Handshake | Era::Stateless => OpeningMode::Probe,
         });
         let mut config = config;

@@ -28,6 +28,8 @@ const MAX_LANES: usize = 256;
 pub(super) struct LaneKey {
     pub principal: Option<Box<str>>,
     pub capabilities: Box<str>,
+    /// Whether it is for sessions that need no connection of their own ([`Lanes::lent`]).
+    pub is_lent: bool,
 }
 
 impl LaneKey {
@@ -42,6 +44,7 @@ impl LaneKey {
             Isolation::Principal => Some(Self {
                 principal: Some(principal?),
                 capabilities: capabilities.into(),
+                is_lent: false,
             }),
             Isolation::Shared => Some(Self::shared()),
         }
@@ -59,6 +62,7 @@ impl LaneKey {
         Self {
             principal: None,
             capabilities: "{}".into(),
+            is_lent: false,
         }
     }
 }
@@ -84,10 +88,9 @@ impl Lanes {
     pub fn shared(&self, parts: &Arc<Parts>, key: LaneKey) -> Result<Arc<Lane>, RequestError> {
         let mut all = lock(&self.shared);
         let external = &parts.external;
+        let is_for_any = external.isolation != Isolation::Principal && !key.is_lent;
         let found = match parts.era() {
-            Some(Era::Stateless) if external.isolation != Isolation::Principal => {
-                all.values().next()
-            }
+            Some(Era::Stateless) if is_for_any => all.values().next(),
             _ => all.get(&key),
         };
         if let Some(lane) = found {
@@ -107,6 +110,18 @@ impl Lanes {
         let lane = Lane::new(parts.clone(), near(&key), host);
         all.insert(key, lane.clone());
         Ok(lane)
+    }
+
+    /// The connection for sessions of the handshake era that need none of their own ([`Parts::lends`]).
+    ///
+    /// # Errors
+    /// As [`shared`](Self::shared).
+    pub fn lent(&self, parts: &Arc<Parts>) -> Result<Arc<Lane>, RequestError> {
+        let key = LaneKey {
+            is_lent: true,
+            ..LaneKey::shared()
+        };
+        self.shared(parts, key)
     }
 
     /// Closes the connections that are not in use, and others when they are not used any more.
@@ -170,6 +185,7 @@ fn near(key: &LaneKey) -> Near {
         revision: Revision::NEWEST,
         capabilities: key.capabilities.clone(),
         implementation: None,
+        is_lent: key.is_lent,
     }
 }
 

@@ -23,6 +23,7 @@
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
 //! | `asking` | questions of middleware to the client of a call |
 //! | `question`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
+//! | `doubts` | whether a server that refuses a request still is of the era of the connection |
 //! | `behalf` | requests of this side's own, and on whose behalf they are made |
 //! | `sessions` | what clients that share a connection have each asked for |
 //! | `rules` | middleware of this crate: pins, masking, approval, a breaker, retries, reports |
@@ -35,6 +36,7 @@ mod attempts;
 mod behalf;
 mod carry;
 mod declared;
+mod doubts;
 mod executor;
 mod external;
 mod far;

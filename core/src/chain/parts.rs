@@ -43,6 +43,8 @@ pub(super) struct Parts {
     pub places: Arc<Places>,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
+    /// What [`lends`](Self::lends) returns.
+    pub lends: AtomicBool,
     /// Set when the front has been succeeded: how long its calls wait for their clients' answers then.
     pub retired: OnceLock<Duration>,
     /// Whether the server has ended a connection rather than take part in a handshake.
@@ -50,13 +52,27 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Notes the era of the server.
-    pub fn learn(&self, era: Era) {
-        let era = match era {
+    /// Notes the era of the server, as it was found for a client of the era `asked`.
+    pub fn learn(&self, asked: Era, era: Era) {
+        let number = match era {
             Era::Handshake => 1,
             Era::Stateless => 2,
         };
-        self.era.store(era, Ordering::Relaxed);
+        self.era.store(number, Ordering::Relaxed);
+        match (asked, era) {
+            (_, Era::Handshake) => self.lends.store(false, Ordering::Relaxed),
+            (Era::Handshake, _) => {
+                let lends = self.external.is_of_requests && !self.external.follows_revision;
+                self.lends.store(lends, Ordering::Relaxed);
+            }
+            (Era::Stateless, _) => {}
+        }
+    }
+
+    /// Whether sessions of the handshake era need no connections of their own: even they find a server of the stateless era, and a
+    /// connection to it is nothing but requests.
+    pub fn lends(&self) -> bool {
+        self.lends.load(Ordering::Relaxed)
     }
 
     /// The era of the server, if it is known.

@@ -33,7 +33,8 @@ pub(super) struct Session {
 /// All sessions of a connection to the server.
 #[derive(Default)]
 pub(super) struct Sessions {
-    all: Mutex<Vec<Arc<Session>>>,
+    /// By the addresses of the clients' connections.
+    all: Mutex<HashMap<usize, Arc<Session>>>,
     is_reopened: AtomicBool,
 }
 
@@ -121,28 +122,34 @@ impl Sessions {
             questions: Mutex::default(),
             elicited: Mutex::default(),
         });
-        lock(&self.all).push(session.clone());
+        self.add(&session);
         session
     }
 
-    pub fn leave(&self, session: &Arc<Session>) {
-        lock(&self.all).retain(|one| !Arc::ptr_eq(one, session));
+    /// Adds a session, which may have begun on another connection to the server.
+    pub fn add(&self, session: &Arc<Session>) {
+        let client = session.handle.address();
+        lock(&self.all).insert(client, session.clone());
+    }
+
+    pub fn leave(&self, session: &Session) {
+        let gone = lock(&self.all).remove(&session.handle.address());
+        drop(gone);
     }
 
     pub fn all(&self) -> Vec<Arc<Session>> {
-        lock(&self.all).clone()
+        lock(&self.all).values().cloned().collect()
     }
 
     /// The session of the client with this connection.
     pub fn of(&self, front: &Handle) -> Option<Arc<Session>> {
-        let all = lock(&self.all);
-        all.iter().find(|one| one.handle.is_same(front)).cloned()
+        lock(&self.all).get(&front.address()).cloned()
     }
 
     /// A client that is still there.
     pub fn any(&self) -> Option<Handle> {
         let all = lock(&self.all);
-        let open = all.iter().find(|one| !one.handle.is_closed());
+        let open = all.values().find(|one| !one.handle.is_closed());
         open.map(|one| one.handle.clone())
     }
 
@@ -153,24 +160,25 @@ impl Sessions {
 
     /// Whether any session is subscribed to a resource.
     pub fn wants(&self, uri: &str) -> bool {
-        lock(&self.all).iter().any(|one| one.wants(uri))
+        lock(&self.all).values().any(|one| one.wants(uri))
     }
 
-    /// The verified client of the first session.
+    /// The verified client of a session.
     pub fn who(&self) -> Option<Principal> {
-        lock(&self.all).first().and_then(|one| one.who())
+        let all = lock(&self.all);
+        all.values().next().and_then(|one| one.who())
     }
 
     /// Whether that client has subscribed to a resource in any session.
     pub fn wants_for(&self, uri: &str, who: &Option<Principal>) -> bool {
         let all = lock(&self.all);
-        all.iter().any(|one| one.wants_for(uri, who))
+        all.values().any(|one| one.wants_for(uri, who))
     }
 
     /// What sessions are subscribed to, by the client that asked for it, with the credentials that it had last.
     pub fn subscribed(&self) -> HashMap<Option<Principal>, BTreeSet<Box<str>>> {
         let mut by_client = HashMap::<_, BTreeSet<_>>::new();
-        for one in &*lock(&self.all) {
+        for one in lock(&self.all).values() {
             let opener = one.who();
             for (uri, who) in &*lock(&one.subscribed) {
                 let newest = if opener == *who { &opener } else { who };
@@ -183,7 +191,7 @@ impl Sessions {
 
     /// A client is not granted a resource any more.
     pub fn refused(&self, uri: &str, who: &Option<Principal>) {
-        for one in &*lock(&self.all) {
+        for one in lock(&self.all).values() {
             let mut subscribed = lock(&one.subscribed);
             if subscribed.get(uri) == Some(who) {
                 subscribed.remove(uri);
@@ -194,7 +202,7 @@ impl Sessions {
     /// The least severe level that any session wants.
     pub fn level(&self) -> Option<LogLevel> {
         let all = lock(&self.all);
-        all.iter().filter_map(|one| *lock(&one.level)).min()
+        all.values().filter_map(|one| *lock(&one.level)).min()
     }
 
     /// The connection to the server is lost: its questions are over.

@@ -1,6 +1,7 @@
 //! What the two eras say differently: capabilities, results, error codes (R-CHN-09, R-CHN-13, R-CHN-17).
 
 use super::params::{is_any, json_text, push};
+use crate::connection::PeerInfo;
 use crate::error::PeerError;
 use crate::json::reader;
 use crate::mcp::code::{
@@ -57,14 +58,20 @@ pub(super) fn client_capabilities(capabilities: &str, from: Era, to: Era) -> Str
     }
 }
 
-/// The members of `_meta` with which requests of a connection describe its client, with the capabilities of another client, which
-/// is of the handshake era.
-pub(super) fn envelope(members: &str, declared: &str) -> String {
-    let declared = client_capabilities(declared, Era::Handshake, Era::Stateless);
+/// The members of `_meta` with which requests of a connection describe its client, for another client, which is of the handshake
+/// era.
+pub(super) fn envelope(members: &str, client: &PeerInfo) -> String {
+    let declared = client_capabilities(&client.capabilities, Era::Handshake, Era::Stateless);
     let mut out = vec![b'{'];
     for (name, value) in reader::members(&format!("{{{members}}}")) {
-        let is_it = name == meta::CLIENT_CAPABILITIES;
-        push(&mut out, name.raw(), if is_it { &declared } else { value });
+        let value = match () {
+            () if name == meta::CLIENT_CAPABILITIES => &declared,
+            () if name == meta::CLIENT_INFO && !client.implementation.is_empty() => {
+                &*client.implementation
+            }
+            () => value,
+        };
+        push(&mut out, name.raw(), value);
     }
     String::from_utf8(out.split_off(1)).unwrap_or_default()
 }

@@ -22,7 +22,7 @@ use super::question::{PATIENCE, UNKNOWN_STATE};
 use super::route::Route;
 use super::sessions::Session;
 use super::unless::unless;
-use super::{asking, follow, listen, translate, url_elicitation};
+use super::{asking, doubts, follow, listen, translate, url_elicitation};
 use crate::connection::{self, Principal, RequestOptions};
 use crate::error::{PeerError, RequestError};
 use crate::json::reader;
@@ -235,14 +235,12 @@ impl Trip<'_> {
             Some(Method::SetLevel) => return self.set_level(),
             _ => self.require()?,
         }
-        let declared = session
-            .handle
-            .peer()
-            .map_or("{}", |peer| &*peer.capabilities);
+        let client = session.handle.peer();
+        let declared = client.map_or("{}", |client| &*client.capabilities);
         let mut members = self.far.handle().envelope().to_owned();
-        if self.lane.is_shared() {
+        if let Some(client) = client.filter(|_| self.lane.is_shared()) {
             // The connection speaks for others, too.
-            members = translate::envelope(&members, declared);
+            members = translate::envelope(&members, client);
         }
         if let Some(level) = *crate::sync::lock(&session.level) {
             members = format!(
@@ -361,6 +359,9 @@ impl Trip<'_> {
             (Some(registered), Ok(_) | Err(RequestError::Peer(_))) => registered.answered(),
             (given_up, _) => drop(given_up),
         }
+        if let Err(error) = &answer {
+            doubts::note(self.lane, self.far, error);
+        }
         match answer {
             Ok(message) => {
                 let answer = ChainResponse::from(message);
@@ -452,7 +453,7 @@ impl Trip<'_> {
         if has_logging && is_lower {
             let params = format!("{{\"level\":{}}}", params::json_text(level.name()));
             let ways = (self.far.handle(), self.far.routes());
-            let isolation = self.lane.parts.external.isolation;
+            let isolation = self.lane.isolation();
             let behalf = Behalf::of_all(isolation, || self.who().clone());
             let request = (Method::SetLevel, &*params);
             if let Ok(asked) = ask(ways, &behalf, request, RequestOptions::default()) {

@@ -90,6 +90,11 @@ impl Handle {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
+    /// A number that no other connection has at the same time.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
     /// The revision in force; `None` until the connection is open. On a server, the revision of the
     /// handshake, if there was one: stateless requests carry their own.
     pub fn revision(&self) -> Option<Revision> {

@@ -40,11 +40,16 @@ impl External {
         options: super::ConnectOptions,
     ) -> Self {
         let siblings = super::open::Siblings::default();
-        Self::new(name, move |client: ClientBuilder| {
+        let is_of_requests = matches!(address, super::Address::Http(_));
+        let external = Self::new(name, move |client: ClientBuilder| {
             let (address, options, siblings) = (address.clone(), options.clone(), siblings.clone());
             Box::pin(async move { client.open_beside(&address, options, Some(&siblings)).await })
                 as _
-        })
+        });
+        match is_of_requests {
+            true => external.of_requests(),
+            false => external,
+        }
     }
 
     /// A server in this process. It is told who the verified client of each request is.

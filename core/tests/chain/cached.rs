@@ -131,7 +131,11 @@ fn a_private_list_of_a_shared_connection_is_asked_for_by_each_client() {
         Front::new(external.isolation(Isolation::Shared))
     });
     for who in ["ada", "bob"] {
-        let near = rig.open(OLD, &json!({}));
+        let near = crate::shared::open(&mut rig, &json!({}), None);
+        if who == "ada" {
+            // Both hear of changes by one stream.
+            assert_eq!(rig.far_hears(0)["method"], "subscriptions/listen");
+        }
         rig.say(near, &request(1, "tools/list", &json!({})));
         let listed = rig.far_hears(0);
         rig.answer(0, &listed, &page(who, "private"));

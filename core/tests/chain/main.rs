@@ -13,6 +13,7 @@ mod hidden;
 mod idle;
 mod joined;
 mod laws;
+mod lent;
 mod losses;
 mod members;
 mod middleware;

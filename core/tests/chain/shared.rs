@@ -23,7 +23,7 @@ fn shared(far: Revision) -> Rig {
 }
 
 /// Opens a session of the handshake era with the client's capabilities.
-fn open(rig: &mut Rig, capabilities: &Value, who: Option<&str>) -> usize {
+pub fn open(rig: &mut Rig, capabilities: &Value, who: Option<&str>) -> usize {
     let near = rig.connect(Framing::Line);
     let mut params = json!({"protocolVersion": OLD.name(), "capabilities": capabilities, "clientInfo": {"name": "near", "version": "1"}});
     if let Some(who) = who {

@@ -1,0 +1,80 @@
+//! A server of the stateless era that refuses a request may have become one of the handshake era. Nothing else tells: a connection over
+//! HTTP outlives the server, and clients share it.
+
+use std::time::Duration;
+
+use super::behalf::{Behalf, ask};
+use super::far::Far;
+use super::lane::Lane;
+use crate::connection::RequestOptions;
+use crate::error::RequestError;
+use crate::handler::driven::drive;
+use crate::json::reader;
+use crate::mcp::code::{
+    HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY, OVERLOADED,
+    UNSUPPORTED_VERSION,
+};
+use crate::mcp::{Era, Method};
+
+/// How long a server is not asked again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// What official servers answer to a request outside of a session.
+const NO_SESSION: i64 = -32000;
+
+/// If an error looks as if the server did not know the era of the connection, asks whether it still does. If not, the connection is closed,
+/// and the next one opens in the other era (R-ERA-07).
+pub(super) fn note(lane: &Lane, far: &Far, error: &RequestError) {
+    let is_of_requests = lane.parts.external.is_of_requests;
+    if far.revision.era() == Era::Handshake || !is_of_requests || !is_doubtful(error) {
+        return;
+    }
+    let Some(doubt) = far.doubt() else { return };
+    let far = far.clone();
+    drive(Box::pin(async move {
+        if !is_of_era(&far).await {
+            return far.handle().close();
+        }
+        let handle = far.handle().clone();
+        drop(far);
+        handle.sleep(PAUSE).await;
+        drop(doubt);
+    }));
+}
+
+fn is_doubtful(error: &RequestError) -> bool {
+    match error {
+        RequestError::Peer(error) => matches!(
+            error.code,
+            UNSUPPORTED_VERSION | INVALID_REQUEST | NO_SESSION
+        ),
+        RequestError::Carrier(error) => error.is_incomprehension(),
+        _ => false,
+    }
+}
+
+/// Whether the server still speaks the revision of the connection, as far as can be told.
+async fn is_of_era(far: &Far) -> bool {
+    let (ways, request) = ((far.handle(), far.routes()), (Method::Discover, "{}"));
+    let asked = ask(ways, &Behalf::All, request, RequestOptions::default());
+    let answer = match asked {
+        Ok(asked) => asked.await,
+        Err(error) => Err(error),
+    };
+    match answer {
+        Ok(answer) => {
+            let offered = reader::find(
+                answer.as_ref().result().unwrap_or("{}"),
+                "supportedVersions",
+            );
+            let mut offered = offered.into_iter().flat_map(reader::elements);
+            offered.any(|one| reader::as_str(one).is_some_and(|one| one == far.revision.name()))
+        }
+        Err(RequestError::Peer(error)) => matches!(
+            error.code,
+            HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | INTERNAL_ERROR | OVERLOADED
+        ),
+        Err(RequestError::Carrier(error)) => !error.is_incomprehension(),
+        Err(_) => true,
+    }
+}
