@@ -18,7 +18,7 @@ pub fn pack(operation: Operation) -> Option<u32> {
         Operation::Complete => (0, 4),
         Operation::Extension(number) => (number, 5),
         LISTS => (0, 6),
-        Operation::VerifySender
+        Operation::AwaitAdmission
         | Operation::Listen
         | Operation::AwaitTask
         | Operation::ServeBatch

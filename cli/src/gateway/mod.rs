@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 use mcpbolt::chain::{External, Front, Prefix};
 use mcpbolt::connection::Observer;
 use mcpbolt::io::{Address, Auth, ChildCommand, serve_with, wait_for_clients};
+use mcpbolt::store::SealedStore;
 use tracing::{info, warn};
 
 use crate::carrier::{self, Carrier};
@@ -77,7 +78,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     };
     if args.check {
         args.carrier.store.check(&address)?;
-        drop(config.front(&args.network, &status, None)?);
+        drop(config.front(&args.network, &status, None, None)?);
         shown::print(&shown::lines(&shown))?;
         return Ok(0);
     }
@@ -91,7 +92,9 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     };
     let watch = args.watched.begin(started.status.0.is_some())?;
     let observer = watch.observer();
-    let front = config.front(&args.network, &status, observer.as_ref())?;
+    let sessions = options.http.shared_sessions.as_ref();
+    let store = sessions.map(|it| SealedStore::new(it.store.clone(), it.keys.clone()));
+    let front = config.front(&args.network, &status, observer.as_ref(), store.as_ref())?;
     if let (Some(at), is_anonymous) = &started.status {
         let counts = watch.counts().cloned().unwrap_or_default();
         let health = state.clone();
@@ -113,7 +116,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
                 .cloned()
                 .fold(std::mem::take(files), Files::and);
             started.compare(&Started::with(&config))?;
-            config.front(&args.network, &status, observer.as_ref())
+            config.front(&args.network, &status, observer.as_ref(), store.as_ref())
         });
     }
     let done = carrier::run(&serving, &address, &state);
@@ -224,12 +227,13 @@ impl Config {
         Ok(0)
     }
 
-    /// The servers as one.
+    /// The servers as one, whose clients are counted on the store if there is one.
     fn front(
         self,
         network: &Network,
         status: &Status,
         observer: Option<&Arc<dyn Observer>>,
+        store: Option<&SealedStore>,
     ) -> Result<Front> {
         let mut pins = self.pins.as_deref().map(pins::read).transpose()?;
         let (mut front, mut all): (Option<Front>, _) = (None, Vec::new());
@@ -259,9 +263,10 @@ impl Config {
             front = front.observer(observer.clone());
         }
         status.show(all);
-        Ok(match self.policy {
-            Some(policy) => front.policy(policy),
-            None => front,
+        Ok(match (self.policy, store) {
+            (Some(policy), Some(store)) => front.policy(policy.share(Arc::new(store.clone()))),
+            (Some(policy), None) => front.policy(policy),
+            (None, _) => front,
         })
     }
 }

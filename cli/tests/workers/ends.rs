@@ -11,12 +11,12 @@ use crate::tree::{Tree, comes, is_alive, signal};
 
 /// What became of the calls of some clients.
 #[derive(Default)]
-struct Tally {
+pub struct Tally {
     answered: AtomicUsize,
     /// Connections that broke off during a call.
     lost: AtomicUsize,
     /// Sessions that their clients had to begin again.
-    begun_again: AtomicUsize,
+    pub begun_again: AtomicUsize,
     /// Requests that their clients had to send again: their worker could not be reached.
     sent_again: AtomicUsize,
     /// Anything else.
@@ -92,8 +92,12 @@ fn under_load(tree: &Tree, tool: &'static str, act: impl FnOnce(&Tally)) -> Tall
 /// One by one, with calls in flight all the time, and without a lost one.
 #[test]
 fn workers_are_replaced_without_a_lost_call() {
-    let tree = Tree::new(2, &["--log", "info"]);
-    let tally = under_load(&tree, "test_tool_with_logging", |_| {
+    replaced(&Tree::new(2, &["--log", "info"]));
+}
+
+/// Replaces all workers twice while clients call, none of whose calls is lost.
+pub fn replaced(tree: &Tree) -> Tally {
+    let tally = under_load(tree, "test_tool_with_logging", |_| {
         for _ in 0..2 {
             let old = tree.workers();
             tree.signal("-HUP");
@@ -104,6 +108,7 @@ fn workers_are_replaced_without_a_lost_call() {
     assert_eq!(tally.sent_again.load(Relaxed), 0, "{}", tree.log());
     assert_eq!(tally.wrong.load(Relaxed), 0, "{}", tree.log());
     assert!(!tree.log().contains("takes too long"), "{}", tree.log());
+    tally
 }
 
 /// A worker that is killed takes with it what it was doing, and nothing else: at most one call of each client.

@@ -4,10 +4,12 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::json;
 
 use crate::client::Client;
+use crate::ends::replaced;
 use crate::servers::{Program, Server};
 use crate::serving::Serving;
 use crate::tree::{Tree, comes};
@@ -120,6 +122,52 @@ fn a_proxy_goes_on_with_sessions_of_another_one() {
             .unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
     }
+}
+
+/// R-SES-05: workers are replaced, and no client has to begin its session again.
+#[test]
+fn sessions_outlive_the_workers_that_have_them() {
+    let store = Server::start(Program::Valkey, &[]);
+    let keys = file("keys-replaced", &[&"a1".repeat(32), &"b2".repeat(32)]);
+    let url = store.url();
+    let tree = Tree::new(2, &[&["--log", "info"][..], &sharing(&url, &keys)].concat());
+    let tally = replaced(&tree);
+    assert_eq!(tally.begun_again.load(Relaxed), 0, "{}", tree.log());
+}
+
+/// R-S14-05: gateways with one store count the calls of a client together.
+#[test]
+fn gateways_with_one_store_count_together() {
+    let store = Server::start(Program::Valkey, &[]);
+    let keys = file("keys-gateway", &[&"a1".repeat(32), &"b2".repeat(32)]);
+    let url = store.url();
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_mcpbolt"));
+    let server = own.with_file_name("examples/workloads");
+    let config = file(
+        "counted.toml",
+        &[
+            "[servers.a]",
+            &format!("command = [{:?}]", server.to_str().unwrap()),
+            "prefix = \"\"",
+            "[policy]",
+            "quota = { calls = 3, period = 3600000 }",
+        ],
+    );
+    let own = ["gateway", "http://127.0.0.1:0/mcp", "--config"];
+    let own = [&own[..], &[config.to_str().unwrap()], &sharing(&url, &keys)].concat();
+    let gateways = [Serving::with(&own), Serving::with(&own)];
+    let mut clients = gateways.each_ref().map(|it| Client::at(&it.address));
+    let session = clients[0].begin().unwrap();
+    let statuses: Vec<_> = (0..6)
+        .map(|n| clients[n % 2].call_in(&session, "echo").unwrap().status)
+        .collect();
+    assert_eq!(statuses, [200, 200, 200, 429, 429, 429]);
+    // Nobody who reads the store learns who has called.
+    let counts = store.raw("KEYS mcpbolt:q*");
+    assert!(
+        counts.starts_with("*1") && !counts.contains("quota"),
+        "{counts}"
+    );
 }
 
 /// A server begins without its store, and says so.

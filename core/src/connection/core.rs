@@ -210,7 +210,7 @@ impl Core {
                     self.released.push((key.stream, retry));
                 }
             }
-            Submission::Close | Submission::Drain(_) | Submission::Verified { .. } => {}
+            Submission::Close | Submission::Drain(_) | Submission::Awaited(..) => {}
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::actions::client as action_client;
 use super::answer::Answer;
+use super::awaited::Awaited;
 use super::call::{Call, Disposition};
 #[cfg(feature = "server")]
 use super::callers::Callers;
@@ -19,7 +20,6 @@ use super::options::{ActOptions, PeerInfo, RequestOptions};
 use super::params;
 use super::principal::Principal;
 use super::queue::{FrameKind, InterimFn, LateAnswer, Request, Submission, TimeLimits};
-use super::rejection::Rejection;
 use super::replies::Replies;
 use super::response::Response;
 use super::scratch;
@@ -371,11 +371,10 @@ impl Handle {
         self.submit(Submission::Limit { key, limit, answer });
     }
 
-    /// Passes a deferred request to the host again, on the driver's thread, with the verdict on its sender: see
-    /// [`Host::verified`](super::Host::verified). Does nothing if the request was cancelled meanwhile.
-    pub fn decide(&self, call: Call, verdict: Result<Principal, Rejection>) {
-        let call = Box::new(call);
-        self.submit(Submission::Verified { call, verdict });
+    /// Passes a deferred request to the host again, on the driver's thread, with what it has waited for: see
+    /// [`Host::awaited`](super::Host::awaited). Does nothing if the request was cancelled meanwhile.
+    pub fn decide(&self, call: Call, awaited: Awaited) {
+        self.submit(Submission::Awaited(Box::new(call), Box::new(awaited)));
     }
 
     /// Sets whether this side reads messages that belong to no request, which over HTTP takes a stream (R-HTP-11). At first it does.

@@ -1,10 +1,9 @@
 //! The interface that an application implements to serve a connection. Called on the driver's thread.
 
 use super::answer::Answer;
+use super::awaited::Awaited;
 use super::call::{Batch, Disposition, IncomingRequest};
 use super::keys::CallKey;
-use super::principal::Principal;
-use super::rejection::Rejection;
 use crate::error::ConnectionError;
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
@@ -33,16 +32,16 @@ pub trait Host {
     /// Handles a request that the protocol layer does not answer itself.
     fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition;
 
-    /// Handles a deferred request again, with the [verdict](super::Handle::decide) on its sender: the
-    /// principal, or why its credentials are not accepted. By default it is refused: a host that passes requests on to
-    /// another one passes these on, too.
-    fn verified(
+    /// Handles a deferred request again, with [what it has waited for](super::Handle::decide). If it is deferred once
+    /// more, the next batch has this request alone. By default it is refused: a host that passes requests on to another one
+    /// passes these on, too.
+    fn awaited(
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
-        verdict: Result<Principal, Rejection>,
+        awaited: Awaited,
     ) -> Disposition {
-        let _ = (request, verdict);
+        let _ = (request, awaited);
         answer.error(ErrorKind::Unauthenticated, "nobody takes the verdict", None)
     }
 

@@ -15,6 +15,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::answer::{Answer, Asked};
+use super::awaited::Awaited;
 use super::call::{Batch, Call, Disposition, IncomingRequest, Record};
 use super::config::Config;
 use super::host::Host;
@@ -22,8 +23,6 @@ use super::keys::{CallKey, StreamId};
 use super::load::Load;
 use super::observed::Observed;
 use super::observer::{RequestOutcome, RequestScope};
-use super::principal::Principal;
-use super::rejection::Rejection;
 use super::stream::{Completion, Entry, Exchange};
 use super::timers::Timers;
 use super::waiting::{self, Waiting};
@@ -362,12 +361,12 @@ impl Incoming {
     }
 
     /// Passes a deferred request to the host again, unless it was cancelled meanwhile.
-    pub fn verified(
+    pub fn awaited(
         &mut self,
         exchange: &mut Exchange,
         timers: &mut Timers,
         call: Call,
-        verdict: Result<Principal, Rejection>,
+        awaited: Awaited,
         host: &mut dyn Host,
     ) {
         let key = call.reply.key();
@@ -378,7 +377,7 @@ impl Incoming {
         };
         let mut started = Started::copying();
         let decide = |request: IncomingRequest<'_>, answer: Answer<'_>| {
-            host.verified(request, answer, verdict)
+            host.awaited(request, answer, awaited)
         };
         self.decide((exchange, key), timers, &mut started, request, decide);
         started.dispatch(host);

@@ -38,6 +38,7 @@
 
 mod actions;
 mod answer;
+mod awaited;
 mod batches;
 mod budget;
 mod by_source;
@@ -101,6 +102,7 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "server")]
 pub(crate) use self::actions::references::References;
 pub use self::answer::Answer;
+pub use self::awaited::{Awaited, Limited};
 pub use self::budget::Budget;
 pub(crate) use self::budget::Held;
 pub(crate) use self::by_source::BySource;
@@ -354,11 +356,11 @@ impl Connection {
                     Submission::Close => {
                         close(core, streams, ConnectionError::ClosedLocally, host);
                     }
-                    Submission::Verified { call, verdict } => {
+                    Submission::Awaited(call, awaited) => {
                         if let Some(exchange) = streams.exchange(call.reply.key.stream) {
                             let timers = &mut core.timers;
                             core.incoming
-                                .verified(exchange, timers, *call, verdict, host);
+                                .awaited(exchange, timers, *call, *awaited, host);
                         }
                     }
                     Submission::Drain(grace) if !core.handle.is_closed() => {

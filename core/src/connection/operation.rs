@@ -24,8 +24,8 @@ pub enum Operation {
     AwaitTask,
     /// Serve the requests of a `batch/execute`.
     ServeBatch,
-    /// Verify the sender of the request, then [decide again](super::Host::verified).
-    VerifySender,
+    /// Await what the decision needs, such as the verdict on the sender, then [decide again](super::Host::awaited).
+    AwaitAdmission,
     /// A request of the host itself, under a number of its own.
     Own(u32),
 }

@@ -19,14 +19,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::awaited::Awaited;
 use super::batches::NewBatch;
 use super::call::{Call, Disposition};
 use super::keys::{CallKey, StreamId};
 use super::observed::Observed;
 use super::observer::RequestOutcome;
 use super::options::{PartialFn, ProgressFn};
-use super::principal::Principal;
-use super::rejection::Rejection;
 use super::submitted_frame::FramePlace;
 use super::timers::SleepGuard;
 use crate::correlate::RequestKey;
@@ -60,11 +59,8 @@ pub(crate) enum Submission {
         limit: Duration,
         answer: LateAnswer,
     },
-    /// Pass a deferred request to the host again, with the verdict on its sender.
-    Verified {
-        call: Box<Call>,
-        verdict: Result<Principal, Rejection>,
-    },
+    /// Pass a deferred request to the host again, with what it has waited for.
+    Awaited(Box<Call>, Box<Awaited>),
     /// End the stream of a call early; its client may reconnect for the rest after `retry`.
     Release { key: CallKey, retry: Duration },
     /// Close the connection.

@@ -46,6 +46,7 @@ mod redact;
 mod resource;
 mod scopes;
 mod settings;
+mod shared_counts;
 #[cfg(any(feature = "jwt", feature = "resource-server"))]
 mod texts;
 mod verifier;
@@ -75,13 +76,14 @@ use self::audit::Sink;
 use self::awaited_verifier::AwaitedVerifier;
 use self::per_client::{Quotas, Rates};
 use self::scopes::Scopes;
+use self::shared_counts::SharedCounts;
 #[cfg(feature = "consent-proxy")]
 pub use mcpbolt_oauth::proxy::{
     ConsentProxy, ConsentProxyError, ConsentProxyOptions, ProxyToken, Upstream,
 };
 
 use self::verifier::Verifier;
-use crate::connection::{Principal, Rejection, RequestSource};
+use crate::connection::{Limited, Principal, Rejection, RequestSource};
 use crate::limits::{Quota, Rate, VERIFIER_TIMEOUT, WRONG_CREDENTIALS};
 use crate::mcp::{ErrorKind, Method};
 
@@ -91,6 +93,7 @@ pub struct Policy {
     permissions: Option<Permissions>,
     rates: Option<Rates>,
     quotas: Option<Quotas>,
+    shared_counts: Option<SharedCounts>,
     tool_timeout: Option<Duration>,
     timeouts: BTreeMap<String, Duration>,
     sinks: Vec<Sink>,
@@ -154,7 +157,7 @@ impl Policy {
 
     /// Limits how many tool calls each client may make in a period, whatever their outcome. Clients are
     /// told apart as for [`rate`](Self::rate); a call that the client is not allowed to make does not
-    /// count. Calls are counted in this process.
+    /// count. Calls are counted in this process, unless counts are [shared](Self::share).
     ///
     /// Above the quota, a tool call gets a result with `isError`, over HTTP status 429; an action is
     /// refused as `QUOTA_EXCEEDED`, with the rest of the period as `retry_after_seconds`. At most
@@ -465,11 +468,10 @@ impl Policy {
     /// Counts one request of `client`.
     ///
     /// # Errors
-    /// If the client is above its rate: how long until it may send another request.
-    pub(crate) fn take(&self, client: &RequestSource, now: Instant) -> Result<(), Duration> {
-        self.rates
-            .as_ref()
-            .map_or(Ok(()), |rates| rates.take(client, now))
+    /// The client is above its rate.
+    pub(crate) fn take(&self, client: &RequestSource, now: Instant) -> Result<(), Limited> {
+        let taken = self.rates.as_ref().map(|rates| rates.take(client, now));
+        taken.unwrap_or(Ok(())).map_err(Limited::Rate)
     }
 
     /// Counts wrong credentials from `from`.
@@ -536,15 +538,11 @@ impl Policy {
     /// Counts one tool call of `client`.
     ///
     /// # Errors
-    /// If the quota is used up: the quota, and how long until the next period.
-    pub(crate) fn take_call(
-        &self,
-        client: &RequestSource,
-        now: Instant,
-    ) -> Result<(), (Quota, Duration)> {
+    /// The quota is used up.
+    pub(crate) fn take_call(&self, client: &RequestSource, now: Instant) -> Result<(), Limited> {
         self.quotas.as_ref().map_or(Ok(()), |quotas| {
             let taken = quotas.take(client, now);
-            taken.map_err(|wait| (quotas.limit(), wait))
+            taken.map_err(|wait| Limited::Quota(quotas.limit(), wait))
         })
     }
 

@@ -106,6 +106,10 @@ pub use rollback::Steps;
 pub use skills::{InvalidSkill, Skill};
 pub use snapshot::{SharedRegistry, Snapshot, SnapshotCache};
 pub use subscriptions::Change;
+#[cfg(all(feature = "http", feature = "sealing"))]
+pub use subscriptions::ChangeFeed;
+#[cfg(all(feature = "http", feature = "sealing"))]
+pub(crate) use subscriptions::Changes;
 pub use tasks::{TaskCall, TaskLimits};
 pub use template::{InvalidTemplate, Template, path_under};
 pub use {schemars, serde, serde_json};

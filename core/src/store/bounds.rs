@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use super::error::{StoreError, StoreFault};
 use super::verbs::Bucket;
+use crate::limits::Quota;
 
-/// Longest name of a blob, a log, a topic, a lease, a bucket or a mark, in bytes. Names are not empty and contain
+/// Longest name of a blob, a log, a topic, a lease, a bucket, a quota or a mark, in bytes. Names are not empty and contain
 /// no braces.
 pub const MAX_NAME_BYTES: usize = 256;
+
+/// Most calls of a quota: a double counts them exactly.
+pub const MAX_CALLS: u64 = 1 << 53;
 
 /// Longest blob, and longest entry of a log, in bytes.
 pub const MAX_VALUE_BYTES: usize = 4 << 20;
@@ -101,6 +105,20 @@ pub fn check_log(entry: &[u8], bounds: LogBounds) -> Result<(), StoreError> {
         ));
     }
     check_len("an entry of this log", entry.len(), bounds.bytes)
+}
+
+pub fn check_spend(quota: Quota, calls: u64) -> Result<(), StoreError> {
+    check_keep(quota.period)?;
+    if !(1..=MAX_CALLS).contains(&quota.calls) {
+        return misuse(format!(
+            "a quota of {} calls: possible are 1 to {MAX_CALLS}",
+            quota.calls
+        ));
+    }
+    if calls > quota.calls {
+        return misuse(format!("{calls} calls of a quota of {}", quota.calls));
+    }
+    Ok(())
 }
 
 pub fn check_take(bucket: Bucket, tokens: u32) -> Result<(), StoreError> {

@@ -16,9 +16,10 @@
 //! | [`publish`](SharedStore::publish), [`subscribe`](SharedStore::subscribe) | none: a hint to look again | one hint waits per subscription | |
 //! | [`lease`](SharedStore::lease), [`release`](SharedStore::release) | one holder for a time, with a fencing token | [`MAX_NOTE_BYTES`] | the token, or who holds the lease |
 //! | [`take`](SharedStore::take) | a bucket of tokens (GCRA) | one number | whether there were tokens, and if not, when there will be |
+//! | [`spend`](SharedStore::spend) | calls counted against a quota, until its period is over | [`MAX_CALLS`] | whether there were calls left, and if not, when there will be |
 //! | [`once`](SharedStore::once) | a mark | none | whether this call was the first |
 //!
-//! Names have at most [`MAX_NAME_BYTES`]; a blob, a log, a lease, a bucket and a mark of the same name are five
+//! Names have at most [`MAX_NAME_BYTES`]; a blob, a log, a lease, a bucket, a quota and a mark of the same name are six
 //! things. Everything has a time after which the store forgets it, of at most [`MAX_KEEP`], and time is the store's:
 //! clocks of the processes do not matter.
 //!
@@ -32,6 +33,10 @@
 //! | what uses a store | a verb fails: | so while the store is away |
 //! |---|---|---|
 //! | `SharedSessions` of [`io::http`](crate::io), feature `http` | accepting a session: open; ending one: closed | sessions go on and move between processes; a client cannot end its session everywhere (503) |
+//! | rates and quotas: [`Policy::share`](crate::policy::Policy::share) | counting: open | each process counts by itself |
+//! | proofs of tokens: [`Policy::share`](crate::policy::Policy::share), feature `resource-server` | accepting a proof: closed | requests with proofs get status 503 |
+//! | states of calls: [`Builder::single_use_states_on`](crate::server::Builder::single_use_states_on) | accepting a state: closed | the call fails as by an overloaded server |
+//! | changes of lists and resources, with `SharedSessions` | telling other processes: open | clients of the same process hear of them; the others do when the store is back |
 //! | streams of these sessions | writing events: open; resuming at another process: closed | streams go on; a client can resume one at its own process only (503 elsewhere) |
 //!
 //! A store that is full refuses new state ([`StoreFault::Full`]) instead of forgetting other state, so nothing is
@@ -84,12 +89,12 @@ mod sealed;
 mod verbs;
 
 pub use self::bounds::{
-    LogBounds, MAX_KEEP, MAX_LOG_BYTES, MAX_LOG_ENTRIES, MAX_NAME_BYTES, MAX_NOTE_BYTES,
+    LogBounds, MAX_CALLS, MAX_KEEP, MAX_LOG_BYTES, MAX_LOG_ENTRIES, MAX_NAME_BYTES, MAX_NOTE_BYTES,
     MAX_PAGE_BYTES, MAX_VALUE_BYTES,
 };
 #[cfg(feature = "redis")]
 pub(crate) use self::bounds::{
-    check_keep, check_log, check_name, check_note, check_take, check_value,
+    check_keep, check_log, check_name, check_note, check_spend, check_take, check_value,
 };
 pub use self::error::{StoreError, StoreFault};
 pub use self::hints::{Hints, Subscription};

@@ -13,11 +13,12 @@ use super::verbs::{
     Blob, BlobVersion, Bucket, HolderId, Leased, LogEntry, LogPage, SharedStore, StoreFuture,
     Taken, When,
 };
+use crate::limits::Quota;
 
 /// A store above another one, which sees neither names nor contents: blobs, entries of logs and notes of leases are
 /// sealed, each for its name, and names are replaced by keyed digests.
 ///
-/// The other store still sees sizes, times and which names are used together, the state of buckets, and that
+/// The other store still sees sizes, times and which names are used together, the state of buckets and quotas, and that
 /// there are marks. It cannot make up contents or move them to another name; it can hold back or repeat old ones.
 ///
 /// Contents are [`StoreKeys::OVERHEAD`] bytes longer there, which count for bounds. Contents that do not open are
@@ -173,6 +174,10 @@ impl SharedStore for SealedStore {
 
     fn take<'a>(&'a self, name: &'a str, bucket: Bucket, tokens: u32) -> StoreFuture<'a, Taken> {
         Box::pin(async move { self.inner.take(&self.name(name)?, bucket, tokens).await })
+    }
+
+    fn spend<'a>(&'a self, name: &'a str, quota: Quota, calls: u64) -> StoreFuture<'a, Taken> {
+        Box::pin(async move { self.inner.spend(&self.name(name)?, quota, calls).await })
     }
 
     fn once<'a>(&'a self, name: &'a str, keep: Duration) -> StoreFuture<'a, bool> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::bounds::LogBounds;
 use super::error::StoreError;
 use super::hints::Subscription;
-use crate::limits::Rate;
+use crate::limits::{Quota, Rate};
 
 /// What a verb of a store returns. Nothing happens before it is polled; once it has been, dropping it may or may
 /// not stop the verb.
@@ -83,6 +83,9 @@ pub trait SharedStore: Debug + Send + Sync + 'static {
 
     /// Takes tokens from a bucket, which is full at first, if it has as many (the generic cell rate algorithm, GCRA).
     fn take<'a>(&'a self, name: &'a str, bucket: Bucket, tokens: u32) -> StoreFuture<'a, Taken>;
+
+    /// Counts calls against a quota, whose period begins with the first one, if it has as many left.
+    fn spend<'a>(&'a self, name: &'a str, quota: Quota, calls: u64) -> StoreFuture<'a, Taken>;
 
     /// Makes a mark that is kept for `keep`. Returns whether there was none.
     fn once<'a>(&'a self, name: &'a str, keep: Duration) -> StoreFuture<'a, bool>;
@@ -188,7 +191,7 @@ impl From<Rate> for Bucket {
     }
 }
 
-/// Whether a bucket had the tokens.
+/// Whether a bucket had the tokens, or a quota the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// They were taken.

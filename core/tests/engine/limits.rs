@@ -474,6 +474,18 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_log_is_bounded_and_read_from_anywhere",
     ),
     (
+        "io::http::server::hop_body::MAX_COPIED_BYTES",
+        "a_short_body_is_sent_again",
+    ),
+    (
+        "server::subscriptions::feed::MAX_UPDATED",
+        "changes_are_told_together_and_are_everything_beyond_a_bound",
+    ),
+    (
+        "server::subscriptions::feed::MAX_UPDATED_BYTES",
+        "changes_are_told_together_and_are_everything_beyond_a_bound",
+    ),
+    (
         "io::http::server::session_facts::MAX_ID_BYTES",
         "an_introduction_that_is_too_long_is_in_no_id",
     ),
@@ -504,6 +516,7 @@ const CONSTANTS: &[(&str, &str)] = &[
     ("store::bounds::MAX_NAME_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_VALUE_BYTES", "arguments_have_bounds"),
     ("store::bounds::MAX_NOTE_BYTES", "arguments_have_bounds"),
+    ("store::bounds::MAX_CALLS", "what_is_no_quota_is_refused"),
     ("store::bounds::MAX_KEEP", "arguments_have_bounds"),
     ("store::bounds::MAX_LOG_ENTRIES", "arguments_have_bounds"),
     ("store::bounds::MAX_LOG_BYTES", "arguments_have_bounds"),

@@ -15,6 +15,7 @@ use mcpbolt::policy::{ApiKeys, Credentials, Policy};
 use mcpbolt::server::{
     Access, Arguments, Builder, Context, HandlerError, Server, ServerHost, Tool,
 };
+use mcpbolt::store::LocalStore;
 use serde_json::{Value, json};
 
 use crate::wire::Wire;
@@ -33,8 +34,8 @@ fn policy() -> Policy {
     policy.verifier(verify)
 }
 
-/// The same, at once and by a question to somebody else.
-fn policies() -> [Policy; 2] {
+/// The same, at once, by a question to somebody else, and with counts that are kept elsewhere.
+fn policies() -> [Policy; 3] {
     let asks = policy().async_verifier(|credentials| {
         let verdict = verify(credentials);
         async move {
@@ -42,7 +43,12 @@ fn policies() -> [Policy; 2] {
             verdict
         }
     });
-    [policy(), asks]
+    let rate = Rate {
+        burst: 1000,
+        per_second: 1,
+    };
+    let counted = policy().rate(rate).share(Arc::new(LocalStore::new()));
+    [policy(), asks, counted]
 }
 
 /// Waits for another thread.
@@ -195,13 +201,18 @@ fn each_call_of_a_tool_says_who_asks() {
 /// R-ACT-34, R-ACT-40: rates, guards and the audit go by who asks.
 #[test]
 fn the_other_rules_go_by_who_asks() {
+    the_rules_go_by_who_asks(policy());
+    the_rules_go_by_who_asks(policy().share(Arc::new(LocalStore::new())));
+}
+
+fn the_rules_go_by_who_asks(policy: Policy) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let log = told.clone();
     let rate = Rate {
         burst: 2,
         per_second: 1,
     };
-    let policy = policy().rate(rate).audit(move |event| {
+    let policy = policy.rate(rate).audit(move |event| {
         let entry = (event.principal.map(str::to_owned), event.outcome.name());
         log.lock().unwrap().push(entry);
     });

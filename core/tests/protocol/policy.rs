@@ -10,6 +10,7 @@ use mcpbolt::policy::{AuditOutcome, Permissions, Policy, Redaction};
 use mcpbolt::server::{
     Arguments, Builder, Context, HandlerError, Resource, ResourceContents, Server, Tool, ToolResult,
 };
+use mcpbolt::store::LocalStore;
 use serde_json::{Value, json};
 
 use crate::wire::Wire;
@@ -263,16 +264,22 @@ fn a_quota_is_used_up_by_calls() {
         period: Duration::from_secs(3600),
     };
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let limited = || {
+    let limited = |counts: Counts| {
         let sink = seen.clone();
         let policy = Policy::new()
             .permissions(permissions())
             .quota(quota)
             .audit(move |event| sink.lock().unwrap().push(event.outcome));
+        let policy = match counts {
+            Counts::Here => policy,
+            Counts::OnAStore => policy.share(Arc::new(LocalStore::new())),
+        };
         server().policy(policy).build().unwrap()
     };
-    for revision in Revision::ALL {
-        let mut wire = Wire::open(&limited(), revision, json!({}));
+    let counts = [Counts::Here, Counts::OnAStore];
+    let cases = Revision::ALL.into_iter();
+    for (revision, counts) in cases.flat_map(|it| counts.map(|counts| (it, counts))) {
+        let mut wire = Wire::open(&limited(counts), revision, json!({}));
         for name in ["shut", "open", "leak", "open"] {
             wire.ask(revision, "tools/call", json!({"name": name}));
             wire.ask(revision, "tools/list", json!({}));
@@ -286,18 +293,27 @@ fn a_quota_is_used_up_by_calls() {
         assert_eq!(call["result"]["isError"], true);
         seen.lock().unwrap().clear();
     }
-    let mut wire = Wire::new(limited());
-    let mut act = || wire.act(r#"{"action":"open","params":{}}"#);
-    assert_eq!(
-        (&act()["status"], &act()["status"]),
-        (&json!("success"), &json!("success"))
-    );
-    let error = &act()["error"];
-    assert_eq!(
-        (&error["type"], &error["code"]),
-        (&json!("QUOTA_EXCEEDED"), &json!(429))
-    );
-    assert_eq!(error["details"], json!({"retry_after_seconds": 3600}));
+    for counts in counts {
+        let mut wire = Wire::new(limited(counts));
+        let mut act = || wire.act(r#"{"action":"open","params":{}}"#);
+        assert_eq!(
+            (&act()["status"], &act()["status"]),
+            (&json!("success"), &json!("success"))
+        );
+        let error = &act()["error"];
+        assert_eq!(
+            (&error["type"], &error["code"]),
+            (&json!("QUOTA_EXCEEDED"), &json!(429))
+        );
+        assert_eq!(error["details"], json!({"retry_after_seconds": 3600}));
+    }
+}
+
+/// Where calls are counted.
+#[derive(Clone, Copy)]
+enum Counts {
+    Here,
+    OnAStore,
 }
 
 /// R-ERR-29, R-S14-05: secrets that a handler lets slip are told to nobody.

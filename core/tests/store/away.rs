@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use mcpbolt::io::{RedisOptions, RedisStore};
+use mcpbolt::limits::Quota;
 use mcpbolt::store::{
     Bucket, HolderId, LogBounds, SharedStore, StoreError, StoreFault, Taken, When,
 };
@@ -388,6 +389,11 @@ pub async fn every_verb(store: &dyn SharedStore) -> Result<(), StoreError> {
     store.lease(&name, me, b"note", LONG).await?;
     assert!(store.release(&name, me).await?);
     assert_eq!(store.take(&name, one_a_minute(), 1).await?, Taken::Now);
+    let quota = Quota {
+        calls: 1,
+        period: LONG,
+    };
+    assert_eq!(store.spend(&name, quota, 1).await?, Taken::Now);
     assert!(store.once(&name, LONG).await?);
     Ok(())
 }

@@ -12,6 +12,10 @@ mod away;
 mod blobs;
 mod buckets;
 #[cfg(all(feature = "redis", feature = "http"))]
+mod changes;
+#[cfg(feature = "redis")]
+mod counts;
+#[cfg(all(feature = "redis", feature = "http"))]
 mod events;
 mod hints;
 #[cfg(all(feature = "redis", feature = "http"))]
@@ -19,6 +23,9 @@ mod http;
 mod leases;
 mod logs;
 mod marks;
+mod quotas;
+#[cfg(all(feature = "redis", feature = "resource-server", feature = "oauth"))]
+mod replays;
 #[cfg(feature = "redis")]
 mod servers;
 #[cfg(all(feature = "redis", feature = "http"))]

@@ -1,8 +1,9 @@
-//! `once`, and that the same name stands for five things.
+//! `once`, and that the same name stands for six things.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcpbolt::limits::Quota;
 use mcpbolt::store::{Bucket, HolderId, Leased, LogBounds, Taken, When};
 
 use crate::stores::{LONG, SOON, Store, fresh, on_every_store};
@@ -46,7 +47,7 @@ fn a_mark_is_kept_for_its_time() {
 }
 
 #[test]
-fn a_name_stands_for_five_things() {
+fn a_name_stands_for_six_things() {
     on_every_store(async |world| {
         let store = world.connect();
         let name = fresh("name");
@@ -69,6 +70,11 @@ fn a_name_stands_for_five_things() {
         let leased = store.lease(&name, me, b"note", LONG).await.unwrap();
         assert!(matches!(leased, Leased::Held { .. }));
         assert_eq!(store.take(&name, bucket, 1).await.unwrap(), Taken::Now);
+        let quota = Quota {
+            calls: 1,
+            period: LONG,
+        };
+        assert_eq!(store.spend(&name, quota, 1).await.unwrap(), Taken::Now);
         store
             .put(&name, b"blob", LONG, When::Absent)
             .await

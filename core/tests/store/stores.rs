@@ -20,6 +20,8 @@ pub const LONG: Duration = Duration::from_secs(600);
 /// One store, to which any number of processes connect.
 pub struct World {
     pub name: &'static str,
+    /// Where other processes find it, if they can.
+    pub url: Option<String>,
     connect: Box<dyn Fn() -> Store>,
 }
 
@@ -27,6 +29,7 @@ impl World {
     fn new(name: &'static str, connect: impl Fn() -> Store + 'static) -> Self {
         Self {
             name,
+            url: None,
             connect: Box::new(connect),
         }
     }
@@ -81,25 +84,32 @@ pub fn on_every_store(law: impl AsyncFn(&World)) {
 /// The servers, each with a connection of its own for each that connects.
 #[cfg(feature = "redis")]
 fn on_servers() -> Vec<World> {
-    use mcpbolt::io::{RedisOptions, RedisStore};
-
     use crate::servers::{Program, Server};
 
     let on = |name, program| {
         let server = Server::start(program, &[]);
-        World::new(name, move || {
-            let options = RedisOptions {
-                timeout: SOON,
-                ..RedisOptions::default()
-            };
-            Arc::new(RedisStore::open(&server.url(), &options).unwrap())
-        })
+        let url = server.url();
+        let connect = move || -> Store { Arc::new(open(&server.url())) };
+        World {
+            url: Some(url),
+            ..World::new(name, connect)
+        }
     };
     vec![
         on("Valkey", Program::Valkey),
         on("Redis", Program::Redis),
         on("Valkey, sealed", Program::Valkey).sealed("Valkey, sealed"),
     ]
+}
+
+/// A connection to the store of a server, for a machine that is busy.
+#[cfg(feature = "redis")]
+pub fn open(url: &str) -> mcpbolt::io::RedisStore {
+    let options = mcpbolt::io::RedisOptions {
+        timeout: SOON,
+        ..mcpbolt::io::RedisOptions::default()
+    };
+    mcpbolt::io::RedisStore::open(url, &options).unwrap()
 }
 
 /// A name that no other test uses.

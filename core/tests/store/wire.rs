@@ -63,6 +63,7 @@ fn each_verb_is_one_round_trip() {
             "EVALSHA",
             "EVALSHA",
             "EVALSHA",
+            "EVALSHA",
             "SET",
         ];
         assert_eq!(names, expected, "{seen:#?}");

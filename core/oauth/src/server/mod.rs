@@ -27,6 +27,6 @@ pub use self::key_cache::{KeyCache, KeyLookup};
 pub use self::key_set::KeySet;
 pub use self::metadata::{ResourceMetadata, is_safe_url};
 pub use self::presented::{PresentedToken, TokenScheme};
-pub use self::proof::{Nonces, ProofRequest, ProofRules};
+pub use self::proof::{Nonces, ProofRequest, ProofRules, UsedProof};
 pub use self::refusal::{RefusalKind, TokenRefusal};
 pub use self::replays::{MAX_REPLAYS, ReplayCache};

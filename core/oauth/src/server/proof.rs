@@ -11,7 +11,7 @@ use url::Url;
 
 use super::jws::Jws;
 use super::refusal::{RefusalKind, TokenRefusal};
-use super::replays::ReplayCache;
+use super::replays::{ReplayCache, mark_of};
 use crate::jwk::{PublicKey, sha256_base64url};
 
 /// Longest id of a proof, in bytes.
@@ -52,6 +52,20 @@ struct Claims {
     nonce: Option<String>,
 }
 
+/// A proof that was accepted, and is not to be accepted again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedProof {
+    /// Tells this proof from all others: a digest of its key and its id.
+    pub mark: u128,
+    /// How long the proof is valid from now on, at most, in seconds.
+    pub lifetime: u64,
+}
+
+impl UsedProof {
+    /// Why a proof is refused that was used before.
+    pub const BEFORE: TokenRefusal = TokenRefusal::proof("the proof was used before");
+}
+
 impl ProofRules {
     /// Accepts proofs that were made at most `max_age` seconds before or after now.
     pub fn new(max_age: u64, nonces: Option<Nonces>) -> Self {
@@ -63,7 +77,7 @@ impl ProofRules {
     }
 
     /// Checks the `DPoP` headers of a request, in the order of RFC 9449, section 4.3. A proof is accepted
-    /// once.
+    /// once by these rules; for other processes, the caller marks it where they look.
     ///
     /// # Errors
     /// Why the proof is refused.
@@ -71,7 +85,7 @@ impl ProofRules {
         &self,
         proofs: impl IntoIterator<Item = &'a [u8]>,
         request: &ProofRequest<'_>,
-    ) -> Result<(), TokenRefusal> {
+    ) -> Result<UsedProof, TokenRefusal> {
         let mut proofs = proofs.into_iter();
         let proof = match (proofs.next(), proofs.next()) {
             (Some(proof), None) => proof,
@@ -139,8 +153,11 @@ impl ProofRules {
         // From `max_age` before now until `max_age` after now, and one second since times are cut off.
         let lifetime = 2 * self.max_age + 1;
         match replays.mark(key.thumbprint(), &claims.jti, request.now, lifetime) {
-            Some(true) => Ok(()),
-            Some(false) => Err(TokenRefusal::proof("the proof was used before")),
+            Some(true) => Ok(UsedProof {
+                mark: mark_of(key.thumbprint(), &claims.jti),
+                lifetime,
+            }),
+            Some(false) => Err(UsedProof::BEFORE),
             None => Err(TokenRefusal::unavailable(
                 "too many proofs are in use: try again later",
             )),

@@ -9,6 +9,16 @@ use ring::digest::{Context, SHA256};
 /// period ends, so that a replay is never accepted.
 pub const MAX_REPLAYS: usize = 1 << 20;
 
+/// What stands for the proof with this id, made with this key.
+pub fn mark_of(key: &str, id: &str) -> u128 {
+    let mut digest = Context::new(&SHA256);
+    digest.update(key.as_bytes());
+    digest.update(id.as_bytes());
+    let digest = digest.finish();
+    let half = digest.as_ref().first_chunk();
+    u128::from_be_bytes(half.copied().unwrap_or_default())
+}
+
 /// The proofs that were used in this period and the one before. A period is as long as a proof is
 /// accepted, so a proof that is forgotten has ended.
 #[derive(Debug, Default)]
@@ -30,12 +40,7 @@ impl ReplayCache {
             };
             self.period = period;
         }
-        let mut digest = Context::new(&SHA256);
-        digest.update(key.as_bytes());
-        digest.update(id.as_bytes());
-        let digest = digest.finish();
-        let (mark, _) = digest.as_ref().split_first_chunk()?;
-        let mark = u128::from_be_bytes(*mark);
+        let mark = mark_of(key, id);
         if self.before.contains(&mark) || self.current.contains(&mark) {
             return Some(false);
         }

@@ -138,3 +138,18 @@ pub static TAKE: LazyLock<Script> = LazyLock::new(|| {
         return 0",
     )
 });
+
+/// Counts calls against a quota: how many there were, until its period is over.
+///
+/// Keys: the count. Arguments: the calls, the quota, the period in ms. Returns 0, or the time in µs after which the next
+/// period begins.
+pub static SPEND: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local spent = tonumber(redis.call('GET', KEYS[1]) or 0)
+        if spent + ARGV[1] > tonumber(ARGV[2]) then return math.max(redis.call('PTTL', KEYS[1]), 1) * 1000 end
+        if ARGV[1] == '0' then return 0 end
+        redis.call('INCRBY', KEYS[1], ARGV[1])
+        if spent == 0 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+        return 0",
+    )
+});

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value, cmd};
 
 use super::RedisStore;
-use super::scripts::{APPEND, LEASE, PUT, READ, RELEASE, REMOVE, TAKE};
+use super::scripts::{APPEND, LEASE, PUT, READ, RELEASE, REMOVE, SPEND, TAKE};
+use crate::limits::Quota;
 use crate::store::{
     Blob, BlobVersion, Bucket, HolderId, Leased, LogBounds, LogEntry, LogPage, MAX_PAGE_BYTES,
     SharedStore, StoreError, StoreFault, StoreFuture, Subscription, Taken, When, check_keep,
-    check_log, check_name, check_note, check_take, check_value,
+    check_log, check_name, check_note, check_spend, check_take, check_value,
 };
 
 /// The bytes of a version, which stand before a blob.
@@ -41,6 +43,22 @@ fn bytes(value: Value) -> Result<Bytes, StoreError> {
     match value {
         Value::BulkString(bytes) => Ok(bytes.into()),
         _ => Err(unknown()),
+    }
+}
+
+impl RedisStore {
+    /// Runs a script that returns 0, or after how many microseconds there is enough.
+    async fn taken<F>(
+        &self,
+        script: impl FnOnce(MultiplexedConnection) -> F + Send + 'static,
+    ) -> Result<Taken, StoreError>
+    where
+        F: Future<Output = RedisResult<u64>> + Send,
+    {
+        Ok(match self.run(script).await? {
+            0 => Taken::Now,
+            wait => Taken::After(Duration::from_micros(wait)),
+        })
     }
 }
 
@@ -260,10 +278,21 @@ impl SharedStore for RedisStore {
                     .arg(bucket.burst);
                 take.invoke_async(&mut connection).await
             };
-            Ok(match self.run(take).await? {
-                0 => Taken::Now,
-                wait => Taken::After(Duration::from_micros(wait)),
-            })
+            self.taken(take).await
+        })
+    }
+
+    fn spend<'a>(&'a self, name: &'a str, quota: Quota, calls: u64) -> StoreFuture<'a, Taken> {
+        Box::pin(async move {
+            check_name(name)?;
+            check_spend(quota, calls)?;
+            let key = self.key("q", name);
+            let spend = async move |mut connection| -> RedisResult<u64> {
+                let mut spend = SPEND.key(key);
+                spend.arg(calls).arg(quota.calls).arg(millis(quota.period));
+                spend.invoke_async(&mut connection).await
+            };
+            self.taken(spend).await
         })
     }
 

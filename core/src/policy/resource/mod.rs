@@ -16,7 +16,7 @@ use mcpbolt_oauth::challenge::Challenge;
 use mcpbolt_oauth::jwk::sha256_base64url;
 use mcpbolt_oauth::server::{
     PresentedToken, ProofRequest, ProofRules, RefusalKind, ResourceMetadata, TokenDigest,
-    TokenRefusal, TokenScheme,
+    TokenRefusal, TokenScheme, UsedProof,
 };
 
 use self::fetch::FetchOptions;
@@ -142,7 +142,7 @@ impl ResourceServer {
     }
 
     /// Checks that who presents credentials is who they were given to. `presented` is `None` for credentials other than
-    /// tokens.
+    /// tokens. Returns the proof, if there is one, which other processes may have accepted.
     ///
     /// # Errors
     /// Why the token is refused.
@@ -151,7 +151,7 @@ impl ResourceServer {
         presented: Option<&PresentedToken<'_>>,
         principal: &Principal,
         request: &TokenRequest<'_>,
-    ) -> Result<(), TokenRefusal> {
+    ) -> Result<Option<UsedProof>, TokenRefusal> {
         let refuse = |why| Err(TokenRefusal::unfit(why));
         if let Some(bound) = principal.bound_certificate() {
             let own = request.certificate.map(sha256_base64url);
@@ -164,7 +164,7 @@ impl ResourceServer {
         let Some(presented) = presented else {
             return match principal.bound_key() {
                 Some(_) => refuse("the credentials are bound to a key, which only a token proves"),
-                None => Ok(()),
+                None => Ok(None),
             };
         };
         match (presented.scheme, &self.0.proofs, principal.bound_key()) {
@@ -174,7 +174,7 @@ impl ResourceServer {
             (TokenScheme::Bearer, _, None) if self.0.metadata.requires_proofs => {
                 refuse("the token must be bound to a key and sent as DPoP, with a proof")
             }
-            (TokenScheme::Bearer, _, None) => Ok(()),
+            (TokenScheme::Bearer, _, None) => Ok(None),
             (TokenScheme::Dpop, None, _) => refuse("proofs are not accepted here"),
             (TokenScheme::Dpop, Some(_), None) => {
                 refuse("the token is bound to no key: send it as Bearer")
@@ -188,7 +188,8 @@ impl ResourceServer {
                     key,
                     now: unix_seconds(),
                 };
-                rules.check(request.proofs.iter().copied(), &about)
+                let used = rules.check(request.proofs.iter().copied(), &about)?;
+                Ok(Some(used))
             }
         }
     }

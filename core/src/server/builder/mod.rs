@@ -19,18 +19,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::cache_hint::CacheScope;
-use super::call::StateSigner;
+use super::call::{StateSigner, StateUses};
 use super::executor::{HandlerExecutor, Handlers};
 use super::host::{Hosting, ServerHost};
 use super::registry::{Registry, RegistryError};
 use super::snapshot::SharedRegistry;
 use super::subscriptions::Change;
+#[cfg(all(feature = "http", feature = "sealing"))]
+use super::subscriptions::ChangeFeed;
 use super::tasks::TaskLimits;
 use crate::connection::{Config, Handle, Observer, Trace};
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::{Limits, TotalLimits};
 use crate::mcp::{Method, Profile, Revisions};
 use crate::policy::Policy;
+use crate::store::SharedStore;
 
 /// A server: its tools, resources and prompts with their handlers. Cheap to clone; one server can
 /// serve many connections.
@@ -164,6 +167,11 @@ impl Hosting for Hosted {
         self.server.wants_heads.load(Ordering::Relaxed)
     }
 
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    fn change_feed(&self) -> Option<ChangeFeed> {
+        self.server.registry().change_feed()
+    }
+
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
         self.server.host(handle, timers, self.spawner.clone())
     }
@@ -183,7 +191,7 @@ pub struct Builder {
     trace: Option<Trace>,
     observer: Option<Arc<dyn Observer>>,
     signer: Option<StateSigner>,
-    single_use: bool,
+    state_uses: StateUses,
     /// The states that handlers take, each with the handler's name.
     needs: Vec<(String, (TypeId, &'static str))>,
     failure: Option<RegistryError>,
@@ -204,7 +212,7 @@ impl Builder {
             trace: None,
             observer: None,
             signer: None,
-            single_use: false,
+            state_uses: StateUses::Any,
             needs: Vec::new(),
             failure: None,
         }
@@ -238,9 +246,17 @@ impl Builder {
 
     /// Accepts each `requestState` only once (R-MRT-09), for calls that must not run twice on one
     /// answer of the user. A client whose call was lost in transit must then start over. Used
-    /// states are remembered by this process only.
+    /// states are remembered by this process only, or by [a store](Self::single_use_states_on).
     pub fn single_use_states(mut self) -> Self {
-        self.single_use = true;
+        self.state_uses = StateUses::Once(Arc::default());
+        self
+    }
+
+    /// Accepts each `requestState` only once, whichever process of the server it comes to; all have the same store
+    /// and [key](Self::state_key). Each round of a call costs a round trip to the store. While that is away, no state is accepted:
+    /// the call fails as by an overloaded server (fails closed).
+    pub fn single_use_states_on(mut self, store: Arc<dyn SharedStore>) -> Self {
+        self.state_uses = StateUses::OnceAnywhere(store);
         self
     }
 
@@ -510,10 +526,8 @@ impl Builder {
         config.observer = self.observer.take();
         config.revisions = self.revisions;
         config.actions = self.actions;
-        let mut signer = self.signer.take().or_else(StateSigner::random);
-        if self.single_use {
-            signer = signer.map(StateSigner::single_use);
-        }
+        let signer = self.signer.take().or_else(StateSigner::random);
+        let signer = signer.map(|signer| signer.accepting(self.state_uses.clone()));
         let (registry, handlers) = self.into_parts()?;
         let layers = handlers.layers.iter();
         registry.knows_tools(layers.flat_map(|layer| layer.coverage.names()))?;

@@ -10,3 +10,4 @@ pub use self::context::Context;
 pub use self::pieces::Pieces;
 pub(super) use self::round_trips::Attended;
 pub use self::state_signer::StateSigner;
+pub(super) use self::state_signer::StateUses;

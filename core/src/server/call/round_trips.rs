@@ -21,12 +21,15 @@ use std::task::{Context, Poll, Waker};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::state_signer::{StateSigner, context_of};
+use super::state_signer::{StateSigner, Unspent, context_of};
 use crate::connection::{Call, ResultWriter};
 use crate::handler::guarded::{Guarded, Outcome};
 use crate::json::{reader, string};
-use crate::mcp::{Era, Method};
+use crate::mcp::{Era, ErrorKind, Method};
 use crate::message::{Field, Message};
+
+/// The error for a state that is forged, of another request, too old, or used.
+const NOT_ACCEPTED: &str = "requestState is not for this request, or too old";
 
 /// The error for params that cannot be digested, so that no state can be bound to them.
 const UNREADABLE: &str = "the params of a call that asks its client are at most 127 levels deep, with numbers that a double holds";
@@ -39,6 +42,8 @@ pub(in crate::server) struct RoundTrips {
     method: Method,
     /// The caller, if known.
     principal: Option<Box<str>>,
+    /// The state that the client has brought, as long as other processes may have accepted it.
+    unspent: Option<Unspent>,
     state: Mutex<State>,
 }
 
@@ -86,11 +91,12 @@ impl RoundTrips {
         if reader::members(declared).next().is_none() {
             return Ok(None);
         }
-        let trips = Self {
+        let mut trips = Self {
             signer: signer.clone(),
             message: call.message.clone(),
             method,
             principal: principal.map(Into::into),
+            unspent: None,
             state: Mutex::default(),
         };
         let params = view.params().unwrap_or("{}");
@@ -99,8 +105,10 @@ impl RoundTrips {
             let signed = reader::as_str(signed).ok_or("requestState is a string")?;
             let context = trips.context().ok_or(UNREADABLE)?;
             let opened = signer.open(&context, &signed);
-            let opened = opened.ok_or("requestState is not for this request, or too old")?;
-            answers = serde_json::from_str(&opened).map_err(|_| "requestState is not readable")?;
+            let opened = opened.ok_or(NOT_ACCEPTED)?;
+            let read = serde_json::from_str(&opened.payload);
+            answers = read.map_err(|_| "requestState is not readable")?;
+            trips.unspent = opened.unspent;
         }
         if let Some(given) = reader::find(params, "inputResponses") {
             let given: BTreeMap<String, Box<RawValue>> =
@@ -112,6 +120,28 @@ impl RoundTrips {
         }
         trips.state().answers = answers;
         Ok(Some(Arc::new(trips)))
+    }
+
+    /// Spends the state that the client has brought, if other processes may have accepted it.
+    ///
+    /// # Errors
+    /// Why the call is not to run.
+    pub async fn spend_state(&self) -> Result<(), (ErrorKind, &'static str)> {
+        let Some(unspent) = &self.unspent else {
+            return Ok(());
+        };
+        match unspent.spend().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err((ErrorKind::InvalidParams, NOT_ACCEPTED)),
+            Err(why) => {
+                #[cfg(feature = "tracing")]
+                tracing::warn!(%why, "states are not accepted while the store is away");
+                #[cfg(not(feature = "tracing"))]
+                let _ = why;
+                let why = "nobody knows whether requestState was used before: try again later";
+                Err((ErrorKind::Overloaded, why))
+            }
+        }
     }
 
     /// The capabilities that the client declared on this request: a JSON object.

@@ -16,6 +16,7 @@ use hmac_sha256::{HMAC, Hash};
 use serde_json::Value;
 
 use crate::server::replay_guard::ReplayGuard;
+use crate::store::{SharedStore, StoreError};
 
 /// Lifetime of a state, during which the user can answer.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -24,8 +25,43 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 #[derive(Clone)]
 pub struct StateSigner {
     key: [u8; 32],
-    /// The states that were already accepted, if each is accepted only once.
-    used: Option<Arc<ReplayGuard>>,
+    uses: StateUses,
+}
+
+/// How often a state is accepted.
+#[derive(Clone)]
+pub(in crate::server) enum StateUses {
+    Any,
+    /// Once by this process.
+    Once(Arc<ReplayGuard>),
+    /// Once by all processes with this store. Who opens a state has to spend it.
+    OnceAnywhere(Arc<dyn SharedStore>),
+}
+
+/// A state that was opened.
+#[derive(Debug)]
+pub(in crate::server) struct Opened {
+    pub payload: String,
+    /// What is to be spent before the payload is used, if all processes together accept the state once.
+    pub unspent: Option<Unspent>,
+}
+
+/// A state that other processes may have accepted.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct Unspent {
+    store: Arc<dyn SharedStore>,
+    name: String,
+    keep: Duration,
+}
+
+impl Unspent {
+    /// Marks the state as used. Returns whether it was not used before.
+    ///
+    /// # Errors
+    /// The store is away: the state may have been used.
+    pub async fn spend(&self) -> Result<bool, StoreError> {
+        self.store.once(&self.name, self.keep).await
+    }
 }
 
 impl std::fmt::Debug for StateSigner {
@@ -37,13 +73,22 @@ impl std::fmt::Debug for StateSigner {
 impl StateSigner {
     /// Uses a secret key, the same in all processes of one server.
     pub fn new(key: [u8; 32]) -> Self {
-        Self { key, used: None }
+        Self {
+            key,
+            uses: StateUses::Any,
+        }
     }
 
     /// Accepts each sealed state only once (R-MRT-09).
     #[must_use]
     pub fn single_use(mut self) -> Self {
-        self.used = Some(Arc::default());
+        self.uses = StateUses::Once(Arc::default());
+        self
+    }
+
+    /// Accepts each sealed state so often.
+    pub(in crate::server) fn accepting(mut self, uses: StateUses) -> Self {
+        self.uses = uses;
         self
     }
 
@@ -57,7 +102,7 @@ impl StateSigner {
     /// Signs a payload for the request that `context` identifies.
     pub(in crate::server) fn close(&self, context: &[u8], payload: &str) -> String {
         let end = now() + LIFETIME.as_secs();
-        if self.used.is_none() {
+        if matches!(self.uses, StateUses::Any) {
             return self.close_until(context, payload, end);
         }
         // The nonce makes two states with the same payload distinct.
@@ -83,8 +128,8 @@ impl StateSigner {
     }
 
     /// Returns the payload; `None` when the signature is wrong, the state is for another request or
-    /// expired, or was accepted before.
-    pub(in crate::server) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
+    /// expired, or this process has accepted it before.
+    pub(in crate::server) fn open(&self, context: &[u8], sealed: &str) -> Option<Opened> {
         let (payload, own) = sealed.split_once('.')?;
         let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
         let claimed = own.as_slice().try_into().ok()?;
@@ -94,11 +139,28 @@ impl StateSigner {
         let payload = String::from_utf8(payload).ok()?;
         let (end, payload) = payload.split_once(':')?;
         let end = end.parse::<u64>().ok().filter(|end| *end > now())?;
-        let Some(used) = &self.used else {
-            return Some(payload.to_owned());
+        let mut unspent = None;
+        let payload = match &self.uses {
+            StateUses::Any => payload,
+            StateUses::Once(used) => {
+                let (_, payload) = payload.split_once(':')?;
+                used.take(end, &own, now()).then_some(payload)?
+            }
+            StateUses::OnceAnywhere(store) => {
+                let half = own.iter().take(16).map(|byte| format!("{byte:02x}"));
+                unspent = Some(Unspent {
+                    store: store.clone(),
+                    name: format!("state {}", half.collect::<String>()),
+                    // Clocks of processes may differ by as much as a state lasts.
+                    keep: 2 * LIFETIME,
+                });
+                payload.split_once(':')?.1
+            }
         };
-        let (_, payload) = payload.split_once(':')?;
-        used.take(end, &own, now()).then(|| payload.to_owned())
+        Some(Opened {
+            payload: payload.to_owned(),
+            unspent,
+        })
     }
 }
 
@@ -151,22 +213,25 @@ mod tests {
     #[test]
     fn only_what_is_whole_fresh_and_meant_for_this_request_is_opened() {
         let seal = StateSigner::random().unwrap();
+        let open = |seal: &StateSigner, context: &[u8], sealed: &str| {
+            seal.open(context, sealed).map(|opened| opened.payload)
+        };
         let sealed = seal.close(b"a", "payload: 1");
-        assert_eq!(seal.open(b"a", &sealed).as_deref(), Some("payload: 1"));
-        assert_eq!(seal.open(b"b", &sealed), None);
-        assert_eq!(StateSigner::random().unwrap().open(b"a", &sealed), None);
+        assert_eq!(open(&seal, b"a", &sealed).as_deref(), Some("payload: 1"));
+        assert_eq!(open(&seal, b"b", &sealed), None);
+        assert_eq!(open(&StateSigner::random().unwrap(), b"a", &sealed), None);
         assert_eq!(
-            seal.open(b"a", &seal.close_until(b"a", "x", now() - 1)),
+            open(&seal, b"a", &seal.close_until(b"a", "x", now() - 1)),
             None
         );
         for at in 0..sealed.len() {
             let mut other = sealed.clone().into_bytes();
             other[at] = if other[at] == b'A' { b'B' } else { b'A' };
             let other = String::from_utf8(other).unwrap();
-            assert_eq!(seal.open(b"a", &other), None, "{at}");
+            assert_eq!(open(&seal, b"a", &other), None, "{at}");
         }
         for broken in ["", ".", "a.b", &sealed[1..], &sealed[..sealed.len() - 1]] {
-            assert_eq!(seal.open(b"a", broken), None, "{broken}");
+            assert_eq!(open(&seal, b"a", broken), None, "{broken}");
         }
     }
 

@@ -116,7 +116,7 @@ impl Handlers {
             Operation::Listen
             | Operation::AwaitTask
             | Operation::ServeBatch
-            | Operation::VerifySender
+            | Operation::AwaitAdmission
             | Operation::Own(_) => None,
         }
     }

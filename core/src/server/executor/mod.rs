@@ -252,6 +252,11 @@ async fn handle_call(snapshot: Snapshot<Handlers>, call: Call, mut guard: ReplyG
     let Some(service) = handlers.service(operation, &call.message.as_ref()) else {
         return guard.refuse(ErrorKind::MethodNotFound, "this is not offered any more");
     };
+    if let Some(trips) = guard.context().round_trips().cloned()
+        && let Err((kind, why)) = trips.spend_state().await
+    {
+        return guard.refuse(kind, why);
+    }
     if let Operation::CallTool(number) = operation {
         let message = call.message.as_ref();
         let arguments = message.arguments().unwrap_or("{}");

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use hmac_sha256::Hash;
 
-use super::verification::UNVERIFIED;
 use crate::connection::{
-    Answer, Batch, CallKey, Caller, Disposition, Handle, IncomingRequest, Interceptor, Operation,
-    Principal, Rejection, RequestSource, is_secret,
+    Answer, Awaited, Batch, Call, CallKey, Caller, Disposition, Handle, IncomingRequest,
+    Interceptor, Limited, Operation, Principal, Rejection, RequestSource, is_secret,
 };
 use crate::json::{number, reader};
 use crate::limits::{Quota, whole_seconds};
@@ -31,8 +30,8 @@ pub(super) struct Admission {
     is_plain: bool,
     /// The sender of the current message, where the transport knows it per message.
     pub current: Option<Principal>,
-    /// The verdict on the sender of the current message, where verification takes time.
-    pub verdict: Option<Result<Principal, Rejection>>,
+    /// What the current request has waited for, until it is answered or dispatched.
+    pub awaited: Option<Awaited>,
     /// The callers of requests that are deferred but not yet dispatched, by the digest of their
     /// `auth`.
     pub proven: Vec<([u8; 32], Principal)>,
@@ -46,7 +45,7 @@ impl Admission {
             handle,
             from: RequestSource::Unknown,
             current: None,
-            verdict: None,
+            awaited: None,
             proven: Vec::new(),
         }
     }
@@ -72,11 +71,8 @@ impl Admission {
         request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
-        if self.verdict.is_none()
-            && matches!(self.known(request), Ok(Known::Nobody))
-            && verifies_later(registry)
-        {
-            return Err(Disposition::Deferred(Operation::VerifySender));
+        if self.awaited.is_none() && self.has_to_wait(registry, request) {
+            return Err(Disposition::Deferred(Operation::AwaitAdmission));
         }
         let who = self.identify(registry, request);
         let Some(interceptor) = self.interceptor(
@@ -93,19 +89,15 @@ impl Admission {
         };
         // Requests that fail authentication count against the rate, too.
         let taken = self.take(policy, &answer).and_then(|()| match &who {
-            Err(Rejection::Refused(_)) => policy.count_wrong(&self.from, Instant::now()),
+            Err(Rejection::Refused(_)) => {
+                let taken = policy.count_wrong(&self.from, Instant::now());
+                taken.map_err(Limited::Rate)
+            }
             Err(_) | Ok(_) => Ok(()),
         });
-        if let Err(wait) = taken {
+        if let Err(limited) = taken {
             interceptor.foresee(AuditOutcome::Limited);
-            let why = format!("too many requests: try again in {} s", whole_seconds(wait));
-            return Err(too_often(
-                request,
-                answer,
-                ErrorKind::RateLimited,
-                &why,
-                wait,
-            ));
+            return Err(too_often(request, answer, limited));
         }
         if let Err(rejection) = &who {
             let (kind, data) = told(rejection);
@@ -126,10 +118,9 @@ impl Admission {
             Ok(()) => match policy.lacks(method, &name, answer.principal()) {
                 None => match self.take_call(policy, request, &answer) {
                     Ok(()) => Ok(answer),
-                    Err((why, wait)) => {
+                    Err(limited) => {
                         interceptor.foresee(AuditOutcome::Limited);
-                        let kind = ErrorKind::QuotaExceeded;
-                        Err(too_often(request, answer, kind, &why, wait))
+                        Err(too_often(request, answer, limited))
                     }
                 },
                 Some(scope) => {
@@ -146,13 +137,18 @@ impl Admission {
     /// Attaches observers to the answers of a batch and starts their timeouts. Callers that can no
     /// longer be identified are refused here.
     pub fn intercept(&mut self, registry: &Registry, batch: &mut Batch) {
+        // It belongs to the one request of this batch.
+        let awaited = self.awaited.take();
         if registry.policy().is_none() && self.is_plain {
             return;
         }
         let limits = registry.policy().filter(|policy| policy.has_limits());
         let mut unknown = Vec::new();
         batch.intercept(|request, key| {
-            let who = self.admitted(registry, request);
+            let who = match &awaited {
+                Some(awaited) => awaited.sender.clone(),
+                None => self.admitted(registry, request),
+            };
             let who = who.unwrap_or_else(|rejection| {
                 unknown.push((key, rejection));
                 None
@@ -185,23 +181,41 @@ impl Admission {
         registry: &Registry,
         request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, Rejection> {
-        match self.known(request)? {
-            Known::Caller(known) if known.has_expired() => return Err(EXPIRED.into()),
-            Known::Caller(known) => return Ok(Some(known.into_owned())),
-            Known::Chain => return Ok(None),
-            Known::Nobody => {}
+        if let Some(awaited) = &self.awaited {
+            return awaited.sender.clone();
         }
-        let Some(policy) = registry.policy().filter(|_| registry.verifies()) else {
-            return Ok(None);
-        };
+        if let Some(known) = self.known(request)?.settled(registry) {
+            return known;
+        }
         let said = auth(&request.message);
-        let who = match self.verdict.take() {
-            Some(verdict) => verdict?,
-            None if policy.verifies_later() => return Err(UNVERIFIED),
-            None => Credentials::with_said(said, |brought| policy.verify(brought))?,
+        let who = match registry.policy() {
+            Some(policy) if !policy.verifies_later() => {
+                Credentials::with_said(said, |brought| policy.verify(brought))?
+            }
+            _ => return Err(UNVERIFIED),
         };
         self.proven.push((digest(said), who.clone()));
         Ok(Some(who))
+    }
+
+    /// Whether the request is decided only after others were asked: about its sender, or its limits.
+    fn has_to_wait(&self, registry: &Registry, request: &IncomingRequest<'_>) -> bool {
+        registry.policy().is_some_and(|policy| {
+            policy.counts_elsewhere(request.method)
+                || policy.verifies_later() && matches!(self.known(request), Ok(Known::Nobody))
+        })
+    }
+
+    /// The sender of a call that is deferred until others were asked, as far as it is known without its credentials.
+    ///
+    /// # Errors
+    /// As [`known`](Self::known).
+    pub fn known_of(&self, call: &Call) -> Result<Known<'static>, Rejection> {
+        Ok(match self.known(&request_of(call))? {
+            Known::Caller(known) => Known::Caller(Cow::Owned(known.into_owned())),
+            Known::Chain => Known::Chain,
+            Known::Nobody => Known::Nobody,
+        })
     }
 
     /// Returns the caller found when the request was admitted just before, without verifying again
@@ -266,35 +280,34 @@ impl Admission {
         RequestInterceptor::new(policy, self.handle.config().profile, asked)
     }
 
-    /// Counts a request against the client's rate.
-    fn take(&self, policy: &Policy, answer: &Answer<'_>) -> Result<(), Duration> {
-        if !policy.has_rates() {
-            return Ok(());
+    /// Counts a request against the client's rate, unless it was counted elsewhere.
+    fn take(&self, policy: &Policy, answer: &Answer<'_>) -> Result<(), Limited> {
+        match self.counted() {
+            Some(Err(limited @ Limited::Rate(_))) => Err(limited),
+            Some(_) => Ok(()),
+            None if policy.has_rates() => policy.take(&self.client(answer), Instant::now()),
+            None => Ok(()),
         }
-        policy.take(&self.client(answer), Instant::now())
     }
 
-    /// Counts a tool call against the client's quota.
-    ///
-    /// # Errors
-    /// Why the quota is exceeded, and the time until the next call is allowed.
+    /// Counts a tool call against the client's quota, unless it was counted elsewhere.
     fn take_call(
         &self,
         policy: &Policy,
         request: &IncomingRequest<'_>,
         answer: &Answer<'_>,
-    ) -> Result<(), (String, Duration)> {
-        if !policy.has_quotas() || request.method != Some(Method::CallTool) {
-            return Ok(());
+    ) -> Result<(), Limited> {
+        match self.counted() {
+            Some(counted) => counted,
+            None if policy.has_quotas() && request.method == Some(Method::CallTool) => {
+                policy.take_call(&self.client(answer), Instant::now())
+            }
+            None => Ok(()),
         }
-        let taken = policy.take_call(&self.client(answer), Instant::now());
-        taken.map_err(|(Quota { calls, period }, wait)| {
-            let seconds = whole_seconds(wait);
-            let why = format!(
-                "the quota of {calls} calls in {period:?} is used up: try again in {seconds} s"
-            );
-            (why, wait)
-        })
+    }
+
+    fn counted(&self) -> Option<Result<(), Limited>> {
+        self.awaited.as_ref()?.counted
     }
 
     /// The source that the client's requests are counted by.
@@ -326,23 +339,55 @@ impl Admission {
 }
 
 /// Who sends a request, as far as is known without its credentials.
-enum Known<'a> {
+pub(super) enum Known<'a> {
     Caller(Cow<'a, Principal>),
     /// A chain of this process on its own behalf, which has no credentials.
     Chain,
     Nobody,
 }
 
+impl Known<'_> {
+    /// The sender, `None` for nobody in particular, unless its credentials are still to be verified.
+    ///
+    /// # Errors
+    /// Its credentials have expired.
+    pub fn settled(self, registry: &Registry) -> Option<Result<Option<Principal>, Rejection>> {
+        match self {
+            Self::Caller(known) if known.has_expired() => Some(Err(EXPIRED.into())),
+            Self::Caller(known) => Some(Ok(Some(known.into_owned()))),
+            Self::Nobody if registry.verifies() => None,
+            Self::Chain | Self::Nobody => Some(Ok(None)),
+        }
+    }
+}
+
+/// A deferred request as it was admitted.
+pub(super) fn request_of(call: &Call) -> IncomingRequest<'_> {
+    IncomingRequest {
+        message: call.message.as_ref(),
+        method: call.method,
+        revision: call.reply.revision(),
+    }
+}
+
+/// Whether a request is a tool call that its sender may make, which alone counts against quotas.
+pub(super) fn is_allowed_call(
+    registry: &Registry,
+    policy: &Policy,
+    request: &IncomingRequest<'_>,
+    who: Option<&Principal>,
+) -> bool {
+    let Some((method @ Method::CallTool, name)) = subject(request) else {
+        return false;
+    };
+    policy.admits(method, &name).is_ok()
+        && policy.lacks(method, &name, who).is_none()
+        && misplaced(registry, policy, request).is_none()
+}
+
 /// The credentials in a request's `_meta`, raw JSON.
 pub(super) fn auth<'a>(request: &MessageRef<'a>) -> Option<&'a str> {
     reader::find(request.raw(Field::Meta)?, "auth")
-}
-
-/// Whether the server's verifier takes time.
-pub(super) fn verifies_later(registry: &Registry) -> bool {
-    registry
-        .policy()
-        .is_some_and(|policy| policy.verifies_later())
 }
 
 /// A digest of credentials, so that the credentials themselves are not stored.
@@ -365,6 +410,10 @@ fn runs_handlers(method: Method) -> bool {
         Method::CallTool | Method::GetPrompt | Method::ReadResource | Method::Complete
     )
 }
+
+/// Why a request is not served whose sender nobody has verified.
+pub(super) const UNVERIFIED: Rejection =
+    Rejection::Unavailable(Cow::Borrowed("the sender is not verified"));
 
 /// Why a request is refused whose caller has given it up on the way.
 const GONE: Rejection = Rejection::Unavailable(Cow::Borrowed("the caller does not wait any more"));
@@ -418,17 +467,19 @@ fn misplaced(
 }
 
 /// Answers a client that exceeds its rate or quota.
-fn too_often(
-    request: &IncomingRequest<'_>,
-    answer: Answer<'_>,
-    kind: ErrorKind,
-    why: &str,
-    wait: Duration,
-) -> Disposition {
+fn too_often(request: &IncomingRequest<'_>, answer: Answer<'_>, limited: Limited) -> Disposition {
+    let (kind, what, wait) = match limited {
+        Limited::Rate(wait) => (ErrorKind::RateLimited, "too many requests".to_owned(), wait),
+        Limited::Quota(Quota { calls, period }, wait) => {
+            let what = format!("the quota of {calls} calls in {period:?} is used up");
+            (ErrorKind::QuotaExceeded, what, wait)
+        }
+    };
+    let why = format!("{what}: try again in {} s", whole_seconds(wait));
     let is_action = request.message.dialect() != Dialect::Rpc;
     if request.method == Some(Method::CallTool) && !answer.is_exchange() && !is_action {
         return answer.result(|result| ToolResult::error(why).write(result));
     }
     let data = format!("{{\"retryAfter\":{}}}", whole_seconds(wait));
-    answer.error(kind, why, Some(&data))
+    answer.error(kind, &why, Some(&data))
 }

@@ -2,27 +2,29 @@
 
 mod actions;
 mod admission;
+mod awaited;
 mod batch;
 #[cfg(feature = "skills")]
 mod skills;
 mod tasks;
-mod verification;
 
 use std::sync::Arc;
 
 use self::actions::Receiver;
-use self::admission::{Admission, verifies_later};
+use self::admission::Admission;
 use super::access::{Access, subject};
 use super::lookup::{self, Refusal, declares};
 use super::registry::Registry;
 use super::snapshot::{SharedRegistry, Source};
+#[cfg(all(feature = "http", feature = "sealing"))]
+use super::subscriptions::ChangeFeed;
 use super::subscriptions::{Filter, Interests, Subscriber};
 use super::tasks::Asker;
 #[cfg(feature = "http")]
 use crate::connection::StreamId;
 use crate::connection::{
-    Answer, BATCH, Batch, CallKey, Config, Disposition, Handle, Host, IncomingRequest, Operation,
-    Principal, Rejection, Stray,
+    Answer, Awaited, BATCH, Batch, CallKey, Config, Disposition, Handle, Host, IncomingRequest,
+    Operation, Principal, Stray,
 };
 use crate::error::ConnectionError;
 use crate::handler::Executor;
@@ -53,6 +55,13 @@ pub trait Hosting: Send + Sync + 'static {
     /// costs a copy of its headers.
     fn wants_heads(&self) -> bool {
         false
+    }
+
+    /// The changes of lists and resources, to be passed on to the other processes of the server and taken from them.
+    /// Fetched by a transport that can, when it begins to serve. By default processes know nothing of each other's.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    fn change_feed(&self) -> Option<ChangeFeed> {
+        None
     }
 
     /// A number that changes when connections that begin from now on have another server. What a
@@ -432,15 +441,17 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         disposition
     }
 
-    fn verified(
+    fn awaited(
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
-        verdict: Result<Principal, Rejection>,
+        awaited: Awaited,
     ) -> Disposition {
-        self.admission.verdict = Some(verdict);
+        self.admission.awaited = Some(awaited);
         let disposition = self.request(request, answer);
-        self.admission.verdict = None;
+        if disposition == Disposition::Answered {
+            self.admission.awaited = None;
+        }
         disposition
     }
 
@@ -449,13 +460,11 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
     }
 
     fn dispatch(&mut self, mut batch: Batch) {
-        if verifies_later(&self.registry)
-            && let Some(policy) = self.registry.policy()
-        {
-            for call in batch.take(Operation::VerifySender) {
-                let job = verification::job(policy, &self.handle, call);
-                self.executor.spawn(job);
-            }
+        for call in batch.take(Operation::AwaitAdmission) {
+            let from = self.admission.from.clone();
+            let known = self.admission.known_of(&call);
+            let job = awaited::job(&self.registry, &self.handle, from, known, call);
+            self.executor.spawn(job);
         }
         self.admission.intercept(&self.registry, &mut batch);
         for call in batch.take(Operation::Listen) {

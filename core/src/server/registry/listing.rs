@@ -12,6 +12,8 @@ use crate::mcp::{Method, Revision, Side, extension};
 use crate::model::ToolResult;
 use crate::policy::Permissions;
 use crate::server::subscriptions::Change;
+#[cfg(all(feature = "http", feature = "sealing"))]
+use crate::server::subscriptions::ChangeFeed;
 use crate::server::tasks::Task;
 
 impl Registry {
@@ -71,6 +73,13 @@ impl Registry {
     /// of a changed resource.
     pub fn tell(&self, change: Change<'_>) {
         self.subscribers.tell(change);
+    }
+
+    /// The changes that clients are notified of, to be passed on to other processes and taken from them, for a custom
+    /// [`Hosting`](crate::server::Hosting). `None` if that is done already.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub fn change_feed(&self) -> Option<ChangeFeed> {
+        ChangeFeed::begin(&self.subscribers, self.may_change())
     }
 
     /// Notifies the task's listeners of its state (R-TSK-16).

@@ -268,7 +268,7 @@ impl Registry {
             Operation::Listen
             | Operation::AwaitTask
             | Operation::ServeBatch
-            | Operation::VerifySender => false,
+            | Operation::AwaitAdmission => false,
             Operation::Own(_) => false,
         }
     }

@@ -124,6 +124,12 @@ impl Listen {
         self.interests.bytes()
     }
 
+    /// The resources that the client listens to.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub fn uris(&self) -> impl Iterator<Item = &str> {
+        self.interests.uris.iter().map(String::as_str)
+    }
+
     pub fn is(&self, key: CallKey) -> bool {
         self.reply.key() == key
     }

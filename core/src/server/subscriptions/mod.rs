@@ -5,6 +5,8 @@
 //! and each is a separate stream of notifications until it is cancelled (R-SUB).
 
 mod change;
+#[cfg(all(feature = "http", feature = "sealing"))]
+mod feed;
 mod listen;
 
 use std::collections::{BTreeSet, HashMap};
@@ -13,6 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use self::change::Change;
 use self::change::Coalescer;
+#[cfg(all(feature = "http", feature = "sealing"))]
+pub use self::feed::ChangeFeed;
+#[cfg(all(feature = "http", feature = "sealing"))]
+pub(crate) use self::feed::Changes;
+#[cfg(all(feature = "http", feature = "sealing"))]
+use self::feed::Untold;
 use self::listen::Listen;
 pub(super) use self::listen::{Filter, Interests};
 use crate::connection::{Budget, Call, CallKey, Handle, Held};
@@ -22,6 +30,9 @@ use crate::limits::{MAX_LISTENS, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
     connections: Mutex<Connections>,
+    /// The changes for other processes, if there are any that are told.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    untold: Mutex<Option<Untold>>,
 }
 
 #[derive(Debug, Default)]
@@ -57,8 +68,36 @@ impl Subscribers {
         }
     }
 
-    /// Notifies every connection that listens to this change.
+    /// Notifies every connection that listens to this change, at other processes, too.
     pub fn tell(&self, change: Change<'_>) {
+        self.tell_here(change);
+        #[cfg(all(feature = "http", feature = "sealing"))]
+        {
+            let mut untold = lock(&self.untold);
+            let waker = untold.as_mut().and_then(|untold| untold.add(change));
+            drop(untold);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Notifies every connection of this process of all that it listens to.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    fn tell_everything(&self, has_lists: bool) {
+        let lists = [Change::Tools, Change::Prompts, Change::Resources];
+        for subscriber in self.present() {
+            if has_lists {
+                lists.into_iter().for_each(|list| subscriber.tell(list));
+            }
+            let uris = subscriber.uris();
+            uris.iter()
+                .for_each(|uri| subscriber.tell(Change::Resource(uri)));
+        }
+    }
+
+    /// Notifies every connection of this process that listens to this change.
+    fn tell_here(&self, change: Change<'_>) {
         let present = self.present();
         present
             .iter()
@@ -149,6 +188,19 @@ impl Subscriber {
         if wants.uris.remove(uri) {
             wants.let_go(uri.len());
         }
+    }
+
+    /// The resources that the client listens to.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    fn uris(&self) -> BTreeSet<Box<str>> {
+        let wants = lock(&self.wants);
+        let listens = wants.listens.iter().flat_map(Listen::uris);
+        wants
+            .uris
+            .iter()
+            .cloned()
+            .chain(listens.map(Into::into))
+            .collect()
     }
 
     /// Returns whether there is room for one more stream whose interests take `bytes`.

@@ -14,13 +14,14 @@ use bytes::Bytes;
 use self::log::Log;
 use self::table::Table;
 use super::bounds::{
-    LogBounds, check_keep, check_log, check_name, check_note, check_take, check_value,
+    LogBounds, check_keep, check_log, check_name, check_note, check_spend, check_take, check_value,
 };
 use super::error::{StoreError, StoreFault};
 use super::hints::{Hints, Subscription};
 use super::verbs::{
     Blob, BlobVersion, Bucket, HolderId, Leased, LogPage, SharedStore, StoreFuture, Taken, When,
 };
+use crate::limits::Quota;
 use crate::sync::lock;
 
 /// A store in the memory of this process, for servers that run in one process, and for tests.
@@ -39,7 +40,7 @@ struct Shared {
 /// How much a [`LocalStore`] holds. Beyond that it refuses new state, as [`StoreFault::Full`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Most blobs, logs, leases, buckets and marks together; 262,144 by default.
+    /// Most blobs, logs, leases, buckets, quotas and marks together; 262,144 by default.
     pub entries: usize,
     /// Most bytes of their names and contents, with about 160 bytes for each; 256 MiB by default.
     pub bytes: usize,
@@ -60,6 +61,8 @@ struct State {
     leases: Table<Lease>,
     /// When each bucket will be full.
     buckets: Table<Instant>,
+    /// How many calls were counted in each period.
+    quotas: Table<u64>,
     marks: Table<()>,
     /// No id, version or token that was given is greater.
     highest: u64,
@@ -99,6 +102,7 @@ impl LocalStore {
                 logs: Table::default(),
                 leases: Table::default(),
                 buckets: Table::default(),
+                quotas: Table::default(),
                 marks: Table::default(),
                 highest,
             }),
@@ -167,6 +171,7 @@ impl State {
         self.logs.sweep(now);
         self.leases.sweep(now);
         self.buckets.sweep(now);
+        self.quotas.sweep(now);
         self.marks.sweep(now);
     }
 
@@ -175,6 +180,7 @@ impl State {
             + self.logs.len()
             + self.leases.len()
             + self.buckets.len()
+            + self.quotas.len()
             + self.marks.len()
     }
 
@@ -183,6 +189,7 @@ impl State {
             + self.logs.bytes()
             + self.leases.bytes()
             + self.buckets.bytes()
+            + self.quotas.bytes()
             + self.marks.bytes()
     }
 
@@ -375,6 +382,25 @@ impl SharedStore for LocalStore {
                 if tokens > 0 {
                     self.check_room(state, |state| &state.buckets, name, 0)?;
                     state.buckets.set(name, then, 0, then);
+                }
+                Ok(Taken::Now)
+            })
+        })
+    }
+
+    fn spend<'a>(&'a self, name: &'a str, quota: Quota, calls: u64) -> StoreFuture<'a, Taken> {
+        verb(move || {
+            check_name(name)?;
+            check_spend(quota, calls)?;
+            self.step(|state, now| {
+                let spent = state.quotas.get(name).copied().unwrap_or(0);
+                let end = state.quotas.end(name).unwrap_or(now + quota.period);
+                if spent + calls > quota.calls {
+                    return Ok(Taken::After(end.saturating_duration_since(now)));
+                }
+                if calls > 0 {
+                    self.check_room(state, |state| &state.quotas, name, 0)?;
+                    state.quotas.set(name, spent + calls, 0, end);
                 }
                 Ok(Taken::Now)
             })

@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, Response};
 use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, Principal, SharedSessions};
+use mcpbolt::limits::Quota;
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use mcpbolt::store::{
     Blob, BlobVersion, Bucket, HolderId, Leased, LocalStore, LogBounds, LogPage, SharedStore,
@@ -109,6 +110,10 @@ impl SharedStore for Watched {
 
     fn take<'a>(&'a self, name: &'a str, bucket: Bucket, tokens: u32) -> StoreFuture<'a, Taken> {
         self.ask(self.inner.take(name, bucket, tokens))
+    }
+
+    fn spend<'a>(&'a self, name: &'a str, quota: Quota, calls: u64) -> StoreFuture<'a, Taken> {
+        self.ask(self.inner.spend(name, quota, calls))
     }
 
     fn once<'a>(&'a self, name: &'a str, keep: Duration) -> StoreFuture<'a, bool> {

@@ -25,6 +25,15 @@ pub const REPEATED: &str = "the request has more than one credential of a kind";
 /// The result of a verification: the principal, or why the credentials are refused.
 pub type VerifierAnswer = Result<Principal, Denied>;
 
+/// What was waited for to identify a sender.
+pub enum Heard {
+    /// The verdict on the credentials.
+    Credentials(VerifierAnswer),
+    /// Also whether they may be used: nothing is left to check.
+    #[cfg(feature = "resource-server")]
+    Sender(VerifierAnswer),
+}
+
 /// Why credentials are not accepted.
 pub enum Denied {
     /// The policy's verifier says so.
@@ -90,7 +99,7 @@ impl Sender<'_> {
 }
 
 /// A verification in progress, for a limited time.
-pub type TimedVerification = Pin<Box<dyn Future<Output = VerifierAnswer> + Send>>;
+pub type TimedVerification = Pin<Box<dyn Future<Output = Heard> + Send>>;
 
 /// Why the sender of a request is not identified.
 pub enum Unidentified {
@@ -106,21 +115,20 @@ impl From<HttpRefusal> for Unidentified {
     }
 }
 
-/// Verifies the credentials of a request (R-AUX-03), unless there is a `verdict` on them already. Only wrong
+/// Verifies the credentials of a request (R-AUX-03), unless a verdict on them was `heard` already. Only wrong
 /// credentials are counted, per address: right ones from the same address are still accepted.
 ///
 /// # Errors
 /// The refusal of a sender whose credentials are missing or wrong (R-ACT-22, R-AUS-01), or a verification that takes time.
-pub fn identify(
-    sender: &Sender<'_>,
-    verdict: Option<VerifierAnswer>,
-) -> Result<Principal, Unidentified> {
+pub fn identify(sender: &Sender<'_>, heard: Option<Heard>) -> Result<Principal, Unidentified> {
     let Sender {
         policy, request, ..
     } = sender;
-    let verdict = match (is_repeated(&request.headers), verdict) {
+    let verdict = match (is_repeated(&request.headers), heard) {
         (true, _) => Err(Rejection::from(REPEATED).into()),
-        (false, Some(verdict)) => verdict,
+        (false, Some(Heard::Credentials(verdict))) => verdict,
+        #[cfg(feature = "resource-server")]
+        (false, Some(Heard::Sender(verdict))) => verdict,
         (false, None) => {
             let mut pair = String::new();
             let brought = brought(&request.headers, &request.extensions, &mut pair);
@@ -147,7 +155,7 @@ pub fn timed(verification: Verification, limit: Duration) -> TimedVerification {
     Box::pin(async move {
         let verdict = tokio::time::timeout(limit, verification).await;
         let verdict = verdict.unwrap_or(Err(TOO_SLOW));
-        verdict.map_err(Denied::from)
+        Heard::Credentials(verdict.map_err(Denied::from))
     })
 }
 

@@ -35,6 +35,8 @@ use super::resource::ResourceEndpoint;
 use super::response::{self, HttpAnswer};
 use super::route::{Route, Spoken};
 use super::sessions::Sessions;
+#[cfg(feature = "sealing")]
+use super::shared_changes::SharedChanges;
 use super::websocket;
 use crate::connection::{Budget, Config};
 #[cfg(feature = "resource-server")]
@@ -56,6 +58,8 @@ pub struct Endpoint {
     actions: Actions,
     /// Serves connections that upgrade to WebSocket.
     reception: Arc<Reception>,
+    #[cfg(feature = "sealing")]
+    changes: Option<SharedChanges>,
     #[cfg(feature = "consent-proxy")]
     consent: Option<ConsentEndpoint>,
     #[cfg(feature = "resource-server")]
@@ -97,6 +101,11 @@ impl Endpoint {
             let sessions = Sessions::new(sessions, options, metrics, worker);
             Arc::new(sessions)
         });
+        #[cfg(feature = "sealing")]
+        let changes = options
+            .shared_sessions
+            .as_ref()
+            .and_then(|shared| SharedChanges::new(shared, &*hosting));
         #[cfg(feature = "resource-server")]
         connect_issuers(hosting.policy().as_deref())?;
         #[cfg(feature = "consent-proxy")]
@@ -117,6 +126,8 @@ impl Endpoint {
             actions: Actions::new(exchanges.clone(), streams, options.comment_interval),
             exchanges,
             sessions,
+            #[cfg(feature = "sealing")]
+            changes,
             #[cfg(feature = "consent-proxy")]
             consent,
             options,
@@ -162,6 +173,10 @@ impl Endpoint {
         peer: Option<PeerAddress>,
     ) -> Response<HttpBody> {
         count(&self.metrics().requests);
+        #[cfg(feature = "sealing")]
+        if let Some(changes) = &self.changes {
+            changes.begin();
+        }
         #[cfg(feature = "consent-proxy")]
         if let Some(consent) = self
             .consent
@@ -181,11 +196,11 @@ impl Endpoint {
         #[cfg(feature = "compression")]
         let compressed = gzip::is_wanted(&parts.headers, &self.options);
         let (page, response) = {
-            let mut verdict = None;
+            let mut heard = None;
             let Passed { page, request } = loop {
-                match self.gate.pass(parts, peer, verdict.take()) {
+                match self.gate.pass(parts, peer, heard.take()) {
                     Ok(passed) => break passed,
-                    Err(verification) => verdict = Some(verification.await),
+                    Err(verification) => heard = Some(verification.await),
                 }
             };
             match request {
@@ -247,7 +262,7 @@ impl Endpoint {
             // Rare futures are boxed, so that those of other requests are smaller.
             (Route::Action, ..) => Ok(Box::pin(self.actions.post(request, body)).await),
             (Route::Session, Some(sessions), Some(session)) => {
-                sessions.takes(&body)?;
+                let session = sessions.taking(session, request, &body).await?;
                 sessions.post(&session, request, body).await
             }
             (Route::LegacySession, Some(sessions), Some(session)) => {

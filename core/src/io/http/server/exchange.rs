@@ -15,10 +15,9 @@ use super::headers::RequestHeaders;
 use super::sse::{SseEncoder, SseSource};
 use crate::buffer::Input;
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
-    IncomingRequest, RequestSource, Stray, StreamId,
+    Answer, Awaited, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, Principal, RequestSource, Stray, StreamId,
 };
-use crate::connection::{Principal, Rejection};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
 use crate::handler::Head;
@@ -59,13 +58,13 @@ impl Host for Checked<'_, '_> {
         self.inner.request(request, answer)
     }
 
-    fn verified(
+    fn awaited(
         &mut self,
         request: IncomingRequest<'_>,
         answer: Answer<'_>,
-        verdict: Result<Principal, Rejection>,
+        awaited: Awaited,
     ) -> Disposition {
-        self.inner.verified(request, answer, verdict)
+        self.inner.awaited(request, answer, awaited)
     }
 
     fn opens(&self, method: Method) -> bool {

@@ -19,7 +19,7 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::body::HttpBody;
 use super::cors::Page;
-use super::credentials::{self, Sender, TimedVerification, Unidentified, VerifierAnswer, identify};
+use super::credentials::{self, Heard, Sender, TimedVerification, Unidentified, identify};
 use super::forwarded::Network;
 use super::headers::{RequestHeaders, is_action_stream, is_websocket};
 use super::media::{EVENTS, accepts, is_json};
@@ -183,15 +183,15 @@ impl Gate {
         self.policy.is_some()
     }
 
-    /// Checks a request from `peer`. `verdict` is the result of a verification that an earlier call returned.
+    /// Checks a request from `peer`. `heard` is the result of a verification that an earlier call returned.
     ///
     /// # Errors
-    /// A verification that takes time. Await it, then call this again with its verdict.
+    /// A verification that takes time. Await it, then call this again with its result.
     pub fn pass<'a>(
         &self,
         parts: &'a Parts,
         peer: Option<PeerAddress>,
-        verdict: Option<VerifierAnswer>,
+        heard: Option<Heard>,
     ) -> Result<Passed<'a>, TimedVerification> {
         let headers = RequestHeaders::of(&parts.headers);
         let in_actions = self.actions && headers.names_action_version;
@@ -205,7 +205,7 @@ impl Gate {
             let request = Err(Box::new(answer));
             return Ok(Passed { page, request });
         }
-        let request = match self.identified(parts, &headers, peer, verdict, in_actions) {
+        let request = match self.identified(parts, &headers, peer, heard, in_actions) {
             Ok((kind, principal)) => Ok(Admitted {
                 parts,
                 headers,
@@ -252,7 +252,7 @@ impl Gate {
         parts: &Parts,
         headers: &RequestHeaders<'_>,
         peer: Option<PeerAddress>,
-        verdict: Option<VerifierAnswer>,
+        heard: Option<Heard>,
         in_actions: bool,
     ) -> Result<(RequestKind, Option<Principal>), Unidentified> {
         let kind = self.kind(parts, headers)?;
@@ -270,10 +270,10 @@ impl Gate {
                 #[cfg(feature = "resource-server")]
                 if let Some(resource) = policy.resource_server() {
                     let is_endpoint = parts.uri.path() == self.options.path;
-                    let who = resource::identify(resource, verdict, &sender, is_endpoint)?;
+                    let who = resource::identify(resource, heard, &sender, is_endpoint)?;
                     return Ok((kind, Some(who)));
                 }
-                Some(identify(&sender, verdict)?)
+                Some(identify(&sender, heard)?)
             }
             _ => known,
         };

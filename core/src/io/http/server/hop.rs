@@ -13,7 +13,7 @@
 //! |---|---|
 //! | has removed its socket: it serves no more | 404, so the client begins another session |
 //! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
-//! | has closed the connection with the request unread | one of these two |
+//! | has closed the connection with the request unread | one of these two; where processes share sessions, this worker takes the request |
 //! | has closed the connection after it had read the request | 502, as the request may have run |
 
 use std::io;
@@ -36,6 +36,7 @@ use hyper::{Request, Response, Uri};
 
 use super::carried::Carried;
 use super::headers::{SESSION, legacy_session, resumed_action};
+use super::hop_body::HopBody;
 use super::hop_pool::HopPool;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::refusal::{HttpRefusal, OWNER_BUSY, OWNER_GONE, SESSION_GONE};
@@ -53,6 +54,8 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 pub struct WorkerHop {
     own: u64,
     pool: Arc<HopPool>,
+    /// Whether this worker takes the sessions of an owner that has ended.
+    shares_sessions: bool,
 }
 
 /// The address and the certificate of the client that another worker passes a request on for. Takes them out of the
@@ -72,10 +75,11 @@ pub fn arrived(parts: &mut Parts) -> Option<PeerAddress> {
 }
 
 impl WorkerHop {
-    pub fn new(worker: &WorkerProcess) -> Self {
+    pub fn new(worker: &WorkerProcess, shares_sessions: bool) -> Self {
         Self {
             own: worker.number(),
             pool: Arc::new(HopPool::new(worker.folder())),
+            shares_sessions,
         }
     }
 
@@ -99,9 +103,10 @@ impl WorkerHop {
         &self,
         owner: u64,
         parts: &mut Parts,
-        mut body: Incoming,
+        body: Incoming,
         from: (Option<PeerAddress>, Option<&PeerCertificate>),
-    ) -> Result<Response<Carried>, Incoming> {
+    ) -> Result<Response<Carried>, HopBody> {
+        let (mut body, kept) = HopBody::coming(body, self.shares_sessions);
         loop {
             let (mut sender, is_new) = match self.pool.take(owner) {
                 Some(sender) => (sender, false),
@@ -124,37 +129,24 @@ impl WorkerHop {
                     Some(_) if is_new => return Ok(refusal(OWNER_BUSY)),
                     // The owner had closed a connection that was kept.
                     Some(request) => body = request.into_body(),
-                    None => return Ok(refusal(self.lost(owner, error.error()))),
+                    None if !is_unread(owner, error.error()) => return Ok(refusal(OWNER_GONE)),
+                    None if self.pool.has(owner) => return Ok(refusal(OWNER_BUSY)),
+                    None => {
+                        return match kept.map(|kept| kept.again()) {
+                            Some(Some(again)) => Err(again),
+                            Some(None) => Ok(refusal(OWNER_BUSY)),
+                            None => Ok(refusal(SESSION_GONE)),
+                        };
+                    }
                 },
             }
-        }
-    }
-
-    /// What is told of a request whose owner has closed the connection. A socket that is closed with something unread is
-    /// reset: then the owner has not taken the request. At the end of the stream it has, and may have run it.
-    fn lost(&self, owner: u64, error: &hyper::Error) -> HttpRefusal {
-        let mut cause = std::error::Error::source(error);
-        let mut kind = None;
-        while let Some(error) = cause {
-            kind = kind.or(error.downcast_ref::<io::Error>().map(io::Error::kind));
-            cause = error.source();
-        }
-        event!(debug, owner, %error, "a worker has not answered");
-        match kind {
-            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
-                match self.pool.has(owner) {
-                    true => OWNER_BUSY,
-                    false => SESSION_GONE,
-                }
-            }
-            _ => OWNER_GONE,
         }
     }
 
     fn relayed(
         &self,
         owner: u64,
-        sender: SendRequest<Incoming>,
+        sender: SendRequest<HopBody>,
         response: Response<Incoming>,
     ) -> Response<Carried> {
         let (mut parts, body) = response.into_parts();
@@ -170,6 +162,23 @@ impl WorkerHop {
         }
         Response::from_parts(parts, Carried::Relayed(Box::new(relayed)))
     }
+}
+
+/// Whether an owner that has closed the connection has not taken the request: a socket that is closed with something
+/// unread is reset. At the end of the stream the owner has read it, and may have run it.
+fn is_unread(owner: u64, error: &hyper::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    let mut kind = None;
+    while let Some(error) = cause {
+        kind = kind.or(error.downcast_ref::<io::Error>().map(io::Error::kind));
+        cause = error.source();
+    }
+    event!(debug, owner, %error, "a worker has not answered");
+    let _ = owner;
+    matches!(
+        kind,
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+    )
 }
 
 fn refusal(refusal: HttpRefusal) -> Response<Carried> {
@@ -235,7 +244,7 @@ fn strip(headers: &mut HeaderMap) {
 pub struct Relayed {
     body: Incoming,
     /// The connection that it comes on; `None` once it may carry another request.
-    sender: Option<SendRequest<Incoming>>,
+    sender: Option<SendRequest<HopBody>>,
     pool: Arc<HopPool>,
     owner: u64,
 }
@@ -288,6 +297,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{UnixListener, UnixStream};
 
+    use super::super::hop_body::MAX_COPIED_BYTES;
     use super::*;
     use crate::io::supervise::private_socket;
 
@@ -302,6 +312,7 @@ mod tests {
         WorkerHop {
             own: 3,
             pool: Arc::new(HopPool::new("".as_ref())),
+            shares_sessions: false,
         }
     }
 
@@ -362,7 +373,14 @@ mod tests {
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::create_dir_all(&folder).unwrap();
             let pool = Arc::new(HopPool::new(&folder));
-            Self(folder, Arc::new(WorkerHop { own: 3, pool }))
+            Self(
+                folder,
+                Arc::new(WorkerHop {
+                    own: 3,
+                    pool,
+                    shares_sessions: false,
+                }),
+            )
         }
 
         fn socket(&self) -> PathBuf {
@@ -371,6 +389,11 @@ mod tests {
 
         /// The answer to a request of a session of worker 1. Its own answer to one that the owner serves no more is 410.
         async fn pass(&self) -> Response<Bytes> {
+            self.pass_body("{}".to_owned()).await
+        }
+
+        async fn pass_body(&self, sent: String) -> Response<Bytes> {
+            let len = sent.len();
             let hop = self.1.clone();
             let respond = service_fn(move |request: Request<Incoming>| {
                 let hop = hop.clone();
@@ -381,7 +404,14 @@ mod tests {
                         status: 410,
                         ..SESSION_GONE
                     };
-                    Ok::<_, Infallible>(passed.unwrap_or_else(|_| refusal(gone)))
+                    Ok::<_, Infallible>(match passed {
+                        Ok(response) => response,
+                        Err(body) => {
+                            let body = body.collect().await.unwrap().to_bytes();
+                            assert_eq!(body.len(), len, "the body is unchanged");
+                            refusal(gone)
+                        }
+                    })
                 }
             });
             let (client, server) = tokio::io::duplex(1 << 16);
@@ -389,7 +419,7 @@ mod tests {
             tokio::spawn(server);
             let (mut sender, client) = handshake(TokioIo::new(client)).await.unwrap();
             tokio::spawn(client);
-            let request = Request::post("/mcp").body("{}".to_owned()).unwrap();
+            let request = Request::post("/mcp").body(sent).unwrap();
             let (head, body) = sender.send_request(request).await.unwrap().into_parts();
             let body = body.collect().await.unwrap().to_bytes();
             Response::from_parts(head, body)
@@ -444,6 +474,35 @@ mod tests {
             () = closes => unreachable!(),
         };
         assert_eq!(status, 503);
+    }
+
+    /// Where sessions are shared, a request that its owner has not read before it ended is served by the worker that it
+    /// came to.
+    #[tokio::test]
+    async fn a_short_body_is_sent_again() {
+        for (len, status) in [
+            (0, 410),
+            (2, 410),
+            (MAX_COPIED_BYTES, 410),
+            (MAX_COPIED_BYTES + 1, 503),
+        ] {
+            let mut folder = Folder::new("again");
+            Arc::get_mut(&mut folder.1).unwrap().shares_sessions = true;
+            let listener = UnixListener::bind(folder.socket()).unwrap();
+            let ends = async {
+                let (stream, _) = listener.accept().await.unwrap();
+                stream.readable().await.unwrap();
+                std::fs::remove_file(folder.socket()).unwrap();
+                // Time for the whole body to be on its way.
+                let mut seen = 0;
+                while seen < len.min(MAX_COPIED_BYTES) {
+                    seen = rustix::io::ioctl_fionread(&stream).unwrap() as usize;
+                    tokio::task::yield_now().await;
+                }
+            };
+            let (passed, ()) = tokio::join!(folder.pass_body("x".repeat(len)), ends);
+            assert_eq!(passed.status(), status, "{len}");
+        }
     }
 
     #[tokio::test]

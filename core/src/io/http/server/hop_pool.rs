@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
+use super::hop_body::HopBody;
 use crate::io::supervise::private_socket;
 use crate::sync::lock;
 
@@ -20,7 +20,7 @@ const MAX_IDLE: usize = 64;
 pub struct HopPool {
     /// The folder of the private sockets.
     folder: PathBuf,
-    idle: Mutex<HashMap<u64, Vec<SendRequest<Incoming>>>>,
+    idle: Mutex<HashMap<u64, Vec<SendRequest<HopBody>>>>,
 }
 
 impl HopPool {
@@ -38,7 +38,7 @@ impl HopPool {
 
     /// A kept connection that takes a request at once. One that still sends the rest of a request whose answer has come is
     /// left alone.
-    pub fn take(&self, worker: u64) -> Option<SendRequest<Incoming>> {
+    pub fn take(&self, worker: u64) -> Option<SendRequest<HopBody>> {
         let mut idle = lock(&self.idle);
         let idle = idle.get_mut(&worker)?;
         let ready = idle.iter().rposition(SendRequest::is_ready)?;
@@ -49,7 +49,7 @@ impl HopPool {
     ///
     /// # Errors
     /// When the worker has no socket, or its queue is full; when this process has no descriptor left.
-    pub async fn connect(self: &Arc<Self>, worker: u64) -> io::Result<SendRequest<Incoming>> {
+    pub async fn connect(self: &Arc<Self>, worker: u64) -> io::Result<SendRequest<HopBody>> {
         let stream = UnixStream::connect(private_socket(&self.folder, worker)).await?;
         let opened = handshake(TokioIo::new(stream)).await;
         let (sender, connection) = opened.map_err(io::Error::other)?;
@@ -65,7 +65,7 @@ impl HopPool {
     }
 
     /// Keeps a connection whose response is complete.
-    pub fn keep(&self, worker: u64, sender: SendRequest<Incoming>) {
+    pub fn keep(&self, worker: u64, sender: SendRequest<HopBody>) {
         let mut idle = lock(&self.idle);
         // Under the lock: one that closes later is removed then.
         if sender.is_closed() {

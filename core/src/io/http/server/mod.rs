@@ -25,10 +25,11 @@
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
 //! | `session_name` | the names of sessions, and of the streams of actions |
 //! | `shared_sessions`, `session_facts` | sessions that every process accepts; what their ids say |
+//! | `shared_changes`, `following` | changes of lists and resources at other processes; a task that follows such |
 //! | `shared_events`, `absences` | streams of sessions that any process goes on with; when the process of one is dead |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
 //! | `hop` | requests of sessions that other workers have |
-//! | `hop_pool` | the connections to other workers |
+//! | `hop_body`, `hop_pool` | the bodies of these requests; the connections to other workers |
 //! | `actions` | requests that are actions |
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
 //! | `action_streams` | streams of actions, kept for clients that reconnect |
@@ -60,6 +61,8 @@ mod endpoint;
 mod exchange;
 mod exchange_pool;
 mod exchanges;
+#[cfg(feature = "sealing")]
+mod following;
 mod forwarded;
 mod gate;
 #[cfg(feature = "compression")]
@@ -69,6 +72,8 @@ mod header_check;
 mod headers;
 #[cfg(unix)]
 mod hop;
+#[cfg(unix)]
+mod hop_body;
 #[cfg(unix)]
 mod hop_pool;
 mod media;
@@ -92,6 +97,8 @@ mod session_name;
 mod session_reader;
 mod session_table;
 mod sessions;
+#[cfg(feature = "sealing")]
+mod shared_changes;
 #[cfg(feature = "sealing")]
 mod shared_events;
 #[cfg(feature = "sealing")]

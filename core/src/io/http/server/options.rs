@@ -92,6 +92,17 @@ pub struct HttpOptions {
     pub grace: Duration,
 }
 
+impl HttpOptions {
+    /// Whether other processes accept the sessions, too.
+    #[cfg(unix)]
+    pub(super) fn has_shared_sessions(&self) -> bool {
+        #[cfg(feature = "sealing")]
+        return self.shared_sessions.is_some();
+        #[cfg(not(feature = "sealing"))]
+        false
+    }
+}
+
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {

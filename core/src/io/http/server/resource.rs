@@ -1,5 +1,7 @@
 //! The sender of a request to a resource server of OAuth, and what clients are told about tokens.
 
+use std::time::Duration;
+
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue,
@@ -8,12 +10,12 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use mcpbolt_oauth::challenge::Challenge;
-use mcpbolt_oauth::server::{PresentedToken, RefusalKind, TokenRefusal};
+use mcpbolt_oauth::server::{PresentedToken, RefusalKind, TokenRefusal, UsedProof};
 use smallvec::smallvec;
 
 use super::body::HttpBody;
 use super::credentials::{
-    Denied, REPEATED, Sender, Unidentified, VerifierAnswer, brought, is_repeated, timed,
+    Denied, Heard, REPEATED, Sender, Unidentified, VerifierAnswer, brought, is_repeated, timed,
 };
 use super::peer::PeerCertificate;
 use super::refusal::{HttpRefusal, UNAUTHENTICATED};
@@ -35,22 +37,29 @@ const LACKS_SCOPES: TokenRefusal = TokenRefusal {
     why: "the credentials lack scopes that every request requires",
 };
 
-/// Verifies the token of a request, unless there is a `verdict` on it already. Tokens in the URI are ignored
+/// Verifies the token of a request, unless a verdict on it was `heard` already. Tokens in the URI are ignored
 /// (R-AUS-10).
 ///
 /// # Errors
 /// As [`identify`](super::credentials::identify).
 pub fn identify(
     resource: &ResourceServer,
-    verdict: Option<VerifierAnswer>,
+    heard: Option<Heard>,
     sender: &Sender<'_>,
     is_endpoint: bool,
 ) -> Result<Principal, Unidentified> {
     let (policy, headers) = (sender.policy, &sender.request.headers);
+    let verdict = match heard {
+        Some(Heard::Sender(who)) => {
+            return who.map_err(|denied| refused(resource, sender, denied).into());
+        }
+        Some(Heard::Credentials(verdict)) => Some(verdict),
+        None => None,
+    };
     let denied = match PresentedToken::read(values(sender.request, &AUTHORIZATION)) {
         Ok(token) => match verified(resource, verdict, sender, &token)? {
             Ok(who) => match check(resource, sender, Some(&token), &who, is_endpoint) {
-                Ok(()) => return Ok(who),
+                Ok(proof) => return marked(policy, proof, who),
                 Err(refusal) => refusal.into(),
             },
             Err(denied) => denied,
@@ -62,7 +71,7 @@ pub fn identify(
                 _ if is_repeated(headers) => TokenRefusal::malformed(REPEATED).into(),
                 other => match answer(policy, verdict, &other)? {
                     Ok(who) => match check(resource, sender, None, &who, is_endpoint) {
-                        Ok(()) => return Ok(who),
+                        Ok(_) => return Ok(who),
                         Err(refusal) => refusal.into(),
                     },
                     Err(denied) => denied,
@@ -98,7 +107,7 @@ fn verified(
             Unidentified::Unverified(Box::pin(async move {
                 let verdict = tokio::time::timeout(limit, verification).await;
                 let late = TokenRefusal::unavailable("the verification of the token took too long");
-                verdict.unwrap_or(Err(late)).map_err(Denied::from)
+                Heard::Credentials(verdict.unwrap_or(Err(late)).map_err(Denied::from))
             }))
         });
     }
@@ -123,6 +132,33 @@ fn answer(
     }
 }
 
+/// Accepts a sender whose proof no other process has seen: at once, if there is none or this process is alone.
+fn marked(
+    policy: &Policy,
+    proof: Option<UsedProof>,
+    who: Principal,
+) -> Result<Principal, Unidentified> {
+    let (Some(proof), Some(store)) = (proof, policy.shared_store().cloned()) else {
+        return Ok(who);
+    };
+    Err(Unidentified::Unverified(Box::pin(async move {
+        let name = format!("proof {:032x}", proof.mark);
+        let keep = Duration::from_secs(proof.lifetime);
+        Heard::Sender(match store.once(&name, keep).await {
+            Ok(true) => Ok(who),
+            Ok(false) => Err(UsedProof::BEFORE.into()),
+            Err(why) => {
+                event!(warn, %why, "requests with proofs are refused while the store is away");
+                let _ = why;
+                Err(
+                    TokenRefusal::unavailable("nobody knows whether the proof was used before")
+                        .into(),
+                )
+            }
+        })
+    })))
+}
+
 /// Checks what verified credentials are bound to, that they have not ended meanwhile, and their scopes. `presented` is
 /// `None` for credentials other than tokens.
 fn check(
@@ -131,7 +167,7 @@ fn check(
     presented: Option<&PresentedToken<'_>>,
     who: &Principal,
     is_endpoint: bool,
-) -> Result<(), TokenRefusal> {
+) -> Result<Option<UsedProof>, TokenRefusal> {
     if who.has_expired() {
         return Err(TokenRefusal::unfit("the credentials have expired"));
     }
@@ -145,10 +181,10 @@ fn check(
         proofs: &proofs,
         certificate: certificate.map(|it| &*it.0),
     };
-    resource.check_possession(presented, who, &request)?;
+    let proof = resource.check_possession(presented, who, &request)?;
     match sender.policy.lacks_any(who) {
         true => Err(LACKS_SCOPES),
-        false => Ok(()),
+        false => Ok(proof),
     }
 }
 

@@ -177,7 +177,7 @@ impl HttpServer {
             http: Arc::new(http(endpoint.options())),
             leaving: CancelToken::new(),
             stopping: CancelToken::new(),
-            way: Way::of(&self.tenure),
+            way: Way::of(&self.tenure, endpoint.options()),
             endpoint: endpoint.clone(),
         };
         let begin = |stream: TcpStream, place: Place| {
@@ -280,12 +280,13 @@ enum Way {
 }
 
 impl Way {
-    fn of(tenure: &Tenure) -> Self {
+    fn of(tenure: &Tenure, options: &HttpOptions) -> Self {
         #[cfg(unix)]
         if let Some(worker) = tenure.worker() {
-            return Self::Onward(Arc::new(WorkerHop::new(worker)));
+            let hop = WorkerHop::new(worker, options.has_shared_sessions());
+            return Self::Onward(Arc::new(hop));
         }
-        let _ = tenure;
+        let _ = (tenure, options);
         Self::None
     }
 
@@ -525,24 +526,42 @@ impl<S> Requests<S> {
 
     async fn answer(&self, parts: &mut Parts, body: Incoming) -> Response<Carried> {
         #[cfg(unix)]
-        let (peer, body) = match &self.way {
-            Way::None => (self.peer, body),
-            Way::Arrived => (hop::arrived(parts), body),
+        let peer = match &self.way {
+            Way::None => self.peer,
+            Way::Arrived => hop::arrived(parts),
             Way::Onward(hop) => match hop.owner(parts) {
-                None => (self.peer, body),
-                Some(owner) => {
-                    let from = (self.peer, self.certificate.as_ref());
-                    // Rare, so that the futures of other requests are smaller.
-                    let passed = Box::pin(hop.pass(owner, parts, body, from));
-                    match passed.await {
-                        Ok(response) => return response,
-                        Err(body) => (self.peer, body),
-                    }
-                }
+                None => self.peer,
+                // Rare, so that the futures of other requests are smaller.
+                Some(owner) => return Box::pin(self.passed(hop, owner, parts, body)).await,
             },
         };
         #[cfg(not(unix))]
         let peer = self.peer;
+        self.own_answer(parts, body, peer).await
+    }
+
+    /// The answer of another worker, or else that of this one.
+    #[cfg(unix)]
+    async fn passed(
+        &self,
+        hop: &WorkerHop,
+        owner: u64,
+        parts: &mut Parts,
+        body: Incoming,
+    ) -> Response<Carried> {
+        let from = (self.peer, self.certificate.as_ref());
+        match hop.pass(owner, parts, body, from).await {
+            Ok(response) => response,
+            Err(body) => self.own_answer(parts, body, self.peer).await,
+        }
+    }
+
+    async fn own_answer<B: Body>(
+        &self,
+        parts: &mut Parts,
+        body: B,
+        peer: Option<PeerAddress>,
+    ) -> Response<Carried> {
         if parts.method == Method::GET && parts.headers.contains_key(UPGRADE) {
             // The place is held for as long as the connection lives, also as a WebSocket.
             parts.extensions.insert(self.place.clone());
@@ -561,6 +580,7 @@ mod tests {
     use hyper::StatusCode;
     use hyper::client::conn::http1::handshake;
 
+    use super::super::body::HttpBody;
     use super::*;
 
     /// What serves the requests that other workers pass on.
@@ -631,29 +651,60 @@ mod tests {
         assert!(ask(0, MAX_HOP_HEADERS).await);
     }
 
+    const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+        "capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+    const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+
+    async fn post(
+        endpoint: &Endpoint,
+        session: Option<&HeaderValue>,
+        body: &str,
+    ) -> Response<HttpBody> {
+        let request = request()
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .body(body.to_owned());
+        let (mut parts, body) = request.unwrap().into_parts();
+        if let Some(session) = session {
+            parts.headers.insert("mcp-session-id", session.clone());
+        }
+        endpoint.respond(&mut parts, body, None).await
+    }
+
     /// A client knows what to do about a session that is gone (R-SES-05), not about one that cannot begin.
     #[tokio::test]
     async fn a_session_begins_although_sessions_are_given_up() {
-        let shared = owner(Duration::from_secs(30));
-        shared.endpoint.give_up_sessions();
-        let post = |session: Option<HeaderValue>, body: &str| {
-            let request = request()
-                .header("accept", "application/json, text/event-stream")
-                .header("content-type", "application/json")
-                .body(body.to_owned());
-            let (mut parts, body) = request.unwrap().into_parts();
-            if let Some(session) = session {
-                parts.headers.insert("mcp-session-id", session);
-            }
-            let endpoint = shared.endpoint.clone();
-            async move { endpoint.respond(&mut parts, body, None).await }
-        };
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
-            "capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
-        let begun = post(None, body).await;
+        let endpoint = owner(Duration::from_secs(30)).endpoint;
+        endpoint.give_up_sessions();
+        let begun = post(&endpoint, None, HELLO).await;
         assert_eq!(begun.status(), 200, "{:?}", begun.headers());
         let session = begun.headers()["mcp-session-id"].clone();
-        let body = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-        assert_eq!(post(Some(session), body).await.status(), 404);
+        assert_eq!(post(&endpoint, Some(&session), PING).await.status(), 404);
+    }
+
+    /// R-SES-05: a session that other processes accept, too, is not gone for its client while its worker ends.
+    #[cfg(feature = "sealing")]
+    #[tokio::test]
+    async fn a_shared_session_goes_on_while_its_worker_ends() {
+        let keys = Arc::new(crate::store::StoreKeys::new([1; 32], [2; 32]));
+        let store = Arc::new(crate::store::LocalStore::new());
+        let process = || {
+            let server = Server::builder("a", "1").build().unwrap();
+            let shared = crate::io::http::SharedSessions::new(store.clone(), keys.clone());
+            let options = HttpOptions {
+                shared_sessions: Some(shared),
+                ..HttpOptions::default()
+            };
+            HttpService::new(&server, options).unwrap()
+        };
+        let (ends, next) = (process(), process());
+        let begun = post(ends.endpoint(), None, HELLO).await;
+        let session = Some(&begun.headers()["mcp-session-id"]);
+        ends.endpoint().give_up_sessions();
+        assert_eq!(post(ends.endpoint(), session, PING).await.status(), 200);
+        ends.endpoint().stop();
+        for place in [&ends, &ends, &next] {
+            assert_eq!(post(place.endpoint(), session, PING).await.status(), 200);
+        }
     }
 }

@@ -183,6 +183,12 @@ impl HttpSession {
         self.state().idle_since(self.stage())
     }
 
+    /// Whether no request begins any more.
+    #[cfg(feature = "sealing")]
+    pub fn is_draining(&self) -> bool {
+        self.state().connection.is_draining()
+    }
+
     pub fn is_closed(&self) -> bool {
         self.state().connection.is_closed()
     }

@@ -1,6 +1,6 @@
 //! The sessions of one endpoint: a bounded number, of which each source may have a share (R-SES-01).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::session::HttpSession;
@@ -103,6 +103,15 @@ impl SessionTable {
             count(&self.metrics.sessions_ended);
         }
         removed
+    }
+
+    /// Removes this very session, but not another one of the same name.
+    pub fn remove_this(&self, id: &Arc<str>, session: &Weak<HttpSession>) {
+        let mut live = self.live();
+        let is_this = |found: &Arc<HttpSession>| Weak::as_ptr(session) == Arc::as_ptr(found);
+        if live.get(id).is_some_and(is_this) && live.remove(id).is_some() {
+            count(&self.metrics.sessions_ended);
+        }
     }
 
     /// Ends all sessions gracefully within `grace`.

@@ -10,6 +10,8 @@ use std::task::Poll;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
+#[cfg(feature = "sealing")]
+use super::following::Following;
 use super::gate::Admitted;
 use super::headers::{LAST_EVENT, SESSION, legacy_session, legacy_uri};
 use super::options::HttpOptions;
@@ -178,7 +180,7 @@ impl Sessions {
                 };
                 shared.follow(ended).await;
             };
-            Following(tokio::spawn(follow).abort_handle())
+            Following::begin(follow)
         });
     }
 
@@ -273,6 +275,46 @@ impl Sessions {
             true => Err(SESSION_GONE),
             false => Ok(()),
         }
+    }
+
+    /// The session that takes a message: this one, or one that begins in its place because another worker has taken
+    /// over, if processes share sessions. The next message of the client then comes to that worker.
+    ///
+    /// # Errors
+    /// As [`takes`](Self::takes), if a session belongs to one process.
+    #[inline(always)]
+    pub async fn taking(
+        self: &Arc<Self>,
+        session: Arc<HttpSession>,
+        request: &Admitted<'_>,
+        body: &Input,
+    ) -> Result<Arc<HttpSession>, HttpRefusal> {
+        match self.takes(body) {
+            Ok(()) => Ok(session),
+            Err(gone) => Box::pin(self.replaced(session, request))
+                .await
+                .ok_or(gone)?,
+        }
+    }
+
+    /// What takes the requests of a session that a worker has which is to end.
+    #[cfg_attr(not(feature = "sealing"), expect(clippy::unused_async))]
+    async fn replaced(
+        self: &Arc<Self>,
+        session: Arc<HttpSession>,
+        request: &Admitted<'_>,
+    ) -> Option<Result<Arc<HttpSession>, HttpRefusal>> {
+        #[cfg(feature = "sealing")]
+        if let Some(adoption) = &self.adoption {
+            if !session.is_draining() {
+                return Some(Ok(session));
+            }
+            let id = session.id().clone();
+            self.table.remove_this(&id, &Arc::downgrade(&session));
+            return Some(self.adopt(adoption, id, request).await);
+        }
+        let _ = (session, request);
+        None
     }
 
     /// Posts a message to a session and returns its answer.
@@ -492,18 +534,8 @@ struct Adoption {
     events: Option<SharedEvents>,
     /// Sessions with the same remainder of their hash are begun one after the other.
     turns: [tokio::sync::Mutex<()>; 64],
+    /// The ends of sessions at other processes.
     following: OnceLock<Following>,
-}
-
-/// The task that follows the ends of sessions. It ends with this value.
-#[cfg(feature = "sealing")]
-struct Following(tokio::task::AbortHandle);
-
-#[cfg(feature = "sealing")]
-impl Drop for Following {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 #[cfg(feature = "sealing")]
@@ -540,6 +572,6 @@ async fn attend(session: Weak<HttpSession>, sessions: Weak<Sessions>) {
         None => Poll::Ready(None),
     });
     if let (Some(id), Some(sessions)) = (ended.await, sessions.upgrade()) {
-        sessions.table.remove(&id);
+        sessions.table.remove_this(&id, &session);
     }
 }

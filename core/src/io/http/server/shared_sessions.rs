@@ -38,7 +38,8 @@ const LOOK: Duration = Duration::from_secs(30);
 /// written when it dies is lost, and within 15 s its streams end at the others. The standing stream of a session (GET without
 /// `Last-Event-ID`) belongs to each process, as do streams of actions.
 ///
-/// When a client ends its session, the store gets a mark that lasts for `max_age`, and the other processes are told.
+/// When a client ends its session, the store gets a mark that lasts for `max_age`, and the other processes are told. They are also told
+/// when the program changes a list or says that a resource has changed, and notify their clients, in every revision.
 ///
 /// | while the store is away | |
 /// |---|---|
@@ -46,6 +47,7 @@ const LOOK: Duration = Duration::from_secs(30);
 /// | a session that a process meets for the first time | is accepted, even if its client has ended it meanwhile (fails open: an id is no proof of identity) |
 /// | the stream of a request | goes on at its process, after one attempt to tell the store (fails open); what the store has missed is written when it is back, as far as the process still keeps it, and unless the stream has been over for five attempts, about 4 s |
 /// | a client resumes the stream of another process | the answer is 503 (fails closed: no event is skipped) |
+/// | a list or a resource changes | clients of this process hear of it; those of the others when the store is back (fails open) |
 /// | a client ends its session | it ends in this process, and the answer is 503, because others cannot be told (fails closed) |
 ///
 /// Sessions of 2024-11-05 belong to one process, and so do those of clients whose introduction is longer than about a kilobyte.
