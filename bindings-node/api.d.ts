@@ -757,6 +757,12 @@ export interface EndpointOptions {
     replayBytes?: number;
     commentInterval?: number;
     grace?: number;
+    store?: {
+        url: string;
+        keys: string;
+        prefix?: string;
+        ca?: string;
+    };
     trace?: Trace;
 }
 export interface Exit {

@@ -59,6 +59,16 @@ export interface EndpointOptions {
     commentInterval?: number;
     /** How long calls in flight may still take when the server shuts down, in ms; 5000 by default. */
     grace?: number;
+    /**
+     * A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, and go on with each other's
+     * streams. All have the same `url`, such as `redis://:PASSWORD@HOST:6379/0` (`rediss:` for TLS, `redis+unix:///PATH`), `prefix` and keys.
+     * `keys` is the path of a file, which other users must not be able to read: a key of 64 hexadecimal digits on each line, of which the
+     * first names, the second seals, and further ones open. The `prefix` of all names, `mcpbolt:` by default, tells servers apart that share no
+     * sessions. `ca` is the path of a file of certificate authorities in PEM that are trusted in place of the system's.
+     *
+     * A store that cannot be reached is no error: sessions go on, and are accepted by the other processes.
+     */
+    store?: { url: string; keys: string; prefix?: string; ca?: string };
     /** Called with each message. */
     trace?: Trace;
 }

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from mcpbolt import ServeOptions, Server, SharedStore
+
 PROGRAM = """
 import asyncio, os, sys
 from mcpbolt import Server
@@ -332,3 +334,26 @@ def test_a_front_is_served_with_workers(tmp_path: Path) -> None:
         finally:
             process.terminate()
         assert process.wait(HANGS) == 0
+
+
+def test_what_a_store_cannot_be_is_told(tmp_path: Path) -> None:
+    keys = tmp_path / "store.keys"
+    keys.write_text("a1" * 32 + "\nb2b2")
+    keys.chmod(0o600)
+    store = SharedStore("redis://:hush@127.0.0.1:1/0", keys)
+    assert "hush" not in repr(ServeOptions(store=store))
+    with pytest.raises(ValueError, match="store.keys: line 2 is not a key"):
+        Server("many", "1").run("http://127.0.0.1:0/mcp", options=ServeOptions(store=store))
+
+
+def test_servers_with_one_store_accept_sessions_of_each_other(tmp_path: Path) -> None:
+    """R-SES-05: also while the store is away."""
+    keys = tmp_path / "store.keys"
+    keys.write_text("a1" * 32 + "\n" + "b2" * 32)
+    keys.chmod(0o600)
+    store = f"options=ServeOptions(store=SharedStore('redis://127.0.0.1:1/0', {str(keys)!r})), workers=2"
+    text = PROGRAM.replace("import Server", "import ServeOptions, Server, SharedStore").replace("workers=2", store)
+    with tree(tmp_path, text) as one, tree(tmp_path, text) as other:
+        session = session_of_the_first_worker(one)
+        for place in one.place, other.place:
+            assert in_session(place, session, {"id": 2, "method": "tools/list"}).status == 200

@@ -1,21 +1,16 @@
 //! The store by which processes of a server go on with each other's sessions.
 
-use std::fs::{File, Metadata};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use mcpbolt::client::block_on;
 use mcpbolt::io::http::SharedSessions;
-use mcpbolt::io::{Address, RedisOptions, RedisStore};
+use mcpbolt::io::{Address, RedisOptions, RedisStore, read_store_keys};
 use mcpbolt::store::StoreKeys;
 use tracing::warn;
 
 use crate::reference::resolve;
-
-/// The command that makes a file of keys.
-const MAKES_KEYS: &str = "openssl rand -hex 64 | fold -w 64 | install -m 600 /dev/stdin store.keys";
 
 /// Which store, and the keys of what it keeps.
 #[derive(clap::Args)]
@@ -96,7 +91,8 @@ impl Store {
         let (Some(url), Some(file)) = (&self.url, &self.keys) else {
             return Ok(None);
         };
-        let keys = keys(file).with_context(|| format!("--store-keys {}", file.display()))?;
+        let keys = read_store_keys(file);
+        let keys = keys.with_context(|| format!("--store-keys {}", file.display()))?;
         let url = resolve(url.clone(), Path::new("."));
         let url = url.map_err(|why| anyhow!("--store: {why}"))?;
         let certificates = self.certificates.iter().map(|file| {
@@ -110,57 +106,4 @@ impl Store {
         let store = RedisStore::open(url.value(), &options).context("--store")?;
         Ok(Some((store, keys)))
     }
-}
-
-/// Reads a file of keys. No error quotes it.
-fn keys(file: &Path) -> Result<StoreKeys> {
-    let missing = || format!("it cannot be read; this makes one: {MAKES_KEYS}");
-    let mut opened = File::open(file).with_context(missing)?;
-    let mut text = String::new();
-    opened.read_to_string(&mut text).with_context(missing)?;
-    refuse_shared(file, &opened.metadata()?)?;
-    let lines = (1..).zip(text.lines());
-    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let keys = lines.map(|(number, line)| {
-        key(line.trim())
-            .with_context(|| format!("line {number} is not a key, which has 64 hexadecimal digits"))
-    });
-    let keys: Vec<_> = keys.collect::<Result<_>>()?;
-    let [names, sealing, older @ ..] = &keys[..] else {
-        let count = keys.len();
-        bail!("keys there: {count}; two are needed; this makes a file: {MAKES_KEYS}");
-    };
-    ensure!(names != sealing, "both keys are the same");
-    let keys = StoreKeys::new(*names, *sealing);
-    Ok(older.iter().fold(keys, |keys, key| keys.also_opens(*key)))
-}
-
-/// Refuses a file that other users can read, or its group can change. Service managers hand secrets to a group that reads.
-#[cfg(unix)]
-fn refuse_shared(file: &Path, found: &Metadata) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = found.permissions().mode() & 0o777;
-    ensure!(
-        mode & 0o027 == 0,
-        "other users can reach the keys (mode {mode:03o}); run: chmod 600 {}",
-        file.display()
-    );
-    Ok(())
-}
-
-/// Files of a user are private on Windows.
-#[cfg(not(unix))]
-fn refuse_shared(_: &Path, _: &Metadata) -> Result<()> {
-    Ok(())
-}
-
-fn key(digits: &str) -> Option<[u8; 32]> {
-    let mut key = [0; 32];
-    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (byte, at) in key.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(&digits[at..at + 2], 16).ok()?;
-    }
-    Some(key)
 }

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from ._asgi import AsgiApp as AsgiApp
     from ._consent import ConsentProxy as ConsentProxy, Upstream as Upstream
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
-    from ._serve_options import ServeOptions as ServeOptions
+    from ._serve_options import ServeOptions as ServeOptions, SharedStore as SharedStore
     from ._permissions import PermissionManager as PermissionManager
     from ._resource import Issuer as Issuer, ResourceServer as ResourceServer
     from ._settings import Jwt as Jwt, Policy as Policy
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "_server": "Server",
-    "_serve_options": "ServeOptions",
+    "_serve_options": "ServeOptions SharedStore",
     "_asgi": "AsgiApp",
     "_consent": "ConsentProxy Upstream",
     "_auth": "ApiKey Basic Bearer ConnectOptions",

@@ -11,6 +11,29 @@ from ._content import Wire
 from ._options import Options, options
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class SharedStore(Options):
+    """A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, and go on with each other's
+    streams. All have the same address, prefix and keys. A store that cannot be reached is no error: sessions go on, and are
+    accepted by the other processes.
+
+    Args:
+        url: Its address: `"redis://:PASSWORD@HOST:6379/0"`, `rediss:` for TLS, or `redis+unix:///PATH`. `repr` omits it.
+        keys: The path of a file that other users must not be able to read: a key of 64 hexadecimal digits on each line, of which
+            the first names, the second seals, and further ones open.
+        prefix: What all names in the store begin with, `"mcpbolt:"` by default: it tells servers apart that share no sessions.
+        ca: The path of a file of certificate authorities in PEM that are trusted in place of the system's.
+    """
+
+    url: str
+    keys: str | PathLike[str]
+    prefix: str | None = None
+    ca: str | PathLike[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"SharedStore(…, keys={self.keys!r}, prefix={self.prefix!r}, ca={self.ca!r})"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServeOptions(Options):
     """The access rules of a server on the network, and its limits. Arguments left out take the engine's
@@ -59,6 +82,7 @@ class ServeOptions(Options):
             finished its handshake; if there is none, the new one is closed at once.
         max_connections_per_peer: Connections of one address (IPv6: one /64 network); by default three quarters of
             `max_connections`. Unix sockets and trusted proxies are exempt.
+        store: Where processes of this server share its sessions, over HTTP in revisions before 2026-07-28; by default each has its own.
     """
 
     hosts: Sequence[str] | None = None
@@ -83,6 +107,7 @@ class ServeOptions(Options):
     threads: int | None = None
     max_connections: int | None = None
     max_connections_per_peer: int | None = None
+    store: SharedStore | None = None
 
     def __post_init__(self) -> None:
         for names in (self.hosts, self.origins, self.trusted_proxies):

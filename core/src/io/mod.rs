@@ -23,7 +23,7 @@
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `login` | a browser for the user of a login, and the address it comes back to |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
-//! | `redis` | a shared store on a server of Redis or Valkey |
+//! | `redis`, `store_keys` | a shared store on a server of Redis or Valkey; the file with the keys of a store |
 //! | `task`, `wait` | the loop around one connection on one byte stream, as a tokio task; waiting in tasks |
 //! | `tokio_spawner` | handlers as tasks of a program's own tokio runtime |
 //! | `ended` | the wait for the ends of client connections |
@@ -94,6 +94,8 @@ mod shutdown;
 mod spawn;
 mod stderr;
 mod stdio;
+#[cfg(feature = "sealing")]
+mod store_keys;
 #[cfg(all(unix, feature = "http"))]
 mod supervise;
 #[cfg(all(feature = "tokio", any(feature = "server", feature = "client")))]
@@ -160,6 +162,8 @@ pub use serve::OnTransport;
 pub use serve::{OnStdio, Serve};
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
+#[cfg(feature = "sealing")]
+pub use store_keys::read_store_keys;
 #[cfg(all(unix, feature = "http"))]
 pub use supervise::{Supervising, SupervisionState, Supervisor, SupervisorOptions, WorkerProcess};
 pub use trace::{TRACE_VARIABLE, trace_to, traced};

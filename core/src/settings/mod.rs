@@ -44,6 +44,8 @@ pub use self::login::{
     GrantName, IdentityProviderSettings, LoginSettings, SigningKeySettings, StoreSettings,
 };
 pub use self::rules::{BreakerRule, MaskingRule, RetryRule, matching_tools};
+#[cfg(feature = "redis")]
+pub use self::serve::SharedStoreSettings;
 pub use self::serve::{ServeSettings, TlsSettings};
 pub use self::server::{ListScope, ReferenceSettings, ServerSettings, TaskSettings};
 pub use self::time::{Milliseconds, Seconds};

@@ -1,12 +1,18 @@
 //! Options of a server on the network.
 
 use std::path::PathBuf;
+#[cfg(feature = "redis")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
 use super::{SettingsError, set};
+#[cfg(feature = "redis")]
+use crate::io::http::SharedSessions;
 use crate::io::http::{HttpOptions, Network};
+#[cfg(feature = "redis")]
+use crate::io::{RedisOptions, RedisStore, read_store_keys};
 use crate::io::{ServeOptions, TlsOptions};
 
 /// Options of a server on the network; they are explained at [`ServeOptions`], [`HttpOptions`] and
@@ -40,6 +46,8 @@ pub struct ServeSettings<T> {
     pub idle_timeout: Option<T>,
     pub stall_timeout: Option<T>,
     pub tls: Option<TlsSettings>,
+    #[cfg(feature = "redis")]
+    pub store: Option<SharedStoreSettings>,
     pub threads: Option<usize>,
     pub max_connections: Option<usize>,
     pub max_connections_per_peer: Option<usize>,
@@ -55,11 +63,48 @@ pub struct TlsSettings {
     pub clients: Option<PathBuf>,
 }
 
+/// The store of a server's processes: see [`SharedSessions`].
+#[cfg(feature = "redis")]
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedStoreSettings {
+    /// The address of a Redis or Valkey: see [`RedisStore::open`].
+    pub url: String,
+    /// The path of a file of keys: see [`read_store_keys`].
+    pub keys: PathBuf,
+    /// See [`RedisOptions::prefix`].
+    pub prefix: Option<String>,
+    /// The path of a file of certificates in PEM: see [`RedisOptions::root_certificates`].
+    pub ca: Option<PathBuf>,
+}
+
+#[cfg(feature = "redis")]
+impl SharedStoreSettings {
+    /// How sessions are shared. Reads the files, and does not wait for the store.
+    ///
+    /// # Errors
+    /// When the address or a file is not valid.
+    fn sessions(self) -> Result<SharedSessions, SettingsError> {
+        let keys = read_store_keys(&self.keys);
+        let keys = keys.map_err(|why| SettingsError::at("store.keys", why))?;
+        let certificates = self.ca.iter().map(std::fs::read);
+        let certificates = certificates.collect::<std::io::Result<_>>();
+        let mut options = RedisOptions {
+            root_certificates: certificates.map_err(|why| SettingsError::at("store.ca", why))?,
+            ..RedisOptions::default()
+        };
+        set(&mut options.prefix, self.prefix);
+        let store = RedisStore::open(&self.url, &options);
+        let store = store.map_err(|why| SettingsError::at("store", why))?;
+        Ok(SharedSessions::new(Arc::new(store), Arc::new(keys)))
+    }
+}
+
 impl<T: Into<Duration>> ServeSettings<T> {
     /// The options for any address.
     ///
     /// # Errors
-    /// When a host or an origin is not written as [`HttpOptions`] wants it.
+    /// When a host or an origin is not written as [`HttpOptions`] wants it, or the store's address or files are not valid.
     pub fn serve(mut self) -> Result<ServeOptions, SettingsError> {
         let mut options = ServeOptions {
             tls: self.tls.take().map(|tls| TlsOptions {
@@ -79,7 +124,7 @@ impl<T: Into<Duration>> ServeSettings<T> {
     /// The options of HTTP alone, for a server that is mounted in another one.
     ///
     /// # Errors
-    /// When a host or an origin is not written as [`HttpOptions`] wants it.
+    /// When a host or an origin is not written as [`HttpOptions`] wants it, or the store's address or files are not valid.
     pub fn http(self) -> Result<HttpOptions, SettingsError> {
         let mut http = HttpOptions {
             max_sessions_per_peer: self.max_sessions_per_peer,
@@ -113,6 +158,10 @@ impl<T: Into<Duration>> ServeSettings<T> {
             [self.keepalive_interval, self.idle_timeout].map(|time| time.map(Into::into).map(Some));
         set(&mut limits.keepalive_interval, keepalive);
         set(&mut limits.idle_timeout, idle);
+        #[cfg(feature = "redis")]
+        if let Some(store) = self.store {
+            http.shared_sessions = Some(store.sessions()?);
+        }
         http.check()
             .map_err(|reason| SettingsError::at("", reason))?;
         Ok(http)

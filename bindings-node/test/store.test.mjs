@@ -1,0 +1,50 @@
+// `store`: processes of a server that accept each other's sessions.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Server } from 'mcpbolt';
+import { place } from './place.mjs';
+import { at, SERVER, Tree } from './trees.mjs';
+import { program } from './wire.mjs';
+
+/** A file of keys, the same for all processes of a server. */
+function keys(...lines) {
+    const file = join(place('mcpbolt-keys-'), 'store.keys');
+    writeFileSync(file, lines.join('\n'), { mode: 0o600 });
+    return file;
+}
+
+test('R-SES-05 servers with one store and the same keys accept sessions of each other', { timeout: 120_000 }, async () => {
+    const store = { url: 'redis://127.0.0.1:1/0', keys: keys('a1'.repeat(32), 'b2'.repeat(32)), prefix: 'many:' };
+    const source = program(SERVER + at(`store: ${JSON.stringify(store)}`));
+    const [one, two, other] = [await Tree.start(source), await Tree.start(source), await Tree.start()];
+    const client = new Client({ name: 'official', version: '1' });
+    const transport = new StreamableHTTPClientTransport(one.address);
+    await client.connect(transport);
+    const { sessionId } = transport;
+    const again = new Client({ name: 'official', version: '1' });
+    await again.connect(new StreamableHTTPClientTransport(two.address, { sessionId }));
+    const { content } = await again.callTool({ name: 'process', arguments: {} });
+    assert.ok(two.workers.includes(Number(content[0].text)));
+    const stranger = new Client({ name: 'official', version: '1' });
+    await stranger.connect(new StreamableHTTPClientTransport(other.address, { sessionId }));
+    await assert.rejects(stranger.callTool({ name: 'process', arguments: {} }), { code: 404 });
+    await Promise.all([client, again, stranger].map(one => one.close()));
+    await Promise.all([one, two, other].map(tree => tree.end()));
+});
+
+test('what a store cannot be is told', async () => {
+    const [good, short] = [keys('a1'.repeat(32), 'b2'.repeat(32)), keys('a1'.repeat(32), 'b2b2')];
+    for (const [store, why] of [
+        [{ url: 'http://127.0.0.1:1', keys: good }, /^store: .* write redis:/],
+        [{ url: 'redis://127.0.0.1:1', keys: short }, /^store\.keys: line 2 is not a key/],
+        [{ url: 'redis://127.0.0.1:1', keys: '/none/store.keys' }, /^store\.keys: it cannot be read/],
+        [{ url: 'rediss://127.0.0.1:1', keys: good, ca: '/none/ca.pem' }, /^store\.ca: /]
+    ]) {
+        const server = new Server('many', '1');
+        await assert.rejects(server.serve('http://127.0.0.1:0/mcp', { store }), { code: 'ERR_MCP_MISUSE', message: why });
+    }
+});
