@@ -158,6 +158,10 @@ impl Queue {
         if waiting.closed {
             return false;
         }
+        if waiting.batch.submissions.capacity() == 0 {
+            // A vector begins with room for four, which few connections need at a time, and many are idle.
+            waiting.batch.submissions.reserve_exact(1);
+        }
         let before = waiting.batch.submissions.len();
         waiting.batch.bytes.extend_from_slice(frames);
         add(&mut waiting.batch.submissions);

@@ -77,7 +77,7 @@ impl Default for ConnectOptions {
 #[derive(Clone, Default)]
 pub(super) struct Siblings {
     #[cfg(feature = "http-client")]
-    http: super::http::client::SharedConnections,
+    http: super::http::client::SharedTransport,
 }
 
 impl ClientBuilder {

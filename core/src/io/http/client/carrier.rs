@@ -18,7 +18,7 @@ use crate::mcp::{Era, Method};
 
 /// State that all tasks of one client share.
 pub struct Carrier {
-    pub transport: HttpTransport,
+    pub transport: Arc<HttpTransport>,
     pub engine: Engine,
     /// Used to look up tools; does not keep the connection open.
     pub client: Client,
@@ -35,7 +35,7 @@ pub struct ClientSession {
 }
 
 impl Carrier {
-    pub fn new(transport: HttpTransport, engine: Engine, client: Client) -> Self {
+    pub fn new(transport: Arc<HttpTransport>, engine: Engine, client: Client) -> Self {
         Self {
             transport,
             engine,

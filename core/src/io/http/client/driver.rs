@@ -86,6 +86,10 @@ struct Queue {
 impl Queue {
     fn push(&mut self, message: OutgoingMessage) {
         self.bytes += message.body.len();
+        if self.messages.len() == self.messages.capacity() {
+            // Most clients have one at a time: `VecDeque` would allocate four.
+            self.messages.reserve_exact(self.messages.len().max(1));
+        }
         self.messages.push_back(message);
     }
 

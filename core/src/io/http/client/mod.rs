@@ -64,7 +64,7 @@ pub use self::options::{HttpClientOptions, Proxy};
 pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};
 #[cfg(feature = "resource-server")]
 pub(super) use self::response::read_body;
-pub(in crate::io) use self::transport::SharedConnections;
+pub(in crate::io) use self::transport::SharedTransport;
 
 /// Connections with the proxy, the roots and the certificate of `options`.
 ///

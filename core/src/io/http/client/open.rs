@@ -9,7 +9,7 @@ use super::driver::ClientDriver;
 use super::engine::Engine;
 use super::known_openings::KnownOpening;
 use super::options::HttpClientOptions;
-use super::transport::{HttpTransport, SharedConnections};
+use super::transport::{HttpTransport, SharedTransport};
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Channel, Connection, Framing, OpeningMode};
 use crate::io::faults::invalid;
@@ -60,14 +60,17 @@ impl ClientBuilder {
         self,
         url: &str,
         options: HttpClientOptions,
-        shared: Option<&SharedConnections>,
+        shared: Option<&SharedTransport>,
     ) -> io::Result<Client> {
         #[cfg(feature = "oauth")]
         let (patience, extension) = match &options.authorization {
             Some(authorization) => (authorization.patience(), authorization.extension()),
             None => (std::time::Duration::ZERO, None),
         };
-        let transport = HttpTransport::new(url, options, shared)?;
+        let transport = match shared {
+            Some(shared) => shared.to(url, options)?,
+            None => Arc::new(HttpTransport::new(url, options)?),
+        };
         // R-AUE-04
         #[cfg(feature = "oauth")]
         let this = match extension {

@@ -49,6 +49,14 @@ impl OutgoingMessage {
         }
     }
 
+    /// A copy to keep, without the room that its buffer had for others.
+    pub fn kept(&self) -> Self {
+        Self {
+            body: Bytes::copy_from_slice(&self.body),
+            ..self.clone()
+        }
+    }
+
     /// A request of the action dialect, whose id is in its metadata.
     pub fn action(body: Bytes) -> Self {
         let text = simdutf8::basic::from_utf8(&body).unwrap_or("{}");

@@ -27,7 +27,7 @@ pub struct SessionSetup {
 impl SessionSetup {
     /// Records a message that a new session must repeat.
     pub fn note(&mut self, message: &OutgoingMessage) {
-        let of = |place: &mut Option<OutgoingMessage>| *place = Some(message.clone());
+        let of = |place: &mut Option<OutgoingMessage>| *place = Some(message.kept());
         match message.method {
             Some(Method::Initialize) => of(&mut self.initialize),
             Some(Method::Initialized) => of(&mut self.initialized),
@@ -36,7 +36,7 @@ impl SessionSetup {
                 if let Some(uri) = message.uri()
                     && self.subscriptions.len() < MAX_SUBSCRIPTIONS
                 {
-                    self.subscriptions.insert(uri, message.clone());
+                    self.subscriptions.insert(uri, message.kept());
                 }
             }
             Some(Method::Unsubscribe) => {

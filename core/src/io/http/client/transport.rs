@@ -34,12 +34,12 @@ const MAX_REPEATS: u32 = 2;
 /// Adds credentials to the headers of a request to the server's own origin.
 type Authorize<'a> = &'a mut (dyn FnMut(&Url, &mut HeaderMap) -> Result<(), CarrierError> + Send);
 
-/// The connections to one server, and what TLS has learnt of it. Clones share them among clients with the same options that one
-/// runtime drives.
+/// The transport to one server, with its connections and what TLS has learnt of it. Clones share it among clients with the same URL and
+/// options that one runtime drives.
 ///
-/// They speak HTTP/1.1: requests of many clients on one connection of HTTP/2 would wait for the streams of each other.
+/// Its connections speak HTTP/1.1: requests of many clients on one connection of HTTP/2 would wait for the streams of each other.
 #[derive(Clone, Default)]
-pub struct SharedConnections(Arc<Mutex<HashMap<Option<tokio::runtime::Id>, Weak<Connections>>>>);
+pub struct SharedTransport(Arc<Mutex<HashMap<Option<tokio::runtime::Id>, Weak<HttpTransport>>>>);
 
 struct Connections {
     own: HttpConnections,
@@ -61,14 +61,21 @@ impl Connections {
     }
 }
 
-impl SharedConnections {
-    fn with(&self, options: &HttpClientOptions) -> io::Result<Arc<Connections>> {
+impl SharedTransport {
+    /// The transport to that server. A client that is to speak HTTP/2 has one of its own.
+    ///
+    /// # Errors
+    /// As [`HttpTransport::new`].
+    pub fn to(&self, url: &str, options: HttpClientOptions) -> io::Result<Arc<HttpTransport>> {
+        if options.http2_prior_knowledge {
+            return HttpTransport::new(url, options).map(Arc::new);
+        }
         let runtime = tokio::runtime::Handle::try_current().map(|it| it.id()).ok();
         let mut all = lock(&self.0);
         if let Some(made) = all.get(&runtime).and_then(Weak::upgrade) {
             return Ok(made);
         }
-        let made = Arc::new(Connections::new(options, &PROTOCOLS[1..])?);
+        let made = Arc::new(HttpTransport::over(&PROTOCOLS[1..], url, options)?);
         all.retain(|_, known| known.strong_count() > 0);
         all.insert(runtime, Arc::downgrade(&made));
         Ok(made)
@@ -77,7 +84,7 @@ impl SharedConnections {
 
 /// Sends requests to one server.
 pub struct HttpTransport {
-    connections: Arc<Connections>,
+    connections: Connections,
     url: Url,
     /// The same, as requests have it.
     uri: Uri,
@@ -96,11 +103,11 @@ pub struct HttpTransport {
 impl HttpTransport {
     /// # Errors
     /// When the URL is not an HTTP URL, or an option is not valid.
-    pub fn new(
-        url: &str,
-        options: HttpClientOptions,
-        shared: Option<&SharedConnections>,
-    ) -> io::Result<Self> {
+    pub fn new(url: &str, options: HttpClientOptions) -> io::Result<Self> {
+        Self::over(&PROTOCOLS, url, options)
+    }
+
+    fn over(protocols: &[&[u8]], url: &str, options: HttpClientOptions) -> io::Result<Self> {
         // The parser's error might contain the URL, and with it a password.
         let mut url = Url::parse(url).map_err(|_| invalid("this is no URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -124,10 +131,7 @@ impl HttpTransport {
             value.set_sensitive(true);
             own.append(name, value);
         }
-        let connections = match shared.filter(|_| !options.http2_prior_knowledge) {
-            Some(shared) => shared.with(&options)?,
-            None => Arc::new(Connections::new(&options, &PROTOCOLS)?),
-        };
+        let connections = Connections::new(&options, protocols)?;
         #[cfg(feature = "oauth")]
         let access = match &options.authorization {
             Some(authorization) => {

@@ -63,7 +63,7 @@ pub fn header_map(given: Vec<(String, String)>) -> HeaderMap {
 
 impl RelayState {
     pub fn new(url: &str, options: RelayOptions, tell: Tell) -> io::Result<Self> {
-        let transport = HttpTransport::new(url, options.http.clone(), None)?.staying_on_origin();
+        let transport = HttpTransport::new(url, options.http.clone())?.staying_on_origin();
         let id = options.session.as_deref().map(HeaderValue::try_from);
         let id = id.transpose().map_err(|_| {
             let why = "the session id has characters that no header may have";
