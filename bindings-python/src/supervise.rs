@@ -13,7 +13,8 @@ use signal_hook::flag::register;
 
 use crate::settings::wrong;
 
-/// Starts `command` for each of `workers`, and keeps them running until the process gets a signal. Calls `ready` with the address.
+/// Starts `command` for each of `workers`, and keeps them running until the process gets a signal. Calls `ready` with the address. Answers at
+/// `health` how far they are.
 #[pyfunction]
 pub fn supervise(
     py: Python<'_>,
@@ -21,9 +22,11 @@ pub fn supervise(
     address: &str,
     workers: usize,
     grace: f64,
+    health: Option<&str>,
     ready: Py<PyAny>,
 ) -> PyResult<()> {
-    let address: Address = address.parse().map_err(wrong)?;
+    let place = |text: &str| text.parse::<Address>().map_err(wrong);
+    let (address, health) = (place(address)?, health.map(place).transpose()?);
     let ready = |at: &Address| {
         Python::attach(|py| {
             if let Err(error) = ready.call1(py, (at.to_string(),)) {
@@ -35,7 +38,7 @@ pub fn supervise(
     let options = SuperviseOptions {
         workers,
         grace: Duration::try_from_secs_f64(grace).unwrap_or_default(),
-        health: None,
+        health,
         signals: vec![SIGHUP, SIGINT, SIGTERM, SIGUSR1],
     };
     py.detach(|| mcpbolt_cli::supervise(command, address, options)?.wait(ready))?;

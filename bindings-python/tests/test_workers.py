@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -40,6 +41,11 @@ async def told() -> int:
     print("begun", file=sys.stderr, flush=True)
     await asyncio.sleep(0.1)
     return os.getpid()
+
+@server.tool
+async def stuck() -> None:
+    print("stuck", file=sys.stderr, flush=True)
+    await asyncio.sleep(600)
 
 @server.tool
 def blocking() -> str:
@@ -290,6 +296,8 @@ def test_a_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Signal
         ('server.run(workers=2)', "stdio: has one client and one process"),
         ('server.run("tcp:127.0.0.1:0", workers=0)', "workers: at least 1, not 0"),
         ('server.run("http://0.0.0.0:0/mcp", workers=2)', "worker 1|worker 2"),
+        ('server.run("tcp:127.0.0.1:0", health="http://127.0.0.1:0")', "pass workers="),
+        ('server.run("tcp:127.0.0.1:0", workers=2, health="tcp:127.0.0.1:0")', "health is no address of HTTP"),
     ],
 )
 def test_what_workers_cannot_serve_is_told(call: str, why: str) -> None:
@@ -316,6 +324,31 @@ def test_the_command_serves_with_workers(tmp_path: Path) -> None:
         finally:
             process.terminate()
         assert process.wait(HANGS) == 0
+
+
+def test_health_tells_whether_the_workers_serve(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        health = f"127.0.0.1:{free.getsockname()[1]}"
+
+    def status(path: str) -> int:
+        connection = http.client.HTTPConnection(health, timeout=HANGS)
+        connection.request("GET", path)
+        return connection.getresponse().status
+
+    with tree(tmp_path, PROGRAM.replace("workers=2", f"workers=2, health='http://{health}', grace=60")) as running:
+        assert status("/readyz") == status("/livez") == 200
+        caller = Caller(running.place)
+        thread = Thread(target=lambda: pytest.raises((OSError, http.client.HTTPException), caller.call, "stuck"))
+        thread.start()
+        assert running.process.stderr is not None
+        assert running.process.stderr.readline() == "stuck\n"
+        running.process.terminate()
+        assert comes(lambda: status("/readyz") == 503)
+        assert status("/livez") == 200
+        running.process.terminate()
+        assert running.process.wait(HANGS) == 0
+        thread.join()
 
 
 def test_a_front_is_served_with_workers(tmp_path: Path) -> None:

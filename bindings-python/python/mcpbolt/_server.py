@@ -187,6 +187,7 @@ class Server(Offer):
         grace: float = 5.0,
         options: ServeOptions | None = None,
         workers: int | None = None,
+        health: str | None = None,
     ) -> None:
         """Serves until the process gets a signal or the client closes stdin, then finishes the calls in
         flight, for at most `grace` seconds.
@@ -207,21 +208,23 @@ class Server(Offer):
                 one by one: on HTTP, no request without a session is lost, and sessions begin anew; SIGTERM ends all. A request
                 of a session that comes to another process than the session's is passed on to it. What a program keeps in memory
                 is of one process. The limits of `options` are those of each process.
+            health: With `workers`, an address such as `http://127.0.0.1:9090`, where `/readyz` has status 200 while requests are taken, and
+                503 while the first processes start or the last ones end; `/healthz` and `/livez` have status 200.
 
         Raises:
-            ValueError: The address is malformed, or is `stdio:` although `workers` is given.
+            ValueError: The address is malformed, or is `stdio:` although `workers` is given, or `health` is given without.
             OSError: Listening at the address failed, or a worker ended before all served.
             RuntimeError: `workers` is given in a program that cannot be started again, such as an interactive one.
             PermissionError: Other machines can reach the address, and the server's policy checks no credentials;
                 pass `ServeOptions(anonymous=True)` if that is intended.
         """
         worker = False
-        if workers is not None:
+        if workers is not None or health is not None:
             from ._workers import is_worker, supervised
 
             worker = is_worker(workers)
             if not worker:
-                return supervised(self.name, address, workers, grace)
+                return supervised(self.name, address, workers, grace, health)
         if self._front is not None:
             from ._serve_options import serve_options
 

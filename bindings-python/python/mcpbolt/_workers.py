@@ -12,8 +12,10 @@ def is_worker(workers: int | None) -> bool:
     return workers is not None and _core.is_worker()
 
 
-def supervised(name: str, address: str, workers: int, grace: float) -> None:
+def supervised(name: str, address: str, workers: int | None, grace: float, health: str | None) -> None:
     """Serves with that many processes, in each of which this program runs again, until this one gets a signal."""
+    if workers is None:
+        raise ValueError("health: the process that starts workers answers there; pass workers=, of which one is enough")
     if address == "stdio:":
         raise ValueError("stdio: has one client and one process; workers= needs an address such as http://127.0.0.1:8000/mcp")
     if workers < 1:
@@ -24,7 +26,7 @@ def supervised(name: str, address: str, workers: int, grace: float) -> None:
         print(f"{name} listens on {at}, with {workers} workers", file=sys.stderr, flush=True)
 
     with interrupts_left_to_the_engine():
-        _core.supervise(own_command(), address, workers, grace, ready)
+        _core.supervise(own_command(), address, workers, grace, health, ready)
 
 
 def own_command() -> list[str]:

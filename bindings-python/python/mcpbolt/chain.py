@@ -301,16 +301,17 @@ class Front:
         grace: float = 5.0,
         options: ServeOptions | None = None,
         workers: int | None = None,
+        health: str | None = None,
     ) -> None:
         """Serves as `Server.run` does, also with several processes. Blocks. An event loop is started only if there is middleware of the program, or a
         `Server` at the end."""
         worker = False
-        if workers is not None:
+        if workers is not None or health is not None:
             from ._workers import is_worker, supervised
 
             worker = is_worker(workers)
             if not worker:
-                return supervised(self.name, address, workers, grace)
+                return supervised(self.name, address, workers, grace, health)
         self._serves(address, serve_options(options, grace), "is reached at", worker)
 
     def _serves(self, address: str, options: str, said: str, worker: bool = False) -> None:

@@ -77,28 +77,29 @@ def run(
     grace: float = 5.0,
     options: ServeOptions | None = None,
     workers: int | None = None,
+    health: str | None = None,
 ) -> None:
     """Serves like `serve`, until the process gets a signal or the client closes stdin. Blocks, with its own event loop.
-    On stdin and stdout it may end the process, as `Server.run` may. With `workers`, that many processes serve, as with
-    `Server.run`.
+    On stdin and stdout it may end the process, as `Server.run` may. With `workers`, that many processes serve, and `health` says
+    how far they are, as with `Server.run`.
 
     Raises:
         Unsupported: As for `serve`; and if `workers` is given for a server whose requests its own package handles.
     """
     if not is_known(server):
-        if workers is not None:
+        if workers is not None or health is not None:
             raise Unsupported("workers= is for servers that the engine serves, and this one is served by its own package")
         from . import _unchanged
 
         return asyncio.run(_unchanged.serve(server, address, grace, options))
     served = made(server, address)
     worker = False
-    if workers is not None:
+    if workers is not None or health is not None:
         from .._workers import is_worker, supervised
 
         worker = is_worker(workers)
         if not worker:
-            return supervised(served.name, address, workers, grace)
+            return supervised(served.name, address, workers, grace, health)
     if address != STDIO:
 
         def ready(at: str) -> None:
