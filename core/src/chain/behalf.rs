@@ -17,18 +17,34 @@ use crate::message::Message;
 /// On whose behalf this side asks a server for something.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Behalf {
-    /// A client, as it was verified; `None` if nobody verified it.
+    /// A client, as it was verified; `None` if nobody verified it, so that a server which verifies its callers refuses it.
     Client(Option<Principal>),
-    /// All clients that share the connection: the server is told of none of them.
+    /// All clients that share the connection, or that nobody verified: the server is told of none, and grants what anybody may have.
     All,
 }
 
 impl Behalf {
+    /// A client that is verified, or all.
+    pub fn of(who: Option<Principal>) -> Self {
+        match who {
+            Some(_) => Self::Client(who),
+            None => Self::All,
+        }
+    }
+
     /// For what all that use a connection have, such as the log level: on behalf of the client `who`, unless they are several.
     pub fn of_all(isolation: Isolation, who: impl FnOnce() -> Option<Principal>) -> Self {
         match isolation {
             Isolation::Shared => Self::All,
-            Isolation::Session | Isolation::Principal => Self::Client(who()),
+            Isolation::Session | Isolation::Principal => Self::of(who()),
+        }
+    }
+
+    /// The client, if it is one.
+    pub fn who(&self) -> Option<Principal> {
+        match self {
+            Self::Client(who) => who.clone(),
+            Self::All => None,
         }
     }
 }

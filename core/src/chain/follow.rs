@@ -66,10 +66,7 @@ pub(super) fn heard(
     let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, None);
     let own = Some(own).filter(|own| own != "{}");
     for session in lane.sessions.all() {
-        let wants = match &behalf {
-            Behalf::Client(who) => session.wants_for(&uri, who),
-            Behalf::All => false,
-        };
+        let wants = session.wants_for(&uri, &behalf.who());
         if wants || !lane.is_shared() || method != Method::ResourceUpdated {
             tell_client(lane, &session.handle, method, own.as_deref());
         }
@@ -87,10 +84,10 @@ pub(super) async fn subscribe(
     if !declares(far.capabilities(), "resources", "subscribe") {
         return Err(no_such_method(Method::Subscribe.name()));
     }
-    let behalf = Behalf::Client(who.clone());
+    let behalf = Behalf::of(who.clone());
     if let Some(before) = add(session, uri, who)?.filter(|before| before != who) {
         // Fails only if the connection is lost.
-        let _ = follow(lane, far, &Behalf::Client(before));
+        let _ = follow(lane, far, &Behalf::of(before));
     }
     let subscribed = acknowledged(lane, far, &behalf).await;
     if subscribed.is_err() {
@@ -160,7 +157,7 @@ pub(super) async fn unsubscribe(
     let Some(who) = subscribed.filter(|who| !lane.sessions.wants_for(uri, who)) else {
         return Ok(ChainResponse::new("{}"));
     };
-    let behalf = Behalf::Client(who);
+    let behalf = Behalf::of(who);
     if acknowledged(lane, far, &behalf).await.is_err() {
         // The stream before may still tell of the resource.
         lane.listeners.end_own(&behalf);
@@ -187,12 +184,10 @@ pub(super) fn follow(
     far: &Far,
     behalf: &Behalf,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
-    let (behalf, uris) = match behalf {
-        Behalf::All => (Behalf::All, BTreeSet::new()),
-        Behalf::Client(who) => match lane.sessions.subscribed().remove_entry(who) {
-            Some((newest, uris)) => (Behalf::Client(newest), uris),
-            None => (behalf.clone(), BTreeSet::new()),
-        },
+    let own = lane.sessions.subscribed().remove_entry(&behalf.who());
+    let (behalf, uris) = match own {
+        Some((newest, uris)) => (Behalf::of(newest), uris),
+        None => (behalf.clone(), BTreeSet::new()),
     };
     follow_with(lane, far, behalf, uris)
 }
@@ -205,7 +200,7 @@ pub(super) fn behalf_of_sessions(lane: &Lane) -> Behalf {
 /// Those on whose behalf there is something to listen to.
 fn listeners_of(lane: &Lane) -> impl Iterator<Item = Behalf> {
     let (sessions, clients) = (behalf_of_sessions(lane), lane.sessions.subscribed());
-    let clients = clients.into_keys().map(Behalf::Client);
+    let clients = clients.into_keys().map(Behalf::of);
     let others: Vec<_> = clients.filter(|client| *client != sessions).collect();
     std::iter::once(sessions).chain(others)
 }
@@ -440,7 +435,7 @@ impl Drop for Joined {
                 let clients: HashSet<_> = subscribed.into_values().collect();
                 for who in clients {
                     // Fails only if the connection is lost.
-                    let _ = follow(lane, &far, &Behalf::Client(who));
+                    let _ = follow(lane, &far, &Behalf::of(who));
                 }
             }
         }
@@ -460,7 +455,7 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
                 let params = format!("{{\"level\":{}}}", json_text(level.name()));
                 let is_wanted = move |lane: &Lane| lane.sessions.level() == Some(level);
                 let (behalf, request) = (behalf_of_sessions(lane), (Method::SetLevel, params));
-                insist(lane, far, behalf, request, is_wanted, |_| {});
+                insist(lane, far, behalf, request, is_wanted, |_, _| {});
             }
             for (who, uris) in lane.sessions.subscribed() {
                 let uris = uris.iter();

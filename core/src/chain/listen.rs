@@ -104,9 +104,9 @@ pub(super) async fn serve(
         let is_first = {
             let mut counts = lock(&listeners.uris);
             let counts = counts.entry(uri.clone()).or_default();
-            let count = counts.entry(route.principal.clone()).or_default();
-            *count += 1;
-            *count == 1
+            let own = counts.entry(route.principal.clone()).or_default();
+            own.streams += 1;
+            own.streams == 1
         };
         if is_first {
             subscribe_to(lane, far, uri, &route.principal);
@@ -174,9 +174,9 @@ impl Drop for Gone {
             let Some(counts) = all.get_mut(uri) else {
                 continue;
             };
-            if let Some(count) = counts.get_mut(&gone.route.principal) {
-                *count -= 1;
-                if *count == 0 {
+            if let Some(own) = counts.get_mut(&gone.route.principal) {
+                own.streams -= 1;
+                if own.streams == 0 {
                     counts.remove(&gone.route.principal);
                 }
             }
@@ -202,6 +202,25 @@ fn is_wanted_for(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
     let is_listened_for = all.get(uri).is_some_and(|counts| counts.contains_key(who));
     drop(all);
     is_listened_for || lane.sessions.wants_for(uri, who)
+}
+
+/// The server grants that client a resource.
+fn granted_to(lane: &Lane, uri: &str, who: &Option<Principal>) {
+    let mut all = lock(&lane.listeners.uris);
+    let own = all.get_mut(uri).and_then(|clients| clients.get_mut(who));
+    if let Some(own) = own {
+        own.is_granted = true;
+    }
+}
+
+/// Whether a stream of a client may bring changes of a resource: not while nobody but another client is known to have been granted it.
+fn may_hear(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
+    let all = lock(&lane.listeners.uris);
+    let Some(clients) = all.get(uri) else {
+        return false;
+    };
+    let is_only = clients.len() == 1 && !lane.sessions.wants(uri);
+    is_only || clients.get(who).is_some_and(|own| own.is_granted)
 }
 
 /// The server refuses that client a resource: others may hear of its changes.
@@ -238,9 +257,17 @@ pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<
     let (behalf, who) = (Behalf::Client(who.clone()), who.clone());
     let (wanted, is_wanted_by) = (uri.clone(), who.clone());
     let is_wanted = move |lane: &Lane| is_wanted_for(lane, &wanted, &is_wanted_by);
-    insist(lane, far, behalf, request, is_wanted, move |lane| {
-        refused(lane, &uri, &who);
-    });
+    insist(
+        lane,
+        far,
+        behalf,
+        request,
+        is_wanted,
+        move |lane, granted| match granted {
+            true => granted_to(lane, &uri, &who),
+            false => refused(lane, &uri, &who),
+        },
+    );
 }
 
 fn about(uri: &str) -> String {
@@ -248,14 +275,14 @@ fn about(uri: &str) -> String {
 }
 
 /// Sends a request until the server has answered: twice as long after each failure, while the answer is wanted and the connection is
-/// open. Calls `refused` if the server refuses it for good.
+/// open. Calls `decided` when the server has granted it, or refused it for good.
 pub(super) fn insist(
     lane: &Arc<Lane>,
     far: &Far,
     behalf: Behalf,
     (method, params): (Method, String),
     is_wanted: impl Fn(&Lane) -> bool + Send + 'static,
-    refused: impl FnOnce(&Lane) + Send + 'static,
+    decided: impl FnOnce(&Lane, bool) + Send + 'static,
 ) {
     let (lane, routes, far) = (
         Arc::downgrade(lane),
@@ -270,13 +297,15 @@ pub(super) fn insist(
                 Ok(asked) => asked.await,
                 Err(error) => Err(error),
             };
-            match answer {
-                Ok(_) => return,
-                Err(RequestError::Peer(error)) if !may_pass(error.code) => {
-                    return lane.upgrade().as_deref().map_or((), refused);
-                }
-                Err(_) => far.sleep(wait_after(waits)).await,
+            let is_granted = match answer {
+                Ok(_) => Some(true),
+                Err(RequestError::Peer(error)) if !may_pass(error.code) => Some(false),
+                Err(_) => None,
+            };
+            if let Some(is_granted) = is_granted {
+                return lane.upgrade().map_or((), |lane| decided(&lane, is_granted));
             }
+            far.sleep(wait_after(waits)).await;
             let is_wanted = lane.upgrade().is_some_and(|lane| is_wanted(&lane));
             if !is_wanted || far.is_closed() {
                 return;
@@ -303,7 +332,9 @@ pub(super) fn changed(
     let uri = uri.and_then(reader::as_str);
     let params = shown.unwrap_or("{}");
     let wants = |one: &&Listener| match (method, &uri) {
-        (Method::ResourceUpdated, Some(uri)) => one.uris.contains(&**uri),
+        (Method::ResourceUpdated, Some(uri)) => {
+            one.uris.contains(&**uri) && may_hear(lane, uri, &one.route.principal)
+        }
         _ => one.kinds.contains(&method),
     };
     let routes: Vec<_> = {

@@ -10,8 +10,17 @@ use crate::correlate::CancelToken;
 use crate::mcp::Method;
 use crate::sync::lock;
 
-/// How many streams of each client want a resource.
-type Wanting = HashMap<Option<Principal>, usize>;
+/// The clients that want a resource.
+pub(super) type Wanting = HashMap<Option<Principal>, Wanted>;
+
+/// What a client wants.
+#[derive(Default)]
+pub(super) struct Wanted {
+    /// By how many streams.
+    pub streams: usize,
+    /// Whether the server has granted it.
+    pub is_granted: bool,
+}
 
 /// The streams of one lane, in either direction.
 #[derive(Default)]

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, Waker};
 use super::middleware::ChainResponse;
 use super::parts::Parts;
 use super::question::{Parking, Question};
-use crate::connection::{Call, Handle, Principal, ReplyTo};
+use crate::connection::{Call, Caller, Handle, Principal, ReplyTo};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
+use crate::json::number;
 use crate::mcp::{Era, Method, Revision};
 use crate::sync::lock;
 
@@ -24,6 +25,8 @@ pub(super) struct Route {
     pub about: Option<Box<str>>,
     /// The verified client.
     pub principal: Option<Principal>,
+    /// Whether a chain of this process asks on behalf of all its clients.
+    pub is_of_all: bool,
     /// The revision in which the client speaks.
     pub revision: Revision,
     /// Cancelled when streams of the client's connection are to end in good order.
@@ -82,6 +85,7 @@ impl Route {
             method: call.method,
             about: about.map(Box::from),
             principal: principal_of(call, &front),
+            is_of_all: is_of_all(call, &front),
             revision: reply.revision(),
             ends,
             timers,
@@ -266,4 +270,13 @@ impl Drop for Unanswered {
 pub(super) fn principal_of(call: &Call, front: &Handle) -> Option<Principal> {
     let own = call.reply.principal().or_else(|| front.verified());
     own.cloned()
+}
+
+/// Whether a call comes from a chain of this process, on behalf of no client in particular.
+fn is_of_all(call: &Call, front: &Handle) -> bool {
+    front.callers().is_some_and(|callers| {
+        let id = call.message.as_ref().id();
+        let id = id.and_then(|id| number::as_u64(id.raw()));
+        id.is_none_or(|id| matches!(callers.caller(id), Caller::Nobody))
+    })
 }

@@ -106,7 +106,10 @@ impl Routes {
     /// On whose behalf a request is made.
     pub fn caller(&self, key: u64) -> Caller {
         if let Some(route) = self.find(key) {
-            return Caller::Is(route.principal.clone());
+            return match route.is_of_all {
+                true => Caller::Nobody,
+                false => Caller::Is(route.principal.clone()),
+            };
         }
         let own = lock(&self.own).get(&key).cloned();
         own.map_or(Caller::Nobody, Caller::Is)

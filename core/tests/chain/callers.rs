@@ -95,9 +95,19 @@ fn a_policy_of_the_server_takes_the_word_of_the_front() {
     }
 }
 
-/// What a front asks on its own behalf, such as for changes of lists, comes from no client that could prove who it is.
+/// What a front asks on its own behalf, such as for changes of lists, comes from no client that could prove who it is: a server grants it
+/// lists alone.
 #[test]
 fn a_front_asks_a_server_of_this_process_without_credentials() {
+    for isolation in [Isolation::Session, Isolation::Shared] {
+        for (verifies, hops) in [(true, 1), (false, 1), (true, 2), (false, 2)] {
+            hears_of_lists_alone(isolation, verifies, hops);
+        }
+    }
+}
+
+/// A client that has no credentials, before a server that wants some and a front that `verifies` nobody but knows everybody, or not.
+fn hears_of_lists_alone(isolation: Isolation, verifies: bool, hops: usize) {
     let wrong = Arc::<AtomicUsize>::default();
     let counts = wrong.clone();
     let policy = Policy::new().verifier(move |credentials: &Credentials<'_>| match credentials {
@@ -107,27 +117,55 @@ fn a_front_asks_a_server_of_this_process_without_credentials() {
             Err("who is it?".to_owned())
         }
     });
-    let server = inner(Some(policy));
-    let external = External::server("inner", &server).revisions(Revisions::only(Revision::NEWEST));
-    let front = Front::new(external).policy(verified());
+    let server = Server::builder("inner", "1")
+        .list_changes()
+        .subscriptions()
+        .resource(Resource::new(RESOURCE, "a"), |_, _| async {
+            Err::<ResourceContents, _>(HandlerError::from("nobody reads it"))
+        })
+        .policy(policy)
+        .build()
+        .unwrap();
+    let external = External::server("inner", &server)
+        .revisions(Revisions::only(Revision::NEWEST))
+        .isolation(isolation);
+    let mut front = Front::new(external);
+    for _ in 1..hops {
+        front = Front::new(External::chain("next", &front).isolation(isolation));
+    }
+    if verifies {
+        front = front.policy(verified());
+    }
     let (told, hears) = mpsc::channel();
     let client = Client::builder("client", "1")
         .revisions(Revisions::only(Revision::NEWEST_HANDSHAKE))
         .on_raw_notice(move |method: &str, _: Option<&str>| drop(told.send(method.to_owned())));
     let client = block_on(client.connect_chain(&front)).unwrap();
+    let subscribe = json!({"uri": RESOURCE}).to_string();
+    let options = RequestOptions::default();
+    let subscribed = client
+        .handle()
+        .request("resources/subscribe", Some(&subscribe), options);
+    assert!(block_on(subscribed.unwrap()).is_ok());
     // The front listens once the session is open.
     let begun = Instant::now();
     for number in 0.. {
         let tool = Tool::new(format!("t{number}"));
         let added = server.change(|server| server.tool(tool, |_: Arguments, _| async { "" }));
         added.unwrap();
-        if let Ok(method) = hears.recv_timeout(Duration::from_millis(50)) {
-            assert_eq!(method, "notifications/tools/list_changed");
-            break;
+        server.resource_updated(RESOURCE);
+        match hears.recv_timeout(Duration::from_millis(50)) {
+            // The front's policy knows everybody, so the subscription is that of a client.
+            Ok(method) if method == UPDATED => assert!(verifies),
+            Ok(method) => {
+                assert_eq!(method, "notifications/tools/list_changed");
+                break;
+            }
+            Err(_) => {}
         }
         assert!(
             begun.elapsed() < Duration::from_secs(20),
-            "no change was told"
+            "no change was told: {isolation:?} {verifies} {hops}"
         );
     }
     drop(client);

@@ -229,7 +229,9 @@ impl<E: Executor + ?Sized> ServerHost<E> {
                 arguments: None,
             };
             let policy = registry.policy();
-            let is_allowed = policy.is_none_or(|policy| policy.may_watch(uri, who));
+            // Without a principal, a chain asks on behalf of nobody.
+            let is_known = principal.is_some() || !registry.verifies();
+            let is_allowed = is_known && policy.is_none_or(|policy| policy.may_watch(uri, who));
             registry.subscribes()
                 && registry.read(uri).is_some()
                 && is_allowed
