@@ -36,6 +36,7 @@
 //! | rates and quotas: [`Policy::share`](crate::policy::Policy::share) | counting: open | each process counts by itself |
 //! | proofs of tokens: [`Policy::share`](crate::policy::Policy::share), feature `resource-server` | accepting a proof: closed | requests with proofs get status 503 |
 //! | states of calls: [`Builder::single_use_states_on`](crate::server::Builder::single_use_states_on) | accepting a state: closed | the call fails as by an overloaded server |
+//! | tasks: [`Builder::share_tasks`](crate::server::Builder::share_tasks) | beginning and running one: open; finding that of another process: closed | tasks go on; other processes answer as an overloaded server does |
 //! | changes of lists and resources, with `SharedSessions` | telling other processes: open | clients of the same process hear of them; the others do when the store is back |
 //! | streams of these sessions | writing events: open; resuming at another process: closed | streams go on; a client can resume one at its own process only (503 elsewhere) |
 //!

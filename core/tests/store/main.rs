@@ -31,5 +31,7 @@ mod servers;
 #[cfg(all(feature = "redis", feature = "http"))]
 mod sessions;
 mod stores;
+#[cfg(all(feature = "redis", feature = "http"))]
+mod tasks;
 #[cfg(feature = "redis")]
 mod wire;

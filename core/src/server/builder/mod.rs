@@ -462,6 +462,19 @@ impl Builder {
         self
     }
 
+    /// Has tasks of 2026-07-28 that begin over HTTP known to all processes with this store: `tasks/get`, `tasks/cancel` and
+    /// `tasks/update` may come to any. A task has one terminal state. When the process that runs it has been silent for 6 s,
+    /// it has failed, and is not run again. Tasks of 2025-11-25 belong to their session.
+    ///
+    /// A task costs the store its state with each change, and a renewal every 2 s while it runs. While the store is away, a task
+    /// that begins is known to its own process alone (fails open), the others answer as an overloaded server does, and the state of those that run is
+    /// written when it is back. What clients send and get is readable in the store, unless it is a
+    /// `SealedStore`.
+    pub fn share_tasks(mut self, store: Arc<dyn SharedStore>) -> Self {
+        self.registry.share_tasks(store);
+        self
+    }
+
     /// Gives [`Context::head`](super::Context::head) and [`Context::extensions`](super::Context::extensions) what
     /// came with each HTTP request. Each costs a copy of its headers and extensions. Handlers of attributes that
     /// take an `Option<Arc<Head>>` or an [`Extension`](super::Extension) imply it; layers and closures that read

@@ -101,7 +101,8 @@ impl Context {
     /// which ends the task through [`task`](Self::task).
     #[must_use]
     pub fn with_task(mut self, registry: &Arc<Registry>, number: u32, call: &Call) -> Self {
-        let task = TaskCall::new(registry, number, &self.call.handle, call);
+        let carried = (&self.call.handle, self.call.timers.as_ref());
+        let task = TaskCall::timed(registry, number, carried, call);
         Arc::make_mut(&mut self.call).task = task;
         self
     }

@@ -480,7 +480,13 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         }
         if self.registry.has_tasks() {
             for call in batch.take(Operation::AwaitTask) {
-                tasks::answer_at_end(&self.registry, &self.handle, call);
+                if call.method == Some(Method::TaskResult) {
+                    tasks::answer_at_end(&self.registry, &self.handle, call);
+                } else if let Some(job) =
+                    tasks::answer_elsewhere(&self.registry, &self.handle, call)
+                {
+                    self.executor.spawn(job);
+                }
             }
         }
         for call in batch.take(Operation::ServeBatch) {

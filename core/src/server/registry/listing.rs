@@ -82,8 +82,26 @@ impl Registry {
         ChangeFeed::begin(&self.subscribers, self.may_change())
     }
 
+    /// Cancels a task and its call. Returns whether it had ended before.
+    pub(in crate::server) fn cancel_task(&self, task: &Task) -> bool {
+        let had_ended = !self.tasks().end(task, None, false, self.budget());
+        task.cancel.cancel(Some("the task was cancelled"));
+        if !had_ended {
+            self.tell_task(task);
+        }
+        had_ended
+    }
+
+    /// Gives a task answers to its questions: a raw JSON object.
+    pub(in crate::server) fn answer_task(&self, task: &Task, given: &str) {
+        if task.take_answers(given) {
+            self.tell_task(task);
+        }
+    }
+
     /// Notifies the task's listeners of its state (R-TSK-16).
     pub(in crate::server) fn tell_task(&self, task: &Task) {
+        task.changed();
         match &task.connection {
             Some(owner) => {
                 let params = format!("{{{}}}", task.summary());

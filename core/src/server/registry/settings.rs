@@ -22,7 +22,8 @@ use crate::server::cache_hint::{CacheHint, CacheScope};
 #[cfg(feature = "skills")]
 use crate::server::skills::Skills;
 use crate::server::subscriptions::Subscribers;
-use crate::server::tasks::{TaskLimits, Tasks};
+use crate::server::tasks::{SharedTasks, TaskLimits, Tasks};
+use crate::store::SharedStore;
 
 impl Registry {
     /// Announces that the lists may change. Tools, resources and prompts are then declared even if
@@ -99,9 +100,15 @@ impl Registry {
         self.changed();
     }
 
+    /// Has tasks of 2026-07-28 known to all processes with this store, beginning with the next.
+    pub(in crate::server) fn share_tasks(&mut self, store: Arc<dyn SharedStore>) {
+        let shared = SharedTasks::new(store).map(Arc::new);
+        self.tasks = Arc::new(Tasks::new(self.tasks.limits(), shared));
+    }
+
     /// Sets the limits of stored tasks from now on. Drops all tasks stored so far.
     pub fn set_task_limits(&mut self, limits: TaskLimits) {
-        self.tasks = Arc::new(Tasks::new(limits));
+        self.tasks = Arc::new(Tasks::new(limits, self.tasks.shared().cloned()));
     }
 
     /// Sets the limits of all connections together. Call it before [`config`](Self::config).

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::task::{Asker, Outcome, Task};
 use crate::connection::{Call, Handle, Principal, ReplyTo, ResultWriter, answer_object};
 use crate::correlate::CancelToken;
+use crate::handler::driven::drive;
 use crate::json::{number, reader};
 use crate::mcp::{ErrorKind, Method, TaskForm, extension};
 use crate::message::Field;
@@ -17,6 +18,8 @@ use crate::server::registry::Registry;
 pub struct TaskCall {
     registry: Arc<Registry>,
     handle: Handle,
+    /// What the record of the task is kept by, if other processes are to know it.
+    timers: Option<Handle>,
     reply: ReplyTo,
     cancel: CancelToken,
     form: TaskForm,
@@ -43,6 +46,16 @@ impl TaskCall {
         handle: &Handle,
         call: &Call,
     ) -> Option<Arc<Self>> {
+        Self::timed(registry, number, (handle, None), call)
+    }
+
+    /// The same on a connection that is outlived by its timers.
+    pub(in crate::server) fn timed(
+        registry: &Arc<Registry>,
+        number: u32,
+        (handle, timers): (&Handle, Option<&Handle>),
+        call: &Call,
+    ) -> Option<Arc<Self>> {
         if !registry.supports_tasks(number) {
             return None;
         }
@@ -65,6 +78,7 @@ impl TaskCall {
         Some(Arc::new(Self {
             registry: registry.clone(),
             handle: handle.clone(),
+            timers: timers.cloned(),
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
             form,
@@ -108,17 +122,28 @@ impl TaskCall {
             return false;
         };
         let summary = task.summary();
-        let _ = self.task.set(task);
+        let _ = self.task.set(task.clone());
+        let (handle, reply, form) = (self.handle.clone(), self.reply.clone(), self.form);
         // R-TSK-06, R-TSX-06, R-TSX-08
-        self.handle
-            .replies()
-            .result(&self.reply, |result| match self.form {
+        let announce = move || {
+            handle.replies().result(&reply, |result| match form {
                 TaskForm::Core => result.raw("task", &format!("{{{summary}}}")),
                 TaskForm::Extension => {
                     result.result_type("\"task\"");
                     result.members(&summary);
                 }
             });
+        };
+        match (tasks.shared(), &self.timers, form) {
+            (Some(shared), Some(timers), TaskForm::Extension) => {
+                let registry = self.registry.clone();
+                let keep = shared
+                    .clone()
+                    .keep(registry, task, timers.clone(), announce);
+                drive(Box::pin(keep));
+            }
+            _ => announce(),
+        }
         true
     }
 

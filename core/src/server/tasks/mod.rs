@@ -7,6 +7,7 @@
 
 mod call;
 mod json;
+mod shared;
 mod task;
 mod timestamp;
 
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub(super) use self::call::Ended;
 pub use self::call::TaskCall;
+pub(super) use self::shared::{Asked, SharedTasks};
 use self::task::State;
 pub(super) use self::task::{Asker, Outcome, Task};
 use super::store::{Bounds, Keep, MemoryStore, Store};
@@ -34,6 +36,8 @@ pub(super) struct Tasks {
     /// The number of the last task; held while one is added, so that limits hold.
     last: Mutex<u64>,
     limits: TaskLimits,
+    /// Where other processes find them.
+    shared: Option<Arc<SharedTasks>>,
 }
 
 /// Limits of a server's stored tasks.
@@ -86,12 +90,12 @@ impl TaskLimits {
 
 impl Default for Tasks {
     fn default() -> Self {
-        Self::new(TaskLimits::default())
+        Self::new(TaskLimits::default(), None)
     }
 }
 
 impl Tasks {
-    pub fn new(limits: TaskLimits) -> Self {
+    pub fn new(limits: TaskLimits, shared: Option<Arc<SharedTasks>>) -> Self {
         let store = MemoryStore::new(Bounds {
             values: limits.tasks,
             bytes: usize::MAX,
@@ -101,7 +105,17 @@ impl Tasks {
             kept: Box::new(store),
             last: Mutex::default(),
             limits,
+            shared,
         }
+    }
+
+    pub fn limits(&self) -> TaskLimits {
+        self.limits
+    }
+
+    /// Where other processes find the tasks of 2026-07-28.
+    pub fn shared(&self) -> Option<&Arc<SharedTasks>> {
+        self.shared.as_ref()
     }
 
     /// Calls `see` with each task whose time is not over. Drops the others and cancels their calls.

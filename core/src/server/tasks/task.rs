@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::connection::{Call, Handle, Held, ReplyTo, RequestSource};
@@ -68,6 +68,9 @@ pub(in crate::server) struct State {
     /// Number of questions so far, so that no key is used twice (R-TSX-10).
     asked: usize,
     wakers: Vec<Waker>,
+    /// Number of changes so far that were told, and who writes them to a store.
+    changes: u64,
+    writer: Option<Waker>,
     /// `tasks/result` requests that wait for the end.
     waiting: Vec<(Handle, Call)>,
 }
@@ -102,6 +105,8 @@ impl State {
             answers: HashMap::new(),
             asked: 0,
             wakers: Vec::new(),
+            changes: 0,
+            writer: None,
             waiting: Vec::new(),
         }
     }
@@ -175,6 +180,32 @@ impl Task {
             self.answer(&state, &handle, &call.reply);
         }
         true
+    }
+
+    /// Counts a change that is told.
+    pub fn changed(&self) {
+        let mut state = self.state();
+        state.changes += 1;
+        let writer = state.writer.take();
+        drop(state);
+        if let Some(writer) = writer {
+            writer.wake();
+        }
+    }
+
+    /// The number of changes so far.
+    pub(super) fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    /// Completes when there were more changes than `seen`.
+    pub(super) fn poll_changed(&self, seen: u64, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.changes != seen {
+            return Poll::Ready(());
+        }
+        state.writer = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     /// Answers `tasks/result` when the task ends, or now if it has ended (R-TSK-10).

@@ -1,0 +1,351 @@
+//! Tasks that every process of a server knows.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use hyper::Method;
+use mcpbolt::connection::Principal;
+use mcpbolt::io::http::{HttpOptions, HttpService};
+use mcpbolt::model::{Elicitation, Elicited};
+use mcpbolt::policy::{ApiKeys, Policy};
+use mcpbolt::server::{
+    Arguments, Context, HandlerError, Server as McpServer, TaskSupport, Tool, ToolResult,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::time::{Instant, sleep};
+
+use crate::http::send;
+use crate::servers::{Program, Server};
+use crate::stores::{SOON, Store, on_every_store, open};
+
+/// Handlers that are running.
+type Running = Arc<AtomicUsize>;
+
+/// Counts a handler until it ends or is dropped.
+struct Runs(Running);
+
+impl Runs {
+    fn new(running: &Running) -> Self {
+        running.fetch_add(1, SeqCst);
+        Self(running.clone())
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+struct Process {
+    at: HttpService,
+    running: Running,
+}
+
+impl Process {
+    fn new(store: Store) -> Self {
+        let running = Running::default();
+        let tool = |name: &str| Tool::new(name).task_support(TaskSupport::Optional);
+        let counted = running.clone();
+        let wait = move |_: Arguments, context: Context| {
+            let runs = Runs::new(&counted);
+            async move {
+                let _runs = runs;
+                context.begin_task();
+                context.task_message("not yet");
+                std::future::pending::<()>().await;
+                "never"
+            }
+        };
+        let late = |_: Arguments, context: Context| async move {
+            context.begin_task();
+            // Tells more often than its process renews the lease.
+            for step in 0..180 {
+                context.task_message(&step.to_string());
+                context.sleep(Duration::from_millis(100)).await;
+            }
+            "late"
+        };
+        let ask = |_: Arguments, context: Context| async move {
+            context.begin_task();
+            let fields = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+            match context.elicit(Elicitation::form("Who?", fields)).await? {
+                Elicited::Accepted(said) => Ok::<_, HandlerError>(said["name"].to_string()),
+                _ => Ok("nobody".into()),
+            }
+        };
+        let fail = |_: Arguments, context: Context| async move {
+            context.begin_task();
+            ToolResult::error("out of paper")
+        };
+        let keys = ApiKeys::new()
+            .key("k-ada", Principal::key("ada"))
+            .key("k-bob", Principal::key("bob"));
+        let policy = Policy::new().verifier(move |credentials| keys.verify(credentials));
+        let server = McpServer::builder("tasks", "1.0.0")
+            .policy(policy)
+            .share_tasks(store)
+            .tool(tool("wait"), wait)
+            .tool(tool("late"), late)
+            .tool(tool("ask"), ask)
+            .tool(tool("fail"), fail)
+            .build()
+            .unwrap();
+        Self {
+            at: HttpService::new(&server, HttpOptions::default()).unwrap(),
+            running,
+        }
+    }
+
+    async fn send(&self, key: &str, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {
+                "elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}});
+        let name = params["name"].as_str().or(params["taskId"].as_str());
+        let name = name.unwrap_or_default().to_owned();
+        let head = [
+            ("X-API-Key", key),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", method),
+            ("Mcp-Name", &*name),
+        ];
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = send(&self.at, Method::POST, &head, &message).await;
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        serde_json::from_slice(&body).unwrap_or_else(|_| panic!("{body:?}"))
+    }
+
+    /// Begins a task of ada's. Returns its id.
+    async fn begin(&self, tool: &str) -> String {
+        let begun = self.send(
+            "k-ada",
+            "tools/call",
+            json!({"name": tool, "arguments": {}}),
+        );
+        let begun = begun.await;
+        assert_eq!(begun["result"]["resultType"], "task", "{begun}");
+        begun["result"]["taskId"].as_str().unwrap().to_owned()
+    }
+
+    async fn task(&self, id: &str) -> Value {
+        self.send("k-ada", "tasks/get", json!({"taskId": id})).await["result"].take()
+    }
+
+    /// Asks until the task is in that status.
+    async fn until(&self, id: &str, status: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            let task = self.task(id).await;
+            if task["status"] == status {
+                return task;
+            }
+            assert!(begun.elapsed() < SOON, "{status}: {task}");
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+async fn ends(running: &Running) {
+    let begun = Instant::now();
+    while running.load(SeqCst) > 0 {
+        assert!(begun.elapsed() < SOON, "a handler goes on");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// R-TSX-08, R-TSX-09, R-TSX-11, R-TSX-12: a task is found, answered and cancelled at any process, by its owner alone.
+#[test]
+fn a_task_is_known_to_every_process() {
+    on_every_store(async |world| {
+        let [one, two] = [(); 2].map(|()| Process::new(world.connect()));
+        let id = one.begin("fail").await;
+        let ended = two.until(&id, "completed").await;
+        assert_eq!(
+            ended["result"]["content"][0]["text"], "out of paper",
+            "{ended}"
+        );
+        assert_eq!(one.task(&id).await, ended);
+
+        let id = one.begin("ask").await;
+        let asked = two.until(&id, "input_required").await;
+        let key = asked["inputRequests"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .next()
+            .unwrap();
+        let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+        let update = json!({"taskId": id, "inputResponses": {key: answer}});
+        let updated = two.send("k-ada", "tasks/update", update).await;
+        assert!(updated["result"].is_object(), "{updated}");
+        let ended = two.until(&id, "completed").await;
+        assert_eq!(ended["result"]["content"][0]["text"], "\"Ada\"", "{ended}");
+
+        let id = one.begin("wait").await;
+        assert_eq!(two.until(&id, "working").await["taskId"], *id);
+        for method in ["tasks/get", "tasks/cancel"] {
+            let other = two.send("k-bob", method, json!({"taskId": id})).await;
+            assert_eq!(other["error"]["code"], -32602, "{other}");
+        }
+        assert_eq!(one.running.load(SeqCst), 1);
+        let cancelled = two
+            .send("k-ada", "tasks/cancel", json!({"taskId": id}))
+            .await;
+        assert!(cancelled["result"].is_object(), "{cancelled}");
+        let ended = two.until(&id, "cancelled").await;
+        ends(&one.running).await;
+        assert_eq!(one.task(&id).await, ended);
+    });
+}
+
+/// A task has failed at every process when the one that runs it serves no more, and that is the same for all.
+async fn fails(id: &str, store: impl Fn() -> Store, end: impl FnOnce()) {
+    let [two, three] = [(); 2].map(|()| Process::new(store()));
+    // Longer than a process may be silent.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(7) {
+        assert_eq!(two.task(id).await["status"], "working");
+        sleep(Duration::from_millis(200)).await;
+    }
+    end();
+    let failed = two.until(id, "failed").await;
+    let why = "the process that ran the task has ended";
+    assert_eq!(failed["error"]["message"], why, "{failed}");
+    assert_eq!(three.task(id).await, failed);
+}
+
+#[test]
+fn a_task_fails_when_its_process_serves_no_more() {
+    on_every_store(async |world| {
+        let one = Process::new(world.connect());
+        let id = one.begin("wait").await;
+        fails(&id, || world.connect(), || drop(one)).await;
+    });
+}
+
+/// Set in a process of its own: the address of the store.
+const ROLE: &str = "MCPBOLT_TEST_TASKS";
+
+/// Not a test: another process, which runs a task. Without its variable it has nothing to do.
+#[test]
+fn process() {
+    let Ok(url) = std::env::var(ROLE) else {
+        return;
+    };
+    Runtime::new().unwrap().block_on(async {
+        let process = Process::new(Arc::new(open(&url)));
+        let id = process.begin("late").await;
+        println!("TASK {id}");
+        loop {
+            println!("STATUS {}", process.task(&id).await["status"]);
+            sleep(Duration::from_millis(200)).await;
+        }
+    });
+}
+
+/// A process that runs a task, and the lines that it writes. It ends with this value.
+struct Other(Child, Lines<BufReader<ChildStdout>>);
+
+impl Other {
+    fn start(store: &Server) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "tasks::process", "--nocapture", "--quiet"])
+            .env(ROLE, store.url())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self(child, lines)
+    }
+
+    /// The rest of the next line that begins so.
+    fn next(&mut self, with: &str) -> String {
+        let mut lines = self.1.by_ref().map(Result::unwrap);
+        let found = lines.find_map(|line| Some(line.strip_prefix(with)?.to_owned()));
+        found.unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_task_fails_when_its_process_is_killed() {
+    let runtime = Runtime::new().unwrap();
+    for program in Program::ALL {
+        let store = Server::start(program, &[]);
+        let mut other = Other::start(&store);
+        let id = other.next("TASK ");
+        let connect = || -> Store { Arc::new(open(&store.url())) };
+        runtime.block_on(fails(&id, connect, || drop(other)));
+    }
+}
+
+/// R-TSK-08: a process that was taken for dead, and comes back with a result, does not end its task once more.
+#[test]
+fn a_task_ends_once_although_its_process_comes_back() {
+    let runtime = Runtime::new().unwrap();
+    for program in Program::ALL {
+        let store = Server::start(program, &[]);
+        let mut other = Other::start(&store);
+        let id = other.next("TASK ");
+        let connect = || -> Store { Arc::new(open(&store.url())) };
+        runtime.block_on(fails(&id, connect, || other.signal(Signal::STOP)));
+        other.signal(Signal::CONT);
+        while other.next("STATUS ") != "\"failed\"" {}
+        // Its result comes meanwhile.
+        for _ in 0..40 {
+            assert_eq!(other.next("STATUS "), "\"failed\"");
+        }
+    }
+}
+
+/// While the store is away a task begins and runs; the others know it when the store is back if it was known before.
+#[test]
+fn tasks_go_on_while_the_store_is_away() {
+    let runtime = Runtime::new().unwrap();
+    for program in Program::ALL {
+        let mut store = Server::start(program, &[]);
+        runtime.block_on(async {
+            let [one, two] = [(); 2].map(|()| Process::new(Arc::new(open(&store.url()))));
+            let known = one.begin("ask").await;
+            let asked = two.until(&known, "input_required").await;
+            let key = asked["inputRequests"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .next()
+                .unwrap();
+            store.kill();
+            let alone = one.begin("fail").await;
+            assert_eq!(one.until(&alone, "completed").await["taskId"], *alone);
+            let elsewhere = two
+                .send("k-ada", "tasks/get", json!({"taskId": known}))
+                .await;
+            let why = elsewhere["error"]["message"].as_str().unwrap_or_default();
+            assert!(why.contains("cannot be found now"), "{elsewhere}");
+            let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+            let update = json!({"taskId": known, "inputResponses": {key: answer}});
+            let updated = one.send("k-ada", "tasks/update", update).await;
+            assert!(updated["result"].is_object(), "{updated}");
+            store.start_again();
+            assert_eq!(two.until(&known, "completed").await["taskId"], *known);
+        });
+    }
+}
