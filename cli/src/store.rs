@@ -15,7 +15,7 @@ use crate::reference::resolve;
 /// Which store, and the keys of what it keeps.
 #[derive(clap::Args)]
 pub struct Store {
-    /// Share sessions and their streams with all processes that have the same store: a Redis or Valkey at
+    /// Share sessions, their streams and the limits of a policy with all processes that have the same store: a Redis or Valkey at
     /// redis://HOST:PORT/DATABASE, rediss://… for TLS, or redis+unix:///PATH
     ///
     /// A password is given as ${env:NAME} or ${file:PATH}, as in 'redis://:${env:PASSWORD}@HOST:6379/0'; percent-encoded
