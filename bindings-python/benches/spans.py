@@ -3,15 +3,17 @@
 
     python bindings-python/benches/spans.py [--quick]
 
-Clients and servers are in this process. Figures are the CPU time of all its threads per call, in microseconds; contenders take turns, and
-what is told is the median of the rounds, and of the ratios of each round.
+Each contender is a process of its own, with a client and a server. Figures are the CPU time of all its threads per call, in microseconds;
+contenders take turns, and what is told is the median of the rounds, and of the ratios of each round.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -32,6 +34,7 @@ COMMON = {
     "mcp.protocol.version": "2026-07-28",
     "network.transport": "pipe",
 }
+NONE, OURS, THEIRS = CONTENDERS = ("no span", "telemetry", "by hand")
 
 
 class Nowhere(SpanExporter):
@@ -39,31 +42,21 @@ class Nowhere(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-provider = TracerProvider()
-provider.add_span_processor(BatchSpanProcessor(Nowhere()))
-trace.set_tracer_provider(provider)
-metrics.set_meter_provider(MeterProvider())
-tracer = trace.get_tracer("by hand")
-duration = metrics.get_meter("by hand").create_histogram("mcp.server.operation.duration", "s")
-ids = itertools.count()
+def contender(name: str) -> Server:
+    """A server whose calls have no span, one of this package, or one that its function makes as the conventions ask for."""
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    trace.set_tracer_provider(provider)
+    metrics.set_meter_provider(MeterProvider())
+    tracer = trace.get_tracer("by hand")
+    duration = metrics.get_meter("by hand").create_histogram("mcp.server.operation.duration", "s")
+    ids = itertools.count()
+    server = Server("spans", telemetry=name == OURS)
 
-
-def plain(telemetry: bool) -> Server:
-    server = Server("spans", telemetry=telemetry)
-
-    @server.tool
-    async def echo(text: str) -> str:
+    async def plain(text: str) -> str:
         return text
 
-    return server
-
-
-def by_hand() -> Server:
-    """A function in a span, with the attributes and the measurement that the conventions ask for."""
-    server = Server("spans")
-
-    @server.tool
-    async def echo(text: str) -> str:
+    async def by_hand(text: str) -> str:
         began = time.perf_counter()
         attributes = {**COMMON, "jsonrpc.request.id": str(next(ids))}
         with tracer.start_as_current_span("tools/call echo", kind=trace.SpanKind.SERVER, attributes=attributes):
@@ -72,6 +65,7 @@ def by_hand() -> Server:
             finally:
                 duration.record(time.perf_counter() - began, COMMON)
 
+    server.tool(by_hand if name == THEIRS else plain, name="echo")
     return server
 
 
@@ -87,27 +81,56 @@ async def per_call(client: Client) -> float:
     return (time.process_time() - begun) * 1e6 / (CALLS // IN_FLIGHT * IN_FLIGHT)
 
 
-async def main() -> None:
-    revision = "2026-07-28"
-    async with (
-        Client(plain(False), revision=revision) as bare,
-        Client(plain(True), revision=revision) as ours,
-        Client(by_hand(), revision=revision) as theirs,
-    ):
-        contenders = {"no span": bare, "telemetry": ours, "by hand": theirs}
-        took: dict[str, list[float]] = {name: [] for name in contenders}
-        for client in contenders.values():
-            await per_call(client)
-        for _ in range(ROUNDS):
-            for name, client in contenders.items():
-                took[name].append(await per_call(client))
+async def compete(name: str) -> None:
+    """Measures a round for each line of stdin."""
+    async with Client(contender(name), revision="2026-07-28") as client:
+        for _ in sys.stdin:
+            print(await per_call(client), flush=True)
+
+
+class Process:
+    """One contender."""
+
+    def __init__(self, name: str) -> None:
+        command = [sys.executable, __file__, *sys.argv[1:], "--contender", name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.took: list[float] = []
+        self.round()
+        # It was to warm up.
+        self.took.clear()
+
+    def round(self) -> None:
+        assert self._process.stdin and self._process.stdout
+        print(file=self._process.stdin, flush=True)
+        self.took.append(float(self._process.stdout.readline()))
+
+    def end(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        assert self._process.wait() == 0
+
+
+def main() -> None:
+    contenders = {name: Process(name) for name in CONTENDERS}
+    for _ in range(ROUNDS):
+        for one in contenders.values():
+            one.round()
+    for one in contenders.values():
+        one.end()
     print(f"Python {sys.version.split()[0]}; µs of CPU per call, median of {ROUNDS} rounds of {CALLS}")
-    for name, times in took.items():
-        print(f"{name:12}{statistics.median(times):8.2f}")
-    ratios = [(ours - none) / (theirs - none) for none, ours, theirs in zip(*took.values(), strict=True)]
-    low, _, high = statistics.quantiles(ratios)
-    ratio = statistics.median(ratios)
-    print(f"what telemetry adds, beside a span by hand: {ratio:.2f}x (half of the rounds: {low:.2f} to {high:.2f})")
+    for name, one in contenders.items():
+        print(f"{name:12}{statistics.median(one.took):8.2f}")
+    rounds = zip(*(contenders[name].took for name in CONTENDERS), strict=True)
+    ratios = sorted((ours - none) / (theirs - none) for none, ours, theirs in rounds)
+    # The ranks between which the median is, with a probability of 95 %.
+    low = max(0, math.floor(len(ratios) / 2 - 0.98 * math.sqrt(len(ratios))) - 1)
+    print(
+        f"what telemetry adds, beside a span by hand: {statistics.median(ratios):.2f}x"
+        f" (95 %: {ratios[low]:.2f} to {ratios[-1 - low]:.2f})"
+    )
 
 
-asyncio.run(main())
+if "--contender" in sys.argv:
+    asyncio.run(compete(sys.argv[-1]))
+else:
+    main()
