@@ -299,21 +299,21 @@ export class Server<State = undefined> extends Entries<State> {
     /** @internal The callbacks that serve this server's clients. */
     protected attend(link: () => Link, states: States): Attending {
         const state = states.of(this) as State;
-        const observer = this.#telemetry;
         const calls: (Context<State> | undefined)[] = [];
         return {
-            call: (number, target, text, wantsProgress, isAside) => {
+            call: (number, target, text, wantsProgress, isAside, span) => {
                 const entry = this.entry(target);
                 const owner = entry?.kind === Kind.Completion ? entry.ownerOf!(JSON.parse(text)) : entry?.owner;
                 const own = owner === undefined ? state : (states.of(owner) as State);
                 const context = new Context(link(), number, wantsProgress, own, isAside ? undefined : text);
                 calls[number] = context;
-                if (entry && observer) observer.within(link().native, number, () => carryOut(entry, text, context));
-                else if (entry) carryOut(entry, text, context);
-                else {
+                const run = () => {
+                    if (entry) return carryOut(entry, text, context);
                     context.settle();
                     refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
-                }
+                };
+                if (span) this.#telemetry!.within(span, run);
+                else run();
             },
             cancelled: (reason, number) => calls[number]?.cancel(reason),
             initialized: text => this.failures.heed('onInitialized', () => this.#options.onInitialized?.(clientOf(JSON.parse(text)))),

@@ -6,35 +6,52 @@
  */
 import type * as api from '@opentelemetry/api';
 import { McpError } from './errors';
-import { native, type NativeLink, type NativeTelemetry } from './native';
+import { native, type NativeTelemetry } from './native';
 
 /** A `traceparent`, and a `tracestate` or `null`. */
 type Place = readonly [parent: string, state: string | null];
 type Time = [seconds: number, nanoseconds: number];
 
-/** The description of a span: see `HostTelemetry` of the engine. */
-interface Begun {
+/** @internal The description of a span: see `HostTelemetry` of the engine. It has a series, or a name and a direction of its own. */
+export interface Begun {
     key: number;
-    name: string;
-    isSent: boolean;
+    series?: number;
+    name?: string;
+    isSent?: boolean;
     time: Time;
     attributes: api.Attributes;
     parent?: Place;
     link?: Place;
 }
 
-/** A request or a session that has ended. Sessions have no span. */
+/** What requests that are alike have in common. */
+interface Series {
+    name: string;
+    isSent: boolean;
+    attributes: api.Attributes;
+    histogram: string;
+}
+
+/** A request that has ended. */
 interface Ended {
+    key: number;
+    series: number;
+    time: Time;
+    seconds: number;
+    isError?: true;
+    ended?: api.Attributes;
+    failed?: api.Attributes;
+    begun?: Begun;
+    renamed?: string;
+    unsent?: number;
+}
+
+/** A session that has ended. It has no span. */
+interface EndedSession {
     time: Time;
     seconds: number;
     histogram: string;
     attributes: api.Attributes;
-    key?: number;
-    isError?: boolean;
-    ended?: api.Attributes;
-    begun?: Begun;
-    renamed?: string;
-    unsent?: number;
 }
 
 /** A request that a front passes on: its span, and within it the one of the request to the server. */
@@ -76,6 +93,7 @@ export class Telemetry {
     #histograms: Readonly<Record<string, api.Histogram>> | undefined;
     /** Spans that have begun, by key. */
     readonly #open = new Map<number, api.Span>();
+    readonly #series: Series[] = [];
     #contextOf: (number: number) => unknown = nowhere;
 
     constructor(readonly api: typeof import('@opentelemetry/api')) {
@@ -85,11 +103,8 @@ export class Telemetry {
         process.prependListener('beforeExit', take).prependListener('exit', take);
     }
 
-    /** Runs a call of a link within its span. */
-    within(link: NativeLink, call: number, run: () => void): void {
-        const wire = link.span(call);
-        if (wire === null) return run();
-        const about = JSON.parse(wire) as Begun;
+    /** Runs a call within its span. */
+    within(about: Begun, run: () => void): void {
         const { trace, context, ROOT_CONTEXT } = this.api;
         const span = this.#start(about, ROOT_CONTEXT);
         this.#open.set(about.key, span);
@@ -119,9 +134,14 @@ export class Telemetry {
     take(): void {
         const wire = this.native.take();
         if (wire === null) return;
-        for (const entry of JSON.parse(wire) as (Ended | Passing)[])
-            if ('passes' in entry) this.#pass(entry);
-            else this.#heeding(entry.histogram, () => this.#record(entry), undefined);
+        for (const entry of JSON.parse(wire) as (Ended | EndedSession | Passing)[])
+            try {
+                if ('key' in entry) this.#record(entry);
+                else if ('passes' in entry) this.#pass(entry);
+                else this.#measure(entry.histogram, entry.seconds, entry.attributes);
+            } catch (error) {
+                this.#complain('what has ended', error);
+            }
     }
 
     /** Begins the span of a request that is about to be sent; returns the place that the request names. */
@@ -147,12 +167,17 @@ export class Telemetry {
         this.#open.set(about.key, own);
         const sent = this.#start(further, trace.setSpan(ROOT_CONTEXT, own));
         if (this.native.passed(about.key, this.#placeOf(own), this.#placeOf(sent))) this.#open.set(further.key, sent);
-        else this.#heeding(further.name, () => sent.end(), undefined);
+        else sent.end();
     }
 
     /** The place of a span for the engine; `undefined` if there is no span. */
     #placeOf(span: api.Span): string | undefined {
-        return this.#heeding('a span', () => this.#place(span), undefined);
+        try {
+            return this.#place(span);
+        } catch (error) {
+            this.#complain('a span', error);
+            return undefined;
+        }
     }
 
     #place(span: api.Span): string | undefined {
@@ -164,40 +189,66 @@ export class Telemetry {
         return state ? `${parent} ${state}` : parent;
     }
 
+    /** Begins a span. No call fails by the program's sampler or processor. */
     #start(about: Begun, within: api.Context): api.Span {
-        return this.#heeding(about.name, () => this.#started(about, within), this.api.trace.wrapSpanContext(this.api.INVALID_SPAN_CONTEXT));
+        try {
+            return this.#started(about, within);
+        } catch (error) {
+            this.#complain('a request', error);
+            return this.api.trace.wrapSpanContext(this.api.INVALID_SPAN_CONTEXT);
+        }
     }
 
-    #started({ name, isSent, time, attributes, parent, link }: Begun, within: api.Context): api.Span {
+    #started(about: Begun, within: api.Context): api.Span {
         const { trace, isSpanContextValid, SpanKind } = this.api;
-        const own = trace.getSpanContext(within);
-        // A request that is sent belongs to what is current here; one that arrived, to what its sender says.
-        const isPlaced = isSent && own !== undefined && isSpanContextValid(own);
-        const around = parent && !isPlaced ? trace.setSpanContext(within, this.#remote(parent)) : within;
-        const links = link && [{ context: this.#remote(link) }];
-        return this.#tracer.startSpan(name, { kind: isSent ? SpanKind.CLIENT : SpanKind.SERVER, attributes, startTime: time, ...(links && { links }) }, around);
+        const { series, time: startTime, parent, link } = about;
+        const common = series === undefined ? undefined : this.#seriesOf(series);
+        const attributes = common ? { ...common.attributes, ...about.attributes } : about.attributes;
+        const { name, isSent } = common ?? about;
+        let around = within;
+        if (parent) {
+            // A request that is sent belongs to what is current here; one that arrived, to what its sender says.
+            const own = isSent ? trace.getSpanContext(within) : undefined;
+            if (!own || !isSpanContextValid(own)) around = trace.setSpanContext(within, this.#remote(parent));
+        }
+        const options: api.SpanOptions = { kind: isSent ? SpanKind.CLIENT : SpanKind.SERVER, attributes, startTime };
+        if (link) options.links = [{ context: this.#remote(link) }];
+        return this.#tracer.startSpan(name!, options, around);
     }
 
-    #record({ time, seconds, histogram, attributes, key, isError, ended, begun, renamed, unsent }: Ended): void {
-        const { trace, ROOT_CONTEXT, SpanStatusCode } = this.api;
-        const span = begun ? this.#start(begun, ROOT_CONTEXT) : key === undefined ? undefined : this.#open.get(key);
-        if (key !== undefined) this.#open.delete(key);
+    /** The series with that number, which the engine is asked for once. */
+    #seriesOf(number: number): Series {
+        return (this.#series[number] ??= JSON.parse(this.native.series(number)!) as Series);
+    }
+
+    #record({ key, series, time, seconds, isError, ended, failed, begun, renamed, unsent }: Ended): void {
+        const span = begun ? this.#start(begun, this.api.ROOT_CONTEXT) : this.#open.get(key);
+        if (!begun) this.#open.delete(key);
         if (unsent !== undefined) this.#endUnsent(unsent, time);
         if (span) {
             if (renamed !== undefined) span.updateName(renamed);
             if (ended) span.setAttributes(ended);
-            if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+            if (isError) span.setStatus({ code: this.api.SpanStatusCode.ERROR });
             span.end(time);
         }
+        const { histogram, attributes } = this.#seriesOf(series);
+        this.#measure(histogram, seconds, failed ? { ...attributes, ...failed } : attributes, span);
+    }
+
+    #measure(histogram: string, seconds: number, attributes: api.Attributes, span?: api.Span): void {
         this.#histograms ??= this.#created();
-        this.#histograms[histogram]!.record(seconds, attributes, span && trace.setSpan(ROOT_CONTEXT, span));
+        this.#histograms[histogram]!.record(seconds, attributes, span && this.api.trace.setSpan(this.api.ROOT_CONTEXT, span));
     }
 
     /** Ends the span of a request that a front did not pass on. */
     #endUnsent(key: number, time: Time): void {
         const span = this.#open.get(key);
         this.#open.delete(key);
-        this.#heeding('a request that is not passed on', () => span?.end(time), undefined);
+        try {
+            span?.end(time);
+        } catch (error) {
+            this.#complain('a request that is not passed on', error);
+        }
     }
 
     /** The histograms; the program has set its meter up by the first measurement. */
@@ -219,16 +270,7 @@ export class Telemetry {
         return { traceId, spanId, traceFlags: parseInt(flags, 16), isRemote: true, ...traceState };
     }
 
-    /** No call fails by the program's sampler, processor or exporter. */
-    #heeding<Made>(what: string, make: () => Made, otherwise: Made): Made {
-        try {
-            return make();
-        } catch (error) {
-            this.#complain(what, error);
-            return otherwise;
-        }
-    }
-
+    /** Tells the program that its sampler, processor or exporter threw: no call fails by that. */
     #complain(what: string, error: unknown): void {
         try {
             this.api.diag.error(`mcpbolt: telemetry of ${what} failed`, error);

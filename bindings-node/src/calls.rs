@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Wake, Waker};
 
-use mcpbolt::connection::{Principal, Progress, Replies, ReplyTo, RequestScope};
+use mcpbolt::connection::{Principal, Progress, Replies, ReplyTo};
 use mcpbolt::correlate::{CancelToken, Cancelled};
 use mcpbolt::mcp::Era;
 use mcpbolt::message::Field;
@@ -60,11 +60,6 @@ impl Underway {
     pub fn arguments(&self) -> &str {
         let arguments = self.arrived.call.message.as_ref().arguments();
         arguments.unwrap_or("{}")
-    }
-
-    /// The scope of its span, if the server has telemetry.
-    pub fn scope(&self) -> Option<&RequestScope> {
-        self.arrived.call.scope.as_ref()
     }
 
     /// Where its answer goes.

@@ -3,9 +3,10 @@
 //! A row is [`ROW`] integers: kind, number, target, and the end of its text in the string, in UTF-16 units;
 //! the text begins where the previous row's text ends. The fifth is 1 for a call whose row leaves texts
 //! [aside](crate::aside). An [`Inbound::Invoke`] row has the position there at which its text is split, and then
-//! the end of its arguments. The table begins with [`HEAD`] integers: the number of rows, whether more waits, and
-//! where the arguments of all [`Inbound::Invoke`] calls begin. These are one JSON array at the end of the string
-//! (-1 if there are none), because parsing them at once costs much less than one by one.
+//! the end of its arguments. The row of a call whose span begins now has the end of the span's description there. The table begins with
+//! [`HEAD`] integers: the number of rows, whether more waits, and where the arguments of all [`Inbound::Invoke`] calls, or the
+//! descriptions of all spans, begin. These are one JSON array at the end of the string (-1 if there are none), because parsing them at once
+//! costs much less than one by one.
 //!
 //! The table is JavaScript's memory, written in place:
 //!
@@ -17,6 +18,7 @@ use mcpbolt::connection::{Call, Operation};
 use mcpbolt::mcp::{Era, Method};
 use mcpbolt::message::{Field, MessageRef};
 use mcpbolt::server::SharedRegistry;
+use mcpbolt::telemetry::HostTelemetry;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
@@ -55,7 +57,7 @@ pub struct Text {
 #[derive(Default)]
 pub struct Texts {
     rows: Text,
-    /// The arguments of calls, each preceded by its `[` or `,`.
+    /// The arguments of calls or the descriptions of their spans, each preceded by its `[` or `,`.
     arguments: Text,
 }
 
@@ -163,15 +165,20 @@ impl<'a> Rows<'a> {
         self.text.text.push_str(piece(Field::Id));
         let cut = self.text.measure();
         self.text.text.push_str(piece(Field::Meta));
+        let arguments = message.raw(Field::Arguments);
+        let end = self.parsed(arguments.unwrap_or("null"));
+        self.put(kind, number, tool, [cut, end]);
+    }
+
+    /// Adds to what JavaScript parses at once; returns where it ends.
+    fn parsed(&mut self, json: &str) -> i32 {
         let all = &mut self.arguments.text;
         all.push(match all.is_empty() {
             true => '[',
             false => ',',
         });
-        let arguments = message.raw(Field::Arguments);
-        all.push_str(arguments.unwrap_or("null"));
-        let end = self.arguments.measure();
-        self.put(kind, number, tool, [cut, end]);
+        all.push_str(json);
+        self.arguments.measure()
     }
 
     fn put(&mut self, kind: Inbound, number: u32, target: u32, [cut, arguments]: [i32; 2]) {
@@ -187,6 +194,28 @@ impl<'a> Rows<'a> {
     /// A call and what its handler needs of it, and the texts that its row leaves aside. The target is the
     /// operation's own number.
     pub fn call(
+        &mut self,
+        number: u32,
+        call: &Call,
+        live: &SharedRegistry<Templates>,
+    ) -> Vec<Aside> {
+        let before = self.used;
+        let aside = self.put_call(number, call, live);
+        // A delegate has no telemetry.
+        let is_own = self.used > before && Delegated::of(call.operation).is_none();
+        if let Some(scope) = call.scope.as_ref().filter(|_| is_own) {
+            scope.enter(&mut || {
+                let end = HostTelemetry::begun().map_or(0, |span| self.parsed(&span));
+                let place = HEAD + before * ROW + ROW - 1;
+                if let Some(place) = self.table.get_mut(place) {
+                    *place = end;
+                }
+            });
+        }
+        aside
+    }
+
+    fn put_call(
         &mut self,
         number: u32,
         call: &Call,

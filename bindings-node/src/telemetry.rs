@@ -12,7 +12,6 @@ use napi::{Env, Status};
 use napi_derive::napi;
 
 use crate::error::{Result, internal};
-use crate::link::Link;
 
 /// The observer of the servers, clients and fronts of one JavaScript thread whose telemetry is switched on.
 #[napi]
@@ -130,6 +129,12 @@ impl Telemetry {
         env!("CARGO_PKG_VERSION").to_owned()
     }
 
+    /// What the requests of a series have in common, as a JSON object; `None` if there is no such series.
+    #[napi(catch_unwind)]
+    pub fn series(&self, number: u32) -> Option<String> {
+        self.observer.series(number)
+    }
+
     /// Takes the records of what has ended, as a JSON array; `None` if there are none.
     #[napi(catch_unwind)]
     pub fn take(&self) -> Option<String> {
@@ -143,19 +148,5 @@ impl Telemetry {
         let places = own.zip(sent);
         let places = places.map(|(own, sent)| [own, sent].map(|place| context(&place)));
         self.observer.passed(key as u64, places)
-    }
-}
-
-#[napi]
-impl Link {
-    /// The description of a call's span, as JSON, if it is to begin now; `None` the second time.
-    #[napi(catch_unwind)]
-    pub fn span(&self, call: u32) -> Option<String> {
-        let mut span = None;
-        self.calls
-            .get(call)?
-            .scope()?
-            .enter(&mut || span = HostTelemetry::begun());
-        span
     }
 }

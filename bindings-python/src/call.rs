@@ -25,7 +25,13 @@ pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> 
         .context
         .bind(py)
         .call_method0(intern!(py, "copy"))?;
-    context.call_method(intern!(py, "run"), (function,), Some(&arguments))
+    let run = intern!(py, "run");
+    match work.span() {
+        None => context.call_method(run, (function,), Some(&arguments)),
+        Some((telemetry, span)) => {
+            context.call_method1(run, (&telemetry.called, span, function, arguments))
+        }
+    }
 }
 
 /// Makes the arguments by name. [`Work::function`] is valid only after this.

@@ -88,7 +88,7 @@ impl Catalog {
             registry.add_skill(folder.read()?).map_err(wrong)?;
         }
         let mut config = settings.config(&registry)?;
-        if let Some(telemetry) = given.telemetry {
+        if let Some(telemetry) = &given.telemetry {
             config.observer = Some(Arc::new(telemetry.get().observer.clone()));
         }
         let kernel = given.kernel.map(|face| Kernel::new(py, face)).transpose()?;
@@ -103,6 +103,7 @@ impl Catalog {
             kernel,
             needs_loop,
             policy: enforced,
+            telemetry: given.telemetry,
             verifier,
             on_initialized: given.on_initialized,
             on_roots_changed: given.on_roots_changed,

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Operation, RequestScope};
+use mcpbolt::connection::Operation;
 use mcpbolt::error::RequestError;
 use mcpbolt::json::string;
 use mcpbolt::mcp::Method;
 use mcpbolt::message::{Field, MessageRef};
-use mcpbolt::telemetry::HostTelemetry;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -41,8 +40,6 @@ pub struct Pending {
     page: PyOnceLock<Py<PyDict>>,
     /// The URI as the mounted server has it that the call has come to.
     local_uri: Option<String>,
-    /// The scope of the call's span, if the server has telemetry.
-    scope: Option<RequestScope>,
 }
 
 impl Pending {
@@ -65,7 +62,6 @@ impl Pending {
             arguments,
             page: PyOnceLock::new(),
             local_uri: None,
-            scope: work.call.scope.clone(),
         })
     }
 
@@ -78,7 +74,6 @@ impl Pending {
             arguments,
             page: PyOnceLock::new(),
             local_uri: self.local_uri.clone(),
-            scope: self.scope.clone(),
         })
     }
 
@@ -145,15 +140,6 @@ impl Pending {
     #[getter]
     fn context(&self, py: Python<'_>) -> Py<Context> {
         self.context.clone_ref(py)
-    }
-
-    /// The description of the call's span, as JSON, if it is to begin now; `None` the second time.
-    fn span(&self) -> Option<String> {
-        let mut span = None;
-        self.scope
-            .as_ref()?
-            .enter(&mut || span = HostTelemetry::begun());
-        span
     }
 
     /// The method of the request, as MCP names it.

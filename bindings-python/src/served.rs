@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::kernel::Kernel;
 use crate::target::{Target, Targets};
+use crate::telemetry::Telemetry;
 use crate::verifier::Verifier;
 
 /// The part of a catalog that engine threads hold.
@@ -25,6 +26,8 @@ pub struct Served {
     pub needs_loop: bool,
     /// What clients may do; also if the registry does not enforce it, since a front before this server does.
     pub policy: Option<Arc<Policy>>,
+    /// The observer of requests and sessions, within whose spans functions run.
+    pub telemetry: Option<Py<Telemetry>>,
     /// The program's verifier of credentials.
     pub verifier: Option<Arc<Verifier>>,
     /// The callbacks for clients that have finished the handshake, and for those with changed roots.
@@ -46,6 +49,7 @@ impl Served {
         visit.call(&this.on_initialized)?;
         visit.call(&this.on_roots_changed)?;
         visit.call(&this.failed)?;
+        visit.call(&this.telemetry)?;
         if let Some(verifier) = &this.verifier {
             Verifier::visit(verifier, visit)?;
         }

@@ -8,7 +8,9 @@ use mcpbolt::connection::{Connection, Framing};
 use mcpbolt::io::{self, Metrics, Stdio, StdioOptions, serve_with, traced};
 use mcpbolt::server::Hosting;
 use mcpbolt::settings::{Seconds, ServeSettings};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::ask;
 use crate::bridge::Bridge;
@@ -359,7 +361,16 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
         let key = work.call.reply.key();
         let session = work.session.clone();
         let context = work.context.clone();
-        let function = work.function().clone_ref(py);
+        let (function, arguments) = match work.span() {
+            None => (work.function().clone_ref(py), arguments),
+            Some((telemetry, span)) => {
+                let within = PyDict::new(py);
+                within.set_item(intern!(py, "wire"), span)?;
+                within.set_item(intern!(py, "function"), work.function())?;
+                within.set_item(intern!(py, "arguments"), arguments)?;
+                (telemetry.awaited.clone_ref(py), within)
+            }
+        };
         let job = Bound::new(py, Job::new(work))?;
         match spawn.bind(py).call1((&job, function, arguments)) {
             // `None` means that the call has ended already. A call cancelled by now is still kept: its

@@ -9,11 +9,13 @@ use mcpbolt::correlate::Cancelled;
 use mcpbolt::handler::Head;
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{self, TaskCall};
+use mcpbolt::telemetry::HostTelemetry;
 use pyo3::prelude::*;
 
 use crate::hub::{Event, Hub};
 use crate::straight::Straight;
 use crate::target::Target;
+use crate::telemetry::Telemetry;
 use crate::workers::{NOBODY, Tag};
 
 /// A call and the function for it.
@@ -43,6 +45,15 @@ impl Work {
             Some(straight) => &straight.function,
             None => &self.target.function,
         }
+    }
+
+    /// The observer of the call, and the description of its span, which begins now; `None` the second time.
+    pub fn span(&self) -> Option<(&Telemetry, String)> {
+        let telemetry = self.session.hub.served.telemetry.as_ref()?;
+        let mut span = None;
+        let scope = self.call.scope.as_ref()?;
+        scope.enter(&mut || span = HostTelemetry::begun());
+        Some((telemetry.get(), span?))
     }
 
     /// The MCP task that the call has become, if any.

@@ -13,6 +13,10 @@ use pyo3::prelude::*;
 pub struct Telemetry {
     pub observer: HostTelemetry,
     bell: Arc<Bell>,
+    /// `called(description, function, arguments)` calls a function within the span that is described; `awaited` is the same for one
+    /// whose value is awaited.
+    pub called: Py<PyAny>,
+    pub awaited: Py<PyAny>,
 }
 
 /// Rings when there are records to take.
@@ -112,7 +116,7 @@ fn context_of((parent, state): Place) -> TraceContext {
 #[pymethods]
 impl Telemetry {
     #[new]
-    fn new(begin: Py<PyAny>) -> Self {
+    fn new(begin: Py<PyAny>, called: Py<PyAny>, awaited: Py<PyAny>) -> Self {
         let bell = Arc::<Bell>::default();
         let host = Host {
             bell: bell.clone(),
@@ -121,6 +125,8 @@ impl Telemetry {
         Self {
             observer: HostTelemetry::new(host),
             bell,
+            called,
+            awaited,
         }
     }
 
@@ -138,6 +144,11 @@ impl Telemetry {
             let waited = self.bell.changed.wait_while(rings, |rings| !*rings);
             *waited.unwrap_or_else(PoisonError::into_inner) = false;
         });
+    }
+
+    /// What the requests of a series have in common, as a JSON object; `None` if there is no such series.
+    fn series(&self, number: u32) -> Option<String> {
+        self.observer.series(number)
     }
 
     /// Takes the records of what has ended, as a JSON array; `None` if there are none.

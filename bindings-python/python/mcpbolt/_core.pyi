@@ -4,7 +4,7 @@
 # generated from the signatures in Rust, a third of all parameters would be `Any`. The stage `python` of `cargo xtask
 # test` compares every name, parameter and default with the built module (`mypy.stubtest`).
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import Context as ContextVars
 from typing import Any, Literal, Protocol, TypeAlias, final
 
@@ -751,7 +751,6 @@ class Pages:
 class Pending:
     @property
     def context(self) -> Context: ...
-    def span(self) -> str | None: ...
     @property
     def method(self) -> str: ...
     @property
@@ -1004,10 +1003,16 @@ class Ledger:
 
 @final
 class Telemetry:
-    def __new__(cls, begin: Callable[[str], tuple[str, str | None] | None]) -> Telemetry: ...
+    def __new__(
+        cls,
+        begin: Callable[[str], tuple[str, str | None] | None],
+        called: Callable[[str, Callable[..., Any], dict[str, Any]], Any],
+        awaited: Callable[[str, Callable[..., Any], dict[str, Any]], Coroutine[Any, Any, Any]],
+    ) -> Telemetry: ...
     @staticmethod
     def instruments() -> str: ...
     def wait(self) -> None: ...
+    def series(self, number: int) -> str | None: ...
     def take(self) -> str | None: ...
     def passed(self, key: int, own: tuple[str, str | None] | None, sent: tuple[str, str | None] | None) -> bool: ...
 

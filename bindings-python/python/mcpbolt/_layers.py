@@ -20,14 +20,10 @@ from ._signature import Function, is_coroutine_function
 
 
 def layers(entry: Entry, settings: Settings) -> list[Layer]:
-    """The layers that a server puts around one of its entries, or around one of a server that it mounts: first its
-    span, then the hook that cleans arguments, then middleware, then approval, so that what is approved is what runs."""
+    """The layers that a server puts around one of its entries, or around one of a server that it mounts: first the hook that
+    cleans arguments, then middleware, then approval, so that what is approved is what runs."""
     found = []
     name, is_tool = entry.name, entry.kind == "tool"
-    if settings.telemetry is not None:
-        from ._telemetry import telemetry
-
-        found.append(Layer(telemetry().traced, False))
     if is_tool and (clean := settings.sanitise.get(name, settings.sanitise.get("*"))):
         found.append(Layer(_cleaning(name, clean), is_coroutine_function(clean)))
     if settings.middleware:

@@ -430,7 +430,7 @@ class Offer:
     def _around(self, entry: Entry) -> list[Layer]:
         """The layers of this server around an entry."""
         settings = self._settings
-        if not (settings.middleware or settings.approval or settings.sanitise or settings.telemetry):
+        if not (settings.middleware or settings.approval or settings.sanitise):
             return []
         from ._layers import layers
 

@@ -11,11 +11,12 @@ import json
 import logging
 import os
 import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
-from ._lanes import Rest, Run
 
 try:
     from opentelemetry import context, metrics, trace
@@ -41,6 +42,15 @@ def telemetry() -> Telemetry:
 os.register_at_fork(after_in_child=telemetry.cache_clear)
 
 
+class Series(NamedTuple):
+    """What requests that are alike have in common."""
+
+    name: str
+    is_sent: bool
+    attributes: dict[str, Any]
+    histogram: metrics.Histogram
+
+
 class Telemetry:
     """The engine's observer, and what it tells OpenTelemetry. A key of `_open` has the span, or the record of its end until there is one."""
 
@@ -53,19 +63,25 @@ class Telemetry:
             )
             for name, about in json.loads(_core.Telemetry.instruments()).items()
         }
+        self._series: dict[int, Series] = {}
         self._open: dict[int, Any] = {}
-        self.native = _core.Telemetry(self._sent)
+        self.native = _core.Telemetry(self._sent, self._called, self._awaited)
         threading.Thread(target=self._record, name="mcpbolt-telemetry", daemon=True).start()
         atexit.register(self._take)
 
-    async def traced(self, run: Run, pending: _core.Pending, rest: Rest) -> Any:
-        """The layer in which the span of a call is current."""
-        wire = pending.span()
-        if wire is None:
-            return await rest(run, pending)
+    def _called(self, wire: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+        """Calls a function within the span that is described."""
         token = context.attach(trace.set_span_in_context(self._begun(wire)))
         try:
-            return await rest(run, pending)
+            return function(**arguments)
+        finally:
+            context.detach(token)
+
+    async def _awaited(self, wire: str, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
+        """The same for a function whose value is awaited."""
+        token = context.attach(trace.set_span_in_context(self._begun(wire)))
+        try:
+            return await function(**arguments)
         finally:
             context.detach(token)
 
@@ -85,22 +101,38 @@ class Telemetry:
             return self._started(about, context.get_current() if within is None else within)
         except Exception:
             # No call fails by the program's sampler or processor.
-            _log.exception("the span of %s", about["name"])
+            _complain("the span of a request")
             return trace.INVALID_SPAN
 
     def _started(self, about: dict[str, Any], current: Context) -> trace.Span:
+        if "series" in about:
+            name, is_sent, common, _ = self._series_of(about["series"])
+            attributes = {**common, **about["attributes"]}
+        else:
+            name, is_sent, attributes = about["name"], about["isSent"], about["attributes"]
         parent, links = about.get("parent"), about.get("link")
         # A request that is sent belongs to what is current here; one that arrived, to what its sender says.
-        if parent and not (about["isSent"] and trace.get_current_span(current).get_span_context().is_valid):
+        if parent and not (is_sent and trace.get_current_span(current).get_span_context().is_valid):
             current = trace.set_span_in_context(trace.NonRecordingSpan(_remote(parent)), current)
         return self._tracer.start_span(
-            about["name"],
+            name,
             current,
-            trace.SpanKind.CLIENT if about["isSent"] else trace.SpanKind.SERVER,
-            about["attributes"],
+            trace.SpanKind.CLIENT if is_sent else trace.SpanKind.SERVER,
+            attributes,
             [trace.Link(_remote(links))] if links else None,
             _nanoseconds(about["time"]),
         )
+
+    def _series_of(self, number: int) -> Series:
+        """The series with a number, which the engine is asked for once."""
+        known = self._series.get(number)
+        if known is None:
+            wire = self.native.series(number)
+            assert wire is not None, "the engine has told of it"
+            about = json.loads(wire)
+            histogram = self._histograms[about["histogram"]]
+            known = self._series[number] = Series(about["name"], about["isSent"], about["attributes"], histogram)
+        return known
 
     def _sent(self, wire: str) -> tuple[str, str | None] | None:
         """Begins the span of a request that is about to be sent; returns the place that the request names."""
@@ -143,7 +175,7 @@ class Telemetry:
                     self._ended(record)
             except Exception:
                 # Neither this thread nor a request ends by the program's processor or exporter.
-                _log.exception("a span or a duration")
+                _complain("a span or a duration")
 
     def _ended(self, record: dict[str, Any]) -> None:
         span = None
@@ -160,17 +192,29 @@ class Telemetry:
         finally:
             if span is not None:
                 _end(span, record)
-        self._histograms[record["histogram"]].record(
-            record["seconds"], record["attributes"], trace.set_span_in_context(span) if span else None
-        )
+        if "series" in record:
+            *_, attributes, histogram = self._series_of(record["series"])
+            if "failed" in record:
+                attributes = {**attributes, **record["failed"]}
+        else:
+            attributes, histogram = record["attributes"], self._histograms[record["histogram"]]
+        histogram.record(record["seconds"], attributes, trace.set_span_in_context(span) if span else None)
+
+
+def _complain(what: str) -> None:
+    """Logs the exception that is being handled."""
+    # The program's own handlers may fail as well.
+    with suppress(Exception):
+        _log.exception(what)
 
 
 def _end(span: trace.Span, record: Any) -> None:
     if span.is_recording():
         if "renamed" in record:
             span.update_name(record["renamed"])
-        span.set_attributes(record["ended"])
-        if record["isError"]:
+        if "ended" in record:
+            span.set_attributes(record["ended"])
+        if "isError" in record:
             span.set_status(trace.Status(trace.StatusCode.ERROR))
     span.end(_nanoseconds(record["time"]))
 
@@ -181,7 +225,7 @@ def _place(span: trace.Span) -> tuple[str, str | None] | None:
         return _place_of(span.get_span_context())
     except Exception:
         # A request that waits for its place must go on.
-        _log.exception("the context of a span")
+        _complain("the context of a span")
         return None
 
 

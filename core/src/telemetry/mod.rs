@@ -16,7 +16,9 @@
 //! | `attributes`, `instruments` | attributes of spans and metrics, and the histograms, by the conventions |
 //! | `otel`, `spans` | metrics and spans by the OpenTelemetry API |
 //! | `host` | requests and sessions for the OpenTelemetry SDKs of other languages |
+//! | `hosted` | one request or session of those |
 //! | `passing` | the same of requests that a front passes on |
+//! | `records` | what such a language reads, as JSON |
 
 #![cfg_attr(
     not(all(feature = "prometheus", feature = "opentelemetry")),
@@ -27,6 +29,8 @@ mod attributes;
 mod histogram;
 #[cfg(feature = "settings")]
 mod host;
+#[cfg(feature = "settings")]
+mod hosted;
 mod instruments;
 #[cfg(feature = "tracing")]
 mod log;
@@ -37,6 +41,8 @@ mod otel;
 mod passing;
 #[cfg(feature = "prometheus")]
 mod prometheus;
+#[cfg(feature = "settings")]
+mod records;
 mod series;
 mod several;
 #[cfg(feature = "opentelemetry")]

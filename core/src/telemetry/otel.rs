@@ -1,10 +1,10 @@
 //! Spans and metrics by the OpenTelemetry API.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use opentelemetry::global::BoxedTracer;
 use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
 use opentelemetry::trace::{Span, Tracer, TracerProvider};
 use opentelemetry::{InstrumentationScope, KeyValue, global};
@@ -14,7 +14,7 @@ use super::histogram::BUCKETS;
 use super::instruments::{self, Durations};
 use super::names::{Ended, Failures, refusal, session_error};
 use super::series::{Kept, Named, SeriesTable};
-use super::spans::{self, Traced, gathered};
+use super::spans::{self, AnyTracer, Traced, gathered};
 use super::totals::{Total, Totals};
 use crate::connection::{
     ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, SessionObserver,
@@ -33,9 +33,8 @@ use crate::mcp::Side;
 /// `mcp.client.session.duration`; the other metrics begin with `mcpbolt.`. The first 200 names of tools and prompts are told
 /// apart in metrics, if a request that has them succeeds; all others count as `_OTHER`. Arguments, results and texts of errors
 /// are never exported, nor the user, password and query of a URI. Names, URIs and ids are cut after 256 bytes.
-#[derive(Debug)]
 pub struct OpenTelemetry {
-    tracer: BoxedTracer,
+    tracer: Box<dyn AnyTracer>,
     instruments: Arc<Instruments>,
 }
 
@@ -54,6 +53,8 @@ pub(super) struct Instruments {
 /// The attributes of one series, and its bytes.
 #[derive(Debug)]
 pub(super) struct Attributes {
+    /// The name of its spans.
+    title: String,
     all: Vec<KeyValue>,
     is_sent: bool,
     failed: Failures<()>,
@@ -80,9 +81,17 @@ impl OpenTelemetry {
             .build();
         let meter = meters.meter_with_scope(scope.clone());
         Arc::new(Self {
-            tracer: BoxedTracer::new(Box::new(tracers.tracer_with_scope(scope))),
+            tracer: Box::new(tracers.tracer_with_scope(scope)),
             instruments: Arc::new(Instruments::new(&meter)),
         })
+    }
+}
+
+impl fmt::Debug for OpenTelemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OpenTelemetry")
+            .field(&self.instruments)
+            .finish()
     }
 }
 
@@ -217,6 +226,7 @@ impl Attributes {
         let mut all = Vec::new();
         attributes::of_series(kept, gathered(&mut all));
         Self {
+            title: kept.title(),
             all,
             is_sent: kept.is_sent,
             failed: Failures::default(),
@@ -234,17 +244,15 @@ impl Observer for OpenTelemetry {
             .total(named.is_sent)
             .active
             .fetch_add(1, Relaxed);
-        let known = instruments
-            .series
-            .find(&named)
-            .ok_or_else(|| named.keep(|_| true));
-        let context = spans::begin(&self.tracer, &named, request);
-        Some(Arc::new(Traced::new(
-            instruments.clone(),
-            named.is_sent,
-            known,
-            context,
-        )))
+        let known = instruments.series.find(&named);
+        let title = known.as_ref().map(|known| known.title.clone());
+        let title = title.unwrap_or_else(|| named.title());
+        Some(Arc::new(Traced {
+            instruments: instruments.clone(),
+            is_sent: named.is_sent,
+            span: spans::begin(&*self.tracer, &named, title, request),
+            known: known.ok_or_else(|| named.keep(|_| true)),
+        }))
     }
 
     fn session(&self, session: &ObservedSession<'_>) -> Option<Box<dyn SessionObserver>> {

@@ -10,19 +10,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use serde::Serialize;
-
-use super::host::{Attributes, HostTelemetry, HostedRequest, Span, Time};
+use super::host::HostTelemetry;
+use super::hosted::HostedRequest;
+use super::records::Passing;
 use crate::chain::{ChainAnswer, ChainRequest, Middleware, NextHop, RelayDirection};
 use crate::mcp::TraceContext;
-
-/// Two spans that are to begin: of a request that arrived, and within it of the one by which it is passed on.
-#[derive(Debug, Serialize)]
-pub(super) struct Passing {
-    passes: [Span; 2],
-}
 
 /// Where the two spans are. The key of the second is taken when the request is sent.
 #[derive(Debug)]
@@ -84,7 +77,7 @@ impl HostTelemetry {
         if !request.begins() {
             return None;
         }
-        let (own, sent) = (request.span().clone(), request.span().passed_on(self.key()));
+        let (own, sent) = (request.span(), request.passed_on(self.key()));
         let key = own.key;
         let held = Held {
             request,
@@ -98,28 +91,6 @@ impl HostTelemetry {
             telemetry: self,
             key,
         })
-    }
-}
-
-impl Span {
-    /// The span of the request by which this one is passed on, as far as it is known before.
-    fn passed_on(&self, key: u64) -> Self {
-        let is_asked = |name: &str| {
-            name == "mcp.method.name" || name == "mcp.resource.uri" || name.starts_with("gen_ai.")
-        };
-        let attributes = self.attributes.iter();
-        Self {
-            key,
-            name: self.name.clone(),
-            is_sent: true,
-            time: Time::before_now(Duration::ZERO),
-            parent: None,
-            link: None,
-            attributes: attributes
-                .filter(|(name, _)| is_asked(name))
-                .map(|(name, value)| (*name, value.clone()))
-                .collect::<Attributes>(),
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::{Equivalent, HashMap};
@@ -20,7 +20,7 @@ pub const MAX_NAMES: usize = 200;
 const MAX_NAME_BYTES: usize = 128;
 
 /// What requests of one series have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Series<N, P> {
     /// Whether this side sends the requests.
     pub is_sent: bool,
@@ -68,6 +68,15 @@ impl<'a> Named<'a> {
             protocol: self.protocol,
             server: self.server.map(|(address, port)| (address.into(), port)),
         }
+    }
+}
+
+/// By what tells most series apart, since each request is looked up.
+impl<N: Hash, P: Hash> Hash for Series<N, P> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.method.hash(state);
+        self.name.hash(state);
+        self.server.hash(state);
     }
 }
 

@@ -3,10 +3,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{
-    Link, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
-    Tracer,
+    Link, Span, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags,
+    TraceId, TraceState, Tracer,
 };
 use opentelemetry::{Context, KeyValue};
 
@@ -17,45 +16,60 @@ use super::series::{Kept, Named};
 use crate::connection::{ObservedRequest, RequestEnd, RequestObserver, RequestScope};
 use crate::mcp::TraceContext;
 
+/// A tracer, whatever its spans are.
+pub(super) trait AnyTracer: Send + Sync {
+    /// Begins a span within a context.
+    fn begin(&self, builder: SpanBuilder, parent: Context) -> Begun;
+}
+
+/// A span that has begun.
+#[derive(Debug)]
+pub(super) enum Begun {
+    /// The context in which it is current.
+    Recorded(Context),
+    /// One that the sampler left out: the context around it, and its place, by which spans below it are left out, too.
+    Unrecorded(Context, SpanContext),
+}
+
+impl<T> AnyTracer for T
+where
+    T: Tracer<Span: Span + Send + Sync + 'static> + Send + Sync,
+{
+    fn begin(&self, builder: SpanBuilder, parent: Context) -> Begun {
+        let span = self.build_with_context(builder, &parent);
+        match span.is_recording() {
+            true => Begun::Recorded(parent.with_span(span)),
+            false => {
+                let place = span.span_context().clone();
+                Begun::Unrecorded(parent, place)
+            }
+        }
+    }
+}
+
 /// A request with its span and its series.
 #[derive(Debug)]
 pub(super) struct Traced {
-    instruments: Arc<Instruments>,
-    is_sent: bool,
+    pub instruments: Arc<Instruments>,
+    pub is_sent: bool,
     /// The attributes of its series, or the series, which is admitted when the request ends.
-    known: Result<Arc<Attributes>, Kept>,
-    context: Context,
-}
-
-impl Traced {
-    pub fn new(
-        instruments: Arc<Instruments>,
-        is_sent: bool,
-        known: Result<Arc<Attributes>, Kept>,
-        context: Context,
-    ) -> Self {
-        Self {
-            instruments,
-            is_sent,
-            known,
-            context,
-        }
-    }
+    pub known: Result<Arc<Attributes>, Kept>,
+    pub span: Begun,
 }
 
 impl RequestObserver for Traced {
     fn end(&self, end: &RequestEnd) {
         let ended = Ended::of(end.outcome, self.is_sent);
-        let span = self.context.span();
-        if span.is_recording() {
+        if let Begun::Recorded(context) = &self.span {
+            let span = context.span();
             let mut all = Vec::new();
             attributes::of_end(&ended, gathered(&mut all));
             span.set_attributes(all);
             if ended.error.is_some() {
                 span.set_status(Status::error(""));
             }
+            span.end();
         }
-        span.end();
         match &self.known {
             Ok(attributes) => self.instruments.note(attributes, ended, end),
             Err(kept) => {
@@ -70,57 +84,61 @@ impl RequestObserver for Traced {
     }
 
     fn scope(self: Arc<Self>) -> Option<RequestScope> {
-        if !self.context.span().span_context().is_valid() {
-            return None;
-        }
+        let context = match &self.span {
+            Begun::Recorded(context) => context.clone(),
+            Begun::Unrecorded(_, place) if !place.is_valid() => return None,
+            Begun::Unrecorded(around, place) => around.with_remote_span_context(place.clone()),
+        };
         Some(RequestScope::new(move |poll| {
-            let _attached = self.context.clone().attach();
+            let _attached = context.clone().attach();
             poll();
         }))
     }
 
     fn trace_context(&self) -> Option<TraceContext> {
-        let span = self.context.span();
-        let own = span.span_context();
-        let state = own.trace_state().header();
-        own.is_valid().then(|| TraceContext {
-            parent: format!(
-                "00-{}-{}-{:02x}",
-                own.trace_id(),
-                own.span_id(),
-                own.trace_flags()
-            ),
-            state: Some(state).filter(|state| !state.is_empty()),
-            baggage: None,
-        })
+        match &self.span {
+            Begun::Recorded(context) => told(context.span().span_context()),
+            Begun::Unrecorded(_, place) => told(place),
+        }
     }
 }
 
-/// Begins the span of a request. Returns the context in which it is current.
+/// A place in a trace as a request names it; `None` if there is no span.
+fn told(own: &SpanContext) -> Option<TraceContext> {
+    let state = own.trace_state().header();
+    own.is_valid().then(|| TraceContext {
+        parent: format!(
+            "00-{}-{}-{:02x}",
+            own.trace_id(),
+            own.span_id(),
+            own.trace_flags()
+        ),
+        state: Some(state).filter(|state| !state.is_empty()),
+        baggage: None,
+    })
+}
+
+/// Begins the span of a request.
 pub(super) fn begin(
-    tracer: &BoxedTracer,
+    tracer: &dyn AnyTracer,
     named: &Named<'_>,
+    title: String,
     request: &ObservedRequest<'_>,
-) -> Context {
+) -> Begun {
     let (parent, link) = parent(request);
-    let mut builder = tracer
-        .span_builder(named.title())
-        .with_kind(match named.is_sent {
-            true => SpanKind::Client,
-            false => SpanKind::Server,
-        });
+    let mut builder = SpanBuilder::from_name(title).with_kind(match named.is_sent {
+        true => SpanKind::Client,
+        false => SpanKind::Server,
+    });
     builder.links = link.map(|link| vec![Link::with_context(link)]);
-    let context = parent.with_span(tracer.build_with_context(builder, &parent));
-    {
-        let span = context.span();
-        if span.is_recording() {
-            let mut all = Vec::new();
-            attributes::of_series(named, gathered(&mut all));
-            attributes::of_request(request, gathered(&mut all));
-            span.set_attributes(all);
-        }
+    let begun = tracer.begin(builder, parent);
+    if let Begun::Recorded(context) = &begun {
+        let mut all = Vec::new();
+        attributes::of_series(named, gathered(&mut all));
+        attributes::of_request(request, gathered(&mut all));
+        context.span().set_attributes(all);
     }
-    context
+    begun
 }
 
 /// The context that a span begins in, and the one to which it has a link.
