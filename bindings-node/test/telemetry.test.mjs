@@ -316,7 +316,16 @@ test('nothing of OpenTelemetry is loaded unless it is switched on, and a worker 
             return Object.keys(require.cache).some(file => file.includes('@opentelemetry'));
         };
     `;
-    const worker = `${call} call(true).then(isLoaded => require('node:worker_threads').parentPort.postMessage(isLoaded))`;
+    const worker = `${call}
+        const { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } = require('@opentelemetry/sdk-trace-node');
+        const seen = new InMemorySpanExporter();
+        new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(seen)] }).register();
+        call(true).then(async () => {
+            const kinds = () => seen.getFinishedSpans().filter(({ name }) => name === 'tools/call a').map(({ kind }) => kind).sort();
+            for (let i = 0; i < 1_000 && kinds().length < 2; i++) await new Promise(done => setTimeout(done, 10));
+            require('node:worker_threads').parentPort.postMessage(kinds().join());
+        });
+    `;
     const { stdout } = await run('-e', `${call}
         const { Worker } = require('node:worker_threads');
         call(false).then(isLoaded => {
@@ -324,5 +333,6 @@ test('nothing of OpenTelemetry is loaded unless it is switched on, and a worker 
             new Worker(${JSON.stringify(worker)}, { eval: true }).on('message', console.log).on('exit', code => console.log('exit', code));
         });
     `);
-    assert.equal(stdout, 'false\ntrue\nexit 0\n');
+    // The kinds of the two spans that the worker has made.
+    assert.equal(stdout, `false\n${SpanKind.SERVER},${SpanKind.CLIENT}\nexit 0\n`);
 });

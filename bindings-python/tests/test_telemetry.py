@@ -38,7 +38,7 @@ def alone(*arguments: str, without: str = "") -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("name", ["conventions", "parents", "asked", "passed"])
+@pytest.mark.parametrize("name", ["conventions", "parents", "asked", "passed", "broken"])
 def test_telemetry(name: str, revision: str) -> None:
     done = alone(name, revision)
     assert done.returncode == 0, done.stderr
@@ -316,6 +316,44 @@ async def passed(revision: str) -> None:
     assert [one.kind.name for one in within if one.context.span_id in parents] == ["CLIENT"]
     # A trace of a client without telemetry begins at the front.
     below("prompts/get ask", "SERVER", below("prompts/get ask", "CLIENT", below("prompts/get near_ask", "SERVER", count=1)))
+
+
+async def broken(revision: str) -> None:
+    """No request fails by spans and a log that throw."""
+    import logging
+
+    from mcpbolt import Client
+    from mcpbolt.chain import External, Front
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+
+    def fails(*_: object, **__: object) -> None:
+        nonlocal failures
+        failures += 1
+        raise RuntimeError("of the program")
+
+    class Breaking(SpanProcessor):
+        def on_start(self, span: Span, parent_context: object = None) -> None:
+            for name in broken:
+                fails() if name == "on_start" else setattr(span, name, fails)
+
+        def on_end(self, span: ReadableSpan) -> None:
+            fails() if "on_end" in broken else None
+
+    class Failing(logging.Handler):
+        emit = fails
+
+    logging.getLogger("mcpbolt.telemetry").addHandler(Failing())
+    tracers = TracerProvider()
+    tracers.add_span_processor(Breaking())
+    trace.set_tracer_provider(tracers)
+    broken: list[str] = []
+    async with Client(Front(External(shop()), telemetry=True), revision=revision, telemetry=True) as client:
+        for broken in [["get_span_context"], ["end"], ["update_name", "set_attributes"], ["on_start"], ["on_end"]]:
+            failures = 0
+            found = await asyncio.gather(*(client.call_tool("order", {"phrase": ""}) for _ in range(5)))
+            assert {one.text for one in found} == {"secret answer"}, broken
+            until(lambda: [True] if failures else [], 1)
 
 
 def missing() -> None:
