@@ -1,7 +1,6 @@
 //! What a front says of itself: what its servers offer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::far::Far;
 use super::lane::Lane;
@@ -10,7 +9,7 @@ use super::params::{json_text, push};
 use super::parts::Parts;
 use super::shared::Shared;
 use super::translate;
-use super::unless::{all, before};
+use super::unless::{all, before, unless};
 use crate::connection::Handle;
 use crate::correlate::CancelToken;
 use crate::error::{ConnectionError, RequestError};
@@ -25,7 +24,8 @@ pub(super) struct Met {
     of: usize,
 }
 
-/// Opens the connections to all servers at once.
+/// Opens the connections to all servers at once. Of several, those that are late are left out, but not while there is none: commands that are
+/// installed when they start first may all take long.
 ///
 /// # Errors
 /// If none can be reached: the parts of the first one, and why.
@@ -34,12 +34,25 @@ pub(super) async fn meet(
     lanes: &[Arc<Lane>],
     timers: &Handle,
 ) -> Result<Met, (Arc<Parts>, RequestError)> {
+    let (is_only, first) = (lanes.len() == 1, CancelToken::new());
     let works = lanes.iter().map(|lane| {
-        let patience = match lanes.len() {
-            1 => lane.parts.external.limits.max_request_timeout,
-            _ => shared.patience,
-        };
-        Box::pin(open(lane, timers, patience)) as _
+        let first = &first;
+        Box::pin(async move {
+            let limits = &lane.parts.external.limits;
+            let patience = async {
+                if is_only {
+                    return timers.sleep(limits.max_request_timeout).await;
+                }
+                timers.sleep(shared.patience).await;
+                let longest = limits.request_timeout.saturating_sub(shared.patience);
+                unless(timers.sleep(longest), first.cancelled()).await;
+            };
+            let far = open(lane, patience).await;
+            if far.is_ok() {
+                first.cancel(None);
+            }
+            far
+        }) as _
     });
     let (mut fars, mut failed) = (Vec::new(), None);
     for (lane, far) in lanes.iter().zip(all(works).await) {
@@ -63,8 +76,7 @@ pub(super) async fn meet(
 /// Why it cannot be opened.
 pub(super) async fn open(
     lane: &Arc<Lane>,
-    timers: &Handle,
-    patience: Duration,
+    patience: impl Future<Output = ()>,
 ) -> Result<Far, RequestError> {
     if let Some(far) = lane.ready() {
         return Ok(far);
@@ -73,7 +85,7 @@ pub(super) async fn open(
     let opening: Opening<'_> = Box::pin(async { lane.far(late.cancelled()).await.map(drop) });
     let all = lane.parts.external.middleware.iter().rev();
     let opening = all.fold(opening, |opening, one| one.connection_opens(opening));
-    let opened = before(opening, timers.sleep(patience), &late).await;
+    let opened = before(opening, patience, &late).await;
     opened
         .unwrap_or_else(|| Err(RequestError::TimedOut.into()))
         .map_err(|unopened| unopened.error)?;

@@ -95,7 +95,8 @@ impl Passage {
             // Finds out the era of the server.
             let lane = lanes.shared(parts, key.clone())?;
             let patience = parts.external.limits.max_request_timeout;
-            Box::pin(introduce::open(&lane, &self.route.timers, patience)).await?;
+            let patience = self.route.timers.sleep(patience);
+            Box::pin(introduce::open(&lane, patience)).await?;
         }
         if !may_ask || parts.era() == Some(Era::Stateless) {
             return lanes.shared(parts, key);

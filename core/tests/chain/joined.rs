@@ -430,6 +430,25 @@ fn a_front_offers_what_its_servers_offer() {
     rig.assert_quiet();
 }
 
+/// Commands that are installed when they start first may all be late: then the client waits for the first of them, and no longer.
+#[test]
+fn a_client_waits_for_one_server_at_least() {
+    let mut rig = Rig::joined(&[("a", OLD), ("b", OLD)]);
+    rig.silent = vec!["a", "b"];
+    let near = rig.connect(Framing::Line);
+    let info = json!({"name": "near", "version": "1"});
+    let params = json!({"protocolVersion": OLD.name(), "capabilities": {}, "clientInfo": info});
+    rig.say(near, &request("open", "initialize", &params));
+    rig.pass(Duration::from_secs(5));
+    rig.pass(Duration::from_secs(4));
+    rig.assert_is_waiting(near);
+    let far = rig.far("b");
+    rig.far_opens(far);
+    let opened = rig.hear(near)["result"].take();
+    assert_eq!(opened["capabilities"]["resources"]["subscribe"], true);
+    rig.assert_is_waiting(near);
+}
+
 /// R-SUB-02: at once, whatever the servers do; and each change reaches the client by its own name.
 #[test]
 fn one_stream_has_the_changes_of_all_servers() {
