@@ -12,6 +12,7 @@ use super::pages::{Wanted, kept_or};
 use super::passage::{Passage, Way};
 use super::question::{self, is_own, state_of};
 use super::route::{Route, Unanswered};
+use super::sessions::Session;
 use super::shared::Shared;
 use super::{hiding, merged, streams};
 use crate::connection::{Call, Handle};
@@ -24,6 +25,8 @@ use crate::mcp::{Era, Method};
 /// The connection of a client.
 pub(super) struct Near {
     pub handle: Handle,
+    /// Its sessions with the servers, by their indexes, if it is of the handshake era.
+    pub sessions: Arc<[Arc<Session>]>,
     /// Cancelled when streams that would stay open for ever are to end.
     pub ends: CancelToken,
     /// A connection whose clock runs as long as the client's calls.
@@ -47,6 +50,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         (shared.parts.clone(), shared.parking.clone()),
         front,
         &call,
+        near.sessions,
         (near.ends, near.timers),
     );
     let answered = Unanswered(route.clone());

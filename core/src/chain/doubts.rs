@@ -7,13 +7,10 @@ use super::behalf::{Behalf, ask};
 use super::far::Far;
 use super::lane::Lane;
 use crate::connection::RequestOptions;
-use crate::error::RequestError;
+use crate::error::{CarrierFault, RequestError};
 use crate::handler::driven::drive;
 use crate::json::reader;
-use crate::mcp::code::{
-    HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY, OVERLOADED,
-    UNSUPPORTED_VERSION,
-};
+use crate::mcp::code::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION};
 use crate::mcp::{Era, Method};
 
 /// How long a server is not asked again.
@@ -22,8 +19,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// What official servers answer to a request outside of a session.
 const NO_SESSION: i64 = -32000;
 
-/// If an error looks as if the server did not know the era of the connection, asks whether it still does. If not, the connection is closed,
-/// and the next one opens in the other era (R-ERA-07).
+/// If an error looks as if the server did not know the era of the connection, asks whether it still does. If that is refused in the same
+/// way, the connection is closed, and the next one opens in the other era (R-ERA-07).
 pub(super) fn note(lane: &Lane, far: &Far, error: &RequestError) {
     let is_of_requests = lane.parts.external.is_of_requests;
     if far.revision.era() == Era::Handshake || !is_of_requests || !is_doubtful(error) {
@@ -42,13 +39,17 @@ pub(super) fn note(lane: &Lane, far: &Far, error: &RequestError) {
     }));
 }
 
+/// Whether an error looks as if the server did not know the era. What an overloaded server says, or a proxy whose server is away, does not.
 fn is_doubtful(error: &RequestError) -> bool {
     match error {
         RequestError::Peer(error) => matches!(
             error.code,
-            UNSUPPORTED_VERSION | INVALID_REQUEST | NO_SESSION
+            UNSUPPORTED_VERSION | METHOD_NOT_FOUND | INVALID_REQUEST | INVALID_PARAMS | NO_SESSION
         ),
-        RequestError::Carrier(error) => error.is_incomprehension(),
+        RequestError::Carrier(error) => {
+            error.fault == CarrierFault::Refused
+                && matches!(error.status, Some(400 | 404 | 405 | 406))
+        }
         _ => false,
     }
 }
@@ -63,18 +64,11 @@ async fn is_of_era(far: &Far) -> bool {
     };
     match answer {
         Ok(answer) => {
-            let offered = reader::find(
-                answer.as_ref().result().unwrap_or("{}"),
-                "supportedVersions",
-            );
+            let result = answer.as_ref().result().unwrap_or("{}").to_owned();
+            let offered = reader::find(&result, "supportedVersions");
             let mut offered = offered.into_iter().flat_map(reader::elements);
             offered.any(|one| reader::as_str(one).is_some_and(|one| one == far.revision.name()))
         }
-        Err(RequestError::Peer(error)) => matches!(
-            error.code,
-            HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | INTERNAL_ERROR | OVERLOADED
-        ),
-        Err(RequestError::Carrier(error)) => !error.is_incomprehension(),
-        Err(_) => true,
+        Err(error) => !is_doubtful(&error),
     }
 }

@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use super::behalf::Behalf;
 use super::carry::{Near, carry};
+use super::external::Isolation;
 use super::far::Far;
 use super::follow::{self, Joined};
 use super::introduce::meet;
 use super::lane::{self, Lane};
-use super::lanes::LaneKey;
+use super::lane_key::LaneKey;
+use super::listen::declares;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::params::{own, without};
 use super::passage::Way;
+use super::prefix;
 use super::route::principal_of;
+use super::sessions::Session;
 use super::shared::{Member, Shared};
 use super::translate;
 use super::unless::unless;
@@ -22,6 +26,7 @@ use crate::connection::{
     Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, RequestScope,
 };
 use crate::correlate::CancelToken;
+use crate::error::RequestError;
 use crate::handler::driven::drive;
 use crate::handler::scoped::scoped;
 use crate::handler::{Executor, Job};
@@ -49,6 +54,8 @@ pub(super) struct FrontExecutor {
     session: Option<Own>,
     /// The session of such a client with each server.
     joined: Vec<Joined>,
+    /// The same, for its calls.
+    sessions: Arc<[Arc<Session>]>,
     /// The connections to the servers, of a client of the stateless era, by the capabilities that it declares.
     lanes: HashMap<Box<str>, Own>,
     /// Cancelled when streams that would stay open for ever are to end.
@@ -68,6 +75,7 @@ impl FrontExecutor {
             listens: true,
             session: None,
             joined: Vec::new(),
+            sessions: Arc::default(),
             lanes: HashMap::new(),
             ends: CancelToken::new(),
             closed: CancelToken::new(),
@@ -81,8 +89,9 @@ impl FrontExecutor {
                 let all = self.joined.iter();
                 all.for_each(|joined| joined.session().sent_by(who));
             }
-            self.stop_borrowing(call);
-            return self.session.clone().map(Way::Own);
+            let session = self.session.clone()?;
+            let has_all = self.stop_borrowing(&session, call);
+            return self.session.clone().filter(|_| has_all).map(Way::Own);
         }
         let view = call.message.as_ref();
         let capabilities = view.client_capabilities().unwrap_or("{}");
@@ -129,7 +138,7 @@ impl FrontExecutor {
                 translate::client_capabilities(capabilities, revision.era(), Era::Stateless);
             let isolation = member.parts.external.isolation;
             let principal = principal.map(|it| it.as_str().into());
-            let is_session = revision.era() == Era::Handshake;
+            let is_session = revision.era() == Era::Handshake && isolation == Isolation::Session;
             match LaneKey::of_session(isolation, principal, &neutral) {
                 Some(key) => member.lanes.shared(&member.parts, key),
                 None if is_session && member.parts.lends() => member.lanes.lent(&member.parts),
@@ -165,40 +174,58 @@ impl FrontExecutor {
             capabilities,
             listens: self.listens,
             implementation,
-            is_lent: false,
+            shared_by: None,
         };
         Lane::new(member.parts.clone(), near, host)
     }
 
-    /// Gives the session connections of its own in place of those that it shares because it needed none, where it is about to subscribe
-    /// to a resource, or the server has become one of the handshake era.
-    fn stop_borrowing(&mut self, call: &Call) {
-        let subscribes = call.method == Some(Method::Subscribe);
-        let ends = |lane: &Lane| lane.near.is_lent && (subscribes || !lane.parts.lends());
-        let Some(session) = self.session.clone() else {
-            return;
+    /// Gives the session connections of its own in place of those that it shares because it needed none: where the server has become one
+    /// of the handshake era, or the session is about to subscribe to a resource. Returns whether it has all that it needs; a call
+    /// for which there are too many connections is answered.
+    fn stop_borrowing(&mut self, session: &Own, call: &Call) -> bool {
+        let subscribed = self.subscribed(call);
+        let ends = |lane: &Arc<Lane>| {
+            let subscribes = || {
+                let far = lane.ready();
+                subscribed == Some(lane.parts.index)
+                    && far.is_some_and(|far| declares(far.capabilities(), "resources", "subscribe"))
+            };
+            lane.is_lent() && (!lane.parts.lends() || subscribes())
         };
-        if !session.iter().any(|lane| ends(lane)) {
-            return;
+        if !session.iter().any(ends) {
+            return true;
         }
         let peer = self.handle.peer().cloned().unwrap_or_default();
         let revision = self.handle.revision().unwrap_or(call.reply.revision());
-        let members = session.iter().zip(&self.shared.members);
-        let own = members.map(|(lane, member)| match ends(lane) {
-            true => {
-                let named = Some(peer.implementation.clone()).filter(|it| !it.is_empty());
-                self.lane(member, revision, peer.capabilities.clone(), named)
+        let mut own = Vec::from(&**session);
+        for (lane, member) in own.iter_mut().zip(&self.shared.members) {
+            if !ends(lane) {
+                continue;
             }
-            false => lane.clone(),
-        });
-        let own: Own = own.collect();
-        for (joined, lane) in self.joined.iter_mut().zip(&*own) {
+            if !member.parts.places.have_room() {
+                let error = Err(RequestError::Overloaded);
+                member.parts.answer(&self.handle, &call.reply, error);
+                return false;
+            }
+            let named = Some(peer.implementation.clone()).filter(|it| !it.is_empty());
+            *lane = self.lane(member, revision, peer.capabilities.clone(), named);
+        }
+        for (joined, lane) in self.joined.iter_mut().zip(&own) {
             if joined.go_on(lane) {
                 // Restores what the session had, such as its log level.
                 reopen(lane);
             }
         }
-        self.session = Some(own);
+        self.session = Some(own.into());
+        true
+    }
+
+    /// The index of the server of a resource, if a call subscribes to one.
+    fn subscribed(&self, call: &Call) -> Option<usize> {
+        let method = call.method.filter(|method| *method == Method::Subscribe)?;
+        let params = call.message.as_ref().params().unwrap_or("{}");
+        let (kind, outer) = prefix::target(Some(method), params)?;
+        self.shared.owner(kind, &outer).map(Member::index)
     }
 
     fn initialize(&mut self, call: Call) {
@@ -212,6 +239,7 @@ impl FrontExecutor {
         let joined = own.iter();
         let joined = joined.map(|lane| Joined::new(lane, &self.handle, who.clone()));
         self.joined = joined.collect();
+        self.sessions = self.joined.iter().map(Joined::session).cloned().collect();
         self.session = Some(own.clone());
         let (shared, front) = (self.shared.clone(), self.handle.clone());
         let (timers, scope) = (self.timers.clone(), call.scope.clone());
@@ -310,7 +338,7 @@ impl Executor for FrontExecutor {
                 let sets = self.session.iter().chain(self.lanes.values());
                 // One client is not to speak for all that share a connection.
                 let sets = sets.flat_map(|own| own.iter());
-                let is_heard = |lane: &&Arc<Lane>| !lane.is_shared() || lane.near.is_lent;
+                let is_heard = |lane: &&Arc<Lane>| !lane.is_shared() || lane.is_lent();
                 let mut lanes: Vec<_> = sets.filter(is_heard).collect();
                 lanes.sort_by_key(|lane| Arc::as_ptr(lane));
                 lanes.dedup_by(|one, other| Arc::ptr_eq(one, other));
@@ -355,6 +383,7 @@ impl Executor for FrontExecutor {
                     let (shared, front) = (self.shared.clone(), self.handle.clone());
                     let near = Near {
                         handle: front,
+                        sessions: self.sessions.clone(),
                         ends: self.ends.clone(),
                         timers: self.timers.clone(),
                     };

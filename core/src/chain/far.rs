@@ -103,8 +103,8 @@ impl FarSession {
     }
 }
 
-/// A number that no other connection or session of this process has.
-fn number() -> u64 {
+/// A number that no other lane, connection or session of this process has.
+pub(super) fn number() -> u64 {
     static NUMBERS: AtomicU64 = AtomicU64::new(0);
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }

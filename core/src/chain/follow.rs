@@ -184,12 +184,13 @@ pub(super) fn follow(
     far: &Far,
     behalf: &Behalf,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
-    let own = lane.sessions.subscribed().remove_entry(&behalf.who());
-    let (behalf, uris) = match own {
-        Some((newest, uris)) => (Behalf::of(newest), uris),
-        None => (behalf.clone(), BTreeSet::new()),
-    };
-    follow_with(lane, far, behalf, uris)
+    follow_with(lane, far, || {
+        let own = lane.sessions.subscribed().remove_entry(&behalf.who());
+        match own {
+            Some((newest, uris)) => (Behalf::of(newest), uris),
+            None => (behalf.clone(), BTreeSet::new()),
+        }
+    })
 }
 
 /// On whose behalf this side asks for what all sessions of a lane get, such as changes of lists.
@@ -205,13 +206,15 @@ fn listeners_of(lane: &Lane) -> impl Iterator<Item = Behalf> {
     std::iter::once(sessions).chain(others)
 }
 
-/// The same, with these resources.
+/// The same, on whose behalf and for what resources `wanted` says.
 fn follow_with(
     lane: &Arc<Lane>,
     far: &Far,
-    behalf: Behalf,
-    uris: BTreeSet<Box<str>>,
+    wanted: impl FnOnce() -> (Behalf, BTreeSet<Box<str>>),
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
+    // The later of two streams is to have what the earlier one has, and the acknowledgement waits for the lock, so it finds the stream.
+    let mut servers = lock(&lane.listeners.servers);
+    let (behalf, uris) = wanted();
     let has_lists = behalf == behalf_of_sessions(lane);
     let kinds: Vec<_> = LISTS
         .iter()
@@ -219,7 +222,9 @@ fn follow_with(
         .collect();
     let has_both = !kinds.is_empty() && !uris.is_empty();
     if kinds.is_empty() && uris.is_empty() {
-        lane.listeners.end_own(&behalf);
+        let gone = lane.listeners.take_own(&mut servers, &behalf);
+        drop(servers);
+        drop(gone);
         return Ok(None);
     }
     let params = format!("{{\"notifications\":{}}}", granted(&kinds, &uris));
@@ -227,8 +232,6 @@ fn follow_with(
         timeout: Some(Duration::MAX),
         ..RequestOptions::default()
     };
-    // The acknowledgement waits for the lock, so it finds the stream.
-    let mut servers = lock(&lane.listeners.servers);
     let ways = (far.handle(), far.routes());
     let asked = ask(ways, &behalf, (Method::Listen, &params), options)?;
     let listening = Listening {
@@ -285,7 +288,7 @@ async fn keep(
     }
     log_refusal(&held.parts, &error);
     let far = held.ready().filter(|_| has_both);
-    let again = far.map(|far| (follow_with(&held, &far, behalf, BTreeSet::new()), far));
+    let again = far.map(|far| (follow_with(&held, &far, || (behalf, BTreeSet::new())), far));
     if let Some((Ok(_), far)) = again {
         tell_all(&held, &far);
     }
@@ -401,7 +404,7 @@ impl Joined {
         Self(lane.clone(), lane.sessions.join(client, who))
     }
 
-    pub fn session(&self) -> &Session {
+    pub fn session(&self) -> &Arc<Session> {
         &self.1
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::far::{Far, FarSession};
 use super::lane::Lane;
+use super::lane_key::LaneKey;
 use super::middleware::{
     Bound, ChainAnswer, ChainRequest, ChainResponse, Line, NextHop, RelayDirection,
 };
@@ -16,13 +17,15 @@ use super::unless::unless;
 use crate::correlate::CancelToken;
 use crate::error::{CarrierError, PeerError, RequestError};
 use crate::json::reader;
-use crate::mcp::Method;
 use crate::mcp::code::INVALID_REQUEST;
+use crate::mcp::{Era, Method};
 
-/// What a request to one server is subject to when others are asked, too.
+/// What a request to one server is subject to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Terms<'a> {
-    /// The capability of the servers that it is for.
+    /// The client, if it has no connection of its own.
+    pub key: Option<&'a LaneKey>,
+    /// The capability of the servers that it is for, when others are asked, too.
     pub capability: Option<&'a str>,
     /// Cancelled when the server is late: then the request fails, behind the middleware of the server.
     pub late: Option<&'a CancelToken>,
@@ -143,6 +146,10 @@ impl<'a> Hop<'a> {
             }));
         }
         let far = self.far().await?;
+        if far.revision.era() == Era::Handshake && !lane.speaks_for(self.terms.key) {
+            // It waited while the server became one of that era; the next one takes another connection.
+            return Err(CarrierError::session_lost().into());
+        }
         let lacks = |capability| !far.offers(capability);
         if self.terms.capability.is_some_and(lacks) {
             return Err(no_such_method(&request.method()));

@@ -4,7 +4,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use super::attempts::{self, Attempts, Begun, Unopened};
 use super::declared::may_be_asked;
 use super::external::{Connecting, Isolation};
-use super::far::{Far, Upstream, Use};
+use super::far::{self, Far, Upstream, Use};
 use super::idle;
+use super::lane_key::LaneKey;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
@@ -43,15 +44,15 @@ pub(super) struct Near {
     pub listens: bool,
     /// Its `Implementation`; `None` to speak in this program's own name.
     pub implementation: Option<Box<str>>,
-    /// Whether the lane is for sessions that need none of their own.
-    pub is_lent: bool,
+    /// The clients that share the lane, if it is no client's own.
+    pub shared_by: Option<LaneKey>,
 }
 
 /// Makes the host of a connection to the server.
 pub(super) type MakeHost = fn(Weak<Lane>, Handle, Arc<Upstream>) -> Box<dyn Host + Send>;
 
 pub(super) struct Lane {
-    /// A number that no other lane of this process has.
+    /// A number that no other lane, connection or session of this process has.
     pub number: u64,
     pub parts: Arc<Parts>,
     pub near: Near,
@@ -112,13 +113,12 @@ impl State {
 
 impl Lane {
     pub fn new(parts: Arc<Parts>, near: Near, host: MakeHost) -> Arc<Self> {
-        static LANES: AtomicU64 = AtomicU64::new(0);
         let is_watched = !parts.middleware.is_empty() || !parts.external.middleware.is_empty();
         Arc::new(Self {
             listens: AtomicBool::new(
                 near.listens || is_watched || may_be_asked(&near.capabilities),
             ),
-            number: LANES.fetch_add(1, Ordering::Relaxed),
+            number: far::number(),
             parts,
             near,
             host,
@@ -140,11 +140,26 @@ impl Lane {
         self.near.revision.era()
     }
 
+    /// Whether it is for sessions that need none of their own.
+    pub fn is_lent(&self) -> bool {
+        self.near.shared_by.as_ref().is_some_and(|key| key.is_lent)
+    }
+
     /// Which clients use it.
     pub fn isolation(&self) -> Isolation {
-        match self.near.is_lent {
+        match self.is_lent() {
             true => Isolation::Shared,
             false => self.parts.external.isolation,
+        }
+    }
+
+    /// Whether a server of the handshake era may take the client of a request, which has no connection of its own if it has a key, for the one
+    /// that the lane speaks for. It may not where the lane was chosen while the server was of the other era, in which one serves all.
+    pub fn speaks_for(&self, key: Option<&LaneKey>) -> bool {
+        match (&self.near.shared_by, key) {
+            (Some(own), _) if own.is_lent => false,
+            (Some(own), Some(key)) => self.isolation() == Isolation::Shared || own == key,
+            _ => true,
         }
     }
 

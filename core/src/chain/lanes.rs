@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use super::external::Isolation;
 use super::far::Far;
 use super::lane::{Lane, Near};
+use super::lane_key::LaneKey;
 use super::parts::Parts;
 use super::upstream::host;
 use crate::error::RequestError;
@@ -22,50 +23,6 @@ use crate::sync::lock;
 
 /// The most connections for one call at a time, and the most shared ones before unused ones make room.
 const MAX_LANES: usize = 256;
-
-/// The clients that a server of the handshake era may take for one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct LaneKey {
-    pub principal: Option<Box<str>>,
-    pub capabilities: Box<str>,
-    /// Whether it is for sessions that need no connection of their own ([`Lanes::lent`]).
-    pub is_lent: bool,
-}
-
-impl LaneKey {
-    /// The key of the connection that a client of the handshake era shares with others; `None` if it has one of its own.
-    pub fn of_session(
-        isolation: Isolation,
-        principal: Option<Box<str>>,
-        capabilities: &str,
-    ) -> Option<Self> {
-        match isolation {
-            Isolation::Session => None,
-            Isolation::Principal => Some(Self {
-                principal: Some(principal?),
-                capabilities: capabilities.into(),
-                is_lent: false,
-            }),
-            Isolation::Shared => Some(Self::shared()),
-        }
-    }
-
-    /// The key for clients that are told apart no further than the server's isolation demands.
-    pub fn within(self, isolation: Isolation) -> Self {
-        match isolation {
-            Isolation::Shared => Self::shared(),
-            _ => self,
-        }
-    }
-
-    fn shared() -> Self {
-        Self {
-            principal: None,
-            capabilities: "{}".into(),
-            is_lent: false,
-        }
-    }
-}
 
 type Idle = HashMap<LaneKey, Vec<Arc<Lane>>>;
 
@@ -117,11 +74,7 @@ impl Lanes {
     /// # Errors
     /// As [`shared`](Self::shared).
     pub fn lent(&self, parts: &Arc<Parts>) -> Result<Arc<Lane>, RequestError> {
-        let key = LaneKey {
-            is_lent: true,
-            ..LaneKey::shared()
-        };
-        self.shared(parts, key)
+        self.shared(parts, LaneKey::lent())
     }
 
     /// Closes the connections that are not in use, and others when they are not used any more.
@@ -185,7 +138,7 @@ fn near(key: &LaneKey) -> Near {
         revision: Revision::NEWEST,
         capabilities: key.capabilities.clone(),
         implementation: None,
-        is_lent: key.is_lent,
+        shared_by: Some(key.clone()),
     }
 }
 

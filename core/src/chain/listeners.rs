@@ -71,10 +71,15 @@ impl Listeners {
     /// Ends this side's streams on that behalf.
     pub fn end_own(&self, behalf: &Behalf) {
         let mut all = lock(&self.servers);
-        let gone: Vec<_> = all.extract_if(.., |one| one.behalf == *behalf).collect();
+        let gone = self.take_own(&mut all, behalf);
         drop(all);
-        lock(&self.endings).remove(behalf);
         drop(gone);
+    }
+
+    /// The same, of those that `all` are: they end when they are dropped.
+    pub fn take_own(&self, all: &mut Vec<Listening>, behalf: &Behalf) -> Vec<Listening> {
+        lock(&self.endings).remove(behalf);
+        all.extract_if(.., |one| one.behalf == *behalf).collect()
     }
 
     /// Whether this side has a stream on that behalf.

@@ -90,11 +90,8 @@ pub(super) async fn set_level(
     passage: &Passage,
     request: &ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
-    let front = passage.route.reply().map(|(front, _)| front);
-    for lane in passage.own_lanes() {
-        if let Some(session) = front.as_ref().and_then(|front| lane.sessions.of(front)) {
-            follow::note_level(&session, request);
-        }
+    for session in &*passage.route.sessions {
+        follow::note_level(session, request);
     }
     let members = passage.shared.members.iter();
     let asked = members.map(|member| (member, request.clone())).collect();
@@ -162,6 +159,7 @@ async fn one(
         let terms = Terms {
             capability: Some(capability),
             late: Some(late),
+            ..passage.terms()
         };
         hop::pass(&lane, &passage.route, request.clone(), terms).await
     };

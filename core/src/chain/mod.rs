@@ -17,7 +17,7 @@
 //! | `merged`, `streams`, `introduce` | what several servers answer together: lists, changes, what they offer |
 //! | `pages`, `list_cache` | lists that servers allow to be kept |
 //! | `hiding` | what a policy keeps from a client: entries of lists, changes of resources |
-//! | `lane`, `lanes`, `far`, `places`, `attempts`, `idle` | connections to the server: opened, lost and opened again, closed when idle; how many there are; which clients share one |
+//! | `lane`, `lanes`, `lane_key`, `far`, `places`, `attempts`, `idle` | connections to the server: opened, lost and opened again, closed when idle; how many there are; which clients share one |
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
@@ -49,6 +49,7 @@ mod hop;
 mod idle;
 mod introduce;
 mod lane;
+mod lane_key;
 mod lanes;
 mod list_cache;
 mod listen;

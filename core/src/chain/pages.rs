@@ -68,10 +68,12 @@ impl<'a> Wanted<'a> {
         };
         let private = match (&passage.route.principal, &passage.way) {
             (Some(principal), _) => Some(Scope::Principal(principal.as_str().into())),
-            // A lane of its own stands for the client.
+            // A session, or a lane of its own, stands for the client.
             (None, Way::Own(own)) => {
-                let own = own.iter().find(|lane| !lane.is_shared());
-                own.map(|lane| Scope::Connection(lane.number))
+                let session = passage.route.sessions.first().map(|session| session.number);
+                let own = || own.iter().find(|lane| !lane.is_shared());
+                let number = session.or_else(|| own().map(|lane| lane.number));
+                number.map(Scope::Connection)
             }
             (None, Way::Shared(_)) => None,
         };

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use super::hop::{self, Terms};
 use super::introduce;
 use super::lane::Lane;
-use super::lanes::{Exclusive, LaneKey, may_be_asked};
+use super::lane_key::LaneKey;
+use super::lanes::{Exclusive, may_be_asked};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::parts::no_such_method;
 use super::prefix;
@@ -41,7 +42,19 @@ impl Passage {
     ) -> Result<ChainResponse, RequestError> {
         self.route.goes_to(&member.parts);
         let lane = self.lane(member, &request).await?;
-        hop::pass(&lane, &self.route, request, Terms::default()).await
+        hop::pass(&lane, &self.route, request, self.terms()).await
+    }
+
+    /// The terms of its requests.
+    pub fn terms(&self) -> Terms<'_> {
+        let key = match &self.way {
+            Way::Own(_) => None,
+            Way::Shared(key) => Some(key),
+        };
+        Terms {
+            key,
+            ..Terms::default()
+        }
     }
 
     /// The server that a request is for, of several.
@@ -61,15 +74,6 @@ impl Passage {
             let why = format!("no server has {outer:?}: no prefix fits");
             prefix::unknown(kind, method, request.revision(), why)
         })
-    }
-
-    /// The connections that only the client of this call uses.
-    pub fn own_lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
-        let own = match &self.way {
-            Way::Own(own) => Some(own.iter()),
-            Way::Shared(_) => None,
-        };
-        own.into_iter().flatten()
     }
 
     /// The connection to a server that a request takes.

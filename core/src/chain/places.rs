@@ -61,6 +61,12 @@ impl Places {
         })
     }
 
+    /// Whether a place is free, or about to be.
+    pub fn have_room(&self) -> bool {
+        let counts = lock(&self.counts);
+        counts.taken - counts.left < self.most
+    }
+
     /// Takes a place. Waits if one is about to become free.
     ///
     /// # Errors

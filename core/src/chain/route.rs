@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use super::middleware::ChainResponse;
 use super::parts::Parts;
 use super::question::{Parking, Question};
+use super::sessions::Session;
 use crate::connection::{Call, Caller, Handle, Principal, ReplyTo};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
@@ -33,6 +34,8 @@ pub(super) struct Route {
     pub ends: CancelToken,
     /// A connection whose clock runs as long as the call.
     pub timers: Handle,
+    /// The sessions of the client with the servers, by their indexes, if it is of the handshake era.
+    pub sessions: Arc<[Arc<Session>]>,
     target: Mutex<Target>,
 }
 
@@ -70,6 +73,7 @@ impl Route {
         (parts, parking): (Arc<Parts>, Arc<Parking>),
         front: Handle,
         call: &Call,
+        sessions: Arc<[Arc<Session>]>,
         (ends, timers): (CancelToken, Handle),
     ) -> Arc<Self> {
         let (reply, cancel) = (call.reply.clone(), call.cancel.clone());
@@ -89,6 +93,7 @@ impl Route {
             revision: reply.revision(),
             ends,
             timers,
+            sessions,
             target: Mutex::new(Target {
                 reply: Some((front, reply)),
                 cancel: Some((cancel, cancelled)),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::far;
 use crate::connection::{Handle, Principal, ReplyTo};
 use crate::correlate::RequestKey;
 use crate::json::reader;
@@ -16,6 +17,8 @@ const MAX_ELICITED: usize = 100;
 
 /// The session of one client.
 pub(super) struct Session {
+    /// A number that no other lane, connection or session of this process has.
+    pub number: u64,
     /// The connection of the client.
     pub handle: Handle,
     /// The verified client that has opened it, with the credentials that it had last.
@@ -115,6 +118,7 @@ impl Sessions {
     /// Adds the session of a client, which `who` has opened.
     pub fn join(&self, handle: &Handle, who: Option<Principal>) -> Arc<Session> {
         let session = Arc::new(Session {
+            number: far::number(),
             handle: handle.clone(),
             who: Mutex::new(who),
             subscribed: Mutex::default(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::attempts::{LONGEST_WAIT, wait_after};
 use super::follow;
-use super::hop::{self, Terms};
+use super::hop;
 use super::listen::{self, MAX_SUBSCRIPTIONS};
 use super::middleware::{ChainRequest, ChainResponse};
 use super::params::push;
@@ -122,7 +122,7 @@ async fn keep(passage: &Passage, member: &Member, mut request: ChainRequest) {
             if is_late || !lane.is_open() {
                 passage.route.expect_late(&member.parts);
             }
-            hop::pass(&lane, &passage.route, request.clone(), Terms::default()).await
+            hop::pass(&lane, &passage.route, request.clone(), passage.terms()).await
         };
         if let Err(error) = ended.await
             && follow::is_final(&error)

@@ -161,11 +161,9 @@ impl Trip<'_> {
 
     /// The session of the client, if it has one.
     fn session(&self) -> Option<Arc<Session>> {
-        if self.request.revision.era() == Era::Stateless {
-            return None;
-        }
-        let (front, _) = self.route.reply()?;
-        self.lane.sessions.of(&front)
+        let is_session = self.request.revision.era() == Era::Handshake;
+        let session = self.route.sessions.get(self.lane.parts.index);
+        session.filter(|_| is_session).cloned()
     }
 
     /// From a client of the stateless era to a server of the handshake era.

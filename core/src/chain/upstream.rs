@@ -404,6 +404,17 @@ fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'
             log(lane, origin.as_deref(), &shown.method, params);
         });
     }
+    let within = source
+        .within
+        .filter(|_| known.is_none() && lane.is_shared());
+    let within = within.and_then(|key| source.upstream.routes.find(key));
+    if let Some((front, reply)) = within.and_then(|route| route.reply()) {
+        // Nothing else tells whom a notification is for that the protocol does not define.
+        return lane.show(method, params, move |_, shown| {
+            let params = shown.params.as_deref();
+            front.replies().notify(&reply, &shown.method, params);
+        });
+    }
     pass_on(lane, known, method, params);
 }
 
@@ -443,10 +454,10 @@ fn wants_logs(route: &Route) -> bool {
 }
 
 /// Passes on a log message: on the stream of its call if it has one (R-LOG-04), else to the session.
-fn log(lane: &Lane, origin: Option<&Route>, method: &str, params: &str) {
+fn log(lane: &Lane, of_call: Option<&Route>, method: &str, params: &str) {
     let level = super::params::log_level(params);
-    let era = origin.map_or(lane.era(), |route| route.revision.era());
-    match (era, origin.and_then(Route::reply)) {
+    let era = of_call.map_or(lane.era(), |route| route.revision.era());
+    match (era, of_call.and_then(Route::reply)) {
         (Era::Stateless, Some((front, reply))) => {
             let least = reply.log_level().flatten();
             let is_wanted = least.is_some_and(|least| level.is_none_or(|level| level >= least));
@@ -455,9 +466,9 @@ fn log(lane: &Lane, origin: Option<&Route>, method: &str, params: &str) {
             }
         }
         (Era::Handshake, origin) => {
-            let of_call = origin.as_ref().map(|(front, _)| front);
-            let front = of_call.or(lane.near.handle.as_ref());
-            let Some(session) = front.and_then(|front| lane.sessions.of(front)) else {
+            let of_call = of_call.and_then(|route| route.sessions.get(lane.parts.index).cloned());
+            let of_lane = || lane.sessions.of(lane.near.handle.as_ref()?);
+            let Some(session) = of_call.or_else(of_lane) else {
                 return;
             };
             let least = *crate::sync::lock(&session.level);

@@ -32,13 +32,20 @@ impl External {
         .max_connections(MAX_CHILDREN)
     }
 
-    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`. Clients on HTTP share connections.
+    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`. Clients on HTTP share connections; by default up to
+    /// 8,192 of their requests to the server are in flight.
     #[cfg(feature = "net")]
     pub fn at(
         name: impl Into<Arc<str>>,
         address: super::Address,
-        options: super::ConnectOptions,
+        #[cfg_attr(not(feature = "http-client"), allow(unused_mut))]
+        mut options: super::ConnectOptions,
     ) -> Self {
+        #[cfg(feature = "http-client")]
+        if options.http.max_concurrent == super::http::HttpClientOptions::default().max_concurrent {
+            // Slow calls of one client are not to hold up those of all.
+            options.http.max_concurrent = crate::limits::Limits::NETWORK.max_incoming;
+        }
         let siblings = super::open::Siblings::default();
         let is_of_requests = matches!(address, super::Address::Http(_));
         let external = Self::new(name, move |client: ClientBuilder| {

@@ -141,6 +141,8 @@ fn a_session_that_subscribes_gets_a_connection_of_its_own() {
     let level = json!({"level": "error"});
     rig.say(other, &request(1, "logging/setLevel", &level));
     assert!(rig.hear(other)["result"].is_object());
+    rig.say(other, &request(3, "tools/call", &json!({"name": "x"})));
+    let before = rig.far_hears(1);
     let uri = json!({"uri": "a:b"});
     rig.say(other, &request(2, "resources/subscribe", &uri));
     let own = loop {
@@ -168,7 +170,16 @@ fn a_session_that_subscribes_gets_a_connection_of_its_own() {
         assert!(method.ends_with("list_changed"), "{heard}");
     };
     assert!(answer["result"].is_object(), "{answer}");
+    // A call that is under way goes on where it began.
+    let asks = json!({"resultType": "input_required", "requestState": "s"});
+    rig.answer(1, &before, &asks);
+    let again = rig.far_hears(1);
+    assert_eq!(again["params"]["requestState"], "s");
+    rig.answer(1, &again, &json!({"content": []}));
     rig.step();
+    let lines = rig.nears[other].lines.iter();
+    let is_answer = |line: &String| line.contains("\"id\":3") && line.contains("result");
+    assert_eq!(lines.filter(|line| is_answer(line)).count(), 1);
     rig.nears[other].lines.clear();
     rig.assert_only_listens();
     tell(&mut rig, 2, &own, "resources/updated", uri);
@@ -204,11 +215,21 @@ fn sessions_outlive_the_era_of_the_server() {
     refuse(&mut rig, 1, &discover, -32000);
     rig.carrier_ends(1);
     rig.pass(Duration::from_secs(2));
+    // It waits for a connection, which is then no client's own.
+    call(&mut rig, plain);
     let discover = rig.far_hears(2);
     assert_eq!(discover["method"], "server/discover");
     rig.fars.lock().unwrap()[2].revision = OLD;
     refuse(&mut rig, 2, &discover, -32000);
     rig.far_opens(2);
+    let told = |rig: &mut Rig| loop {
+        let heard = rig.hear(plain);
+        if heard["id"] == 1 {
+            return heard;
+        }
+    };
+    let failed = told(&mut rig);
+    assert_eq!(failed["error"]["data"]["reason"], "upstream_unavailable");
     rig.nears[asked].lines.clear();
     call(&mut rig, asked);
     let handshake = rig.far_hears(3);
@@ -245,7 +266,10 @@ fn a_server_that_refuses_a_request_keeps_its_connection() {
     let heard = rig.far_hears(1);
     refuse(&mut rig, 1, &heard, -32600);
     assert_eq!(rig.hear(near)["error"]["code"], -32600);
-    rig.far_opens(1);
+    // What an overloaded server says is no refusal.
+    let discover = rig.far_hears(1);
+    assert_eq!(discover["method"], "server/discover");
+    refuse(&mut rig, 1, &discover, -31999);
     for _ in 0..2 {
         call(&mut rig, near);
         let heard = rig.far_hears(1);
