@@ -352,6 +352,13 @@ pub fn published_node(log: &mut Log) -> Result<()> {
     log.run(test)
 }
 
+/// Tests a gateway before servers that others have published.
+pub fn published_gateway(log: &mut Log) -> Result<()> {
+    log.run(cargo("build -p mcpbolt-cli --bin mcpbolt"))?;
+    let program = ["interop/gateway/published.py"];
+    log.run(command(repo::interpreter(), program))
+}
+
 /// The newest of each minor release of the SDKs in `bindings-node/face/sdk/gate.ts`, in pairs, apart from those of the
 /// package's own tests; and the tests beside them.
 const SDKS_OF_NODE: [(&str, &str, &[&str]); 12] = [

@@ -258,6 +258,12 @@ pub fn deep() -> Vec<Deep> {
             bindings::published_node,
         ),
         deep(
+            "published-gateway",
+            "servers that others have published behind a gateway, and command lines of others before it",
+            nothing,
+            bindings::published_gateway,
+        ),
+        deep(
             "versions-node",
             "the Node package beside other releases of the SDKs",
             nothing,
