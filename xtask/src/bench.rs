@@ -32,7 +32,7 @@ pub struct Args {
     /// How many turns each server has (--lang)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// One short round: for a quick look, not for published figures (--lang, lists, load, token, workers)
+    /// One short round: for a quick look, not for published figures (--lang, lists, load, spans, token, workers)
     #[arg(long)]
     quick: bool,
     /// Build our package quickly, with overflow checks and assertions (--lang)
@@ -72,7 +72,7 @@ enum Part {
     Large,
     /// From the start of a process to its first answer (--lang node; half a minute)
     Cold,
-    /// What telemetry adds to a call, beside a span by hand (--lang node or python; a minute)
+    /// What telemetry adds to a call, beside a span by hand (also --lang node or python; a minute)
     Spans,
 }
 
@@ -145,10 +145,10 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
         Part::Echo => ("echo", ""),
         Part::Lists => ("lists", ""),
         Part::Load => ("load", "load"),
+        Part::Spans => ("spans", ""),
         Part::Token => ("token", "tokens"),
         Part::Workers => ("workers", ""),
         Part::Large | Part::Cold => bail!("this benchmark measures a package: add --lang node"),
-        Part::Spans => bail!("this benchmark measures a package: add --lang node or --lang python"),
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
     if !source.exists() {
@@ -165,12 +165,16 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
     ));
     if matches!(
         part,
-        Part::Echo | Part::Lists | Part::Load | Part::Token | Part::Workers
+        Part::Echo | Part::Lists | Part::Load | Part::Spans | Part::Token | Part::Workers
     ) && args.json.is_some()
     {
         bail!("{name} prints its figures; there is no JSON of them");
     }
-    if matches!(part, Part::Lists | Part::Load | Part::Token | Part::Workers) && args.quick {
+    if matches!(
+        part,
+        Part::Lists | Part::Load | Part::Spans | Part::Token | Part::Workers
+    ) && args.quick
+    {
         bench.arg("--quick");
     }
     if let Some(file) = &args.json {
