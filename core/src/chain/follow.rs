@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::attempts::{LONGEST_WAIT, wait_after};
 use super::behalf::{Asked, Behalf, ask};
-use super::far::Far;
+use super::far::{self, Far};
 use super::lane::Lane;
 use super::listen::{
     LISTS, MAX_SUBSCRIPTIONS, declares, granted, insist, is_wanted, subscribe_to, tell,
@@ -401,7 +401,7 @@ pub(super) struct Joined(Arc<Lane>, Arc<Session>);
 impl Joined {
     /// Begins the session of a client, which `who` opens.
     pub fn new(lane: &Arc<Lane>, client: &Handle, who: Option<Principal>) -> Self {
-        Self(lane.clone(), lane.sessions.join(client, who))
+        Self(lane.clone(), lane.sessions.join(far::number(), client, who))
     }
 
     pub fn session(&self) -> &Arc<Session> {

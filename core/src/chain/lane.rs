@@ -18,7 +18,7 @@ use super::lane_key::LaneKey;
 use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
 use super::parts::Parts;
-use super::route::Route;
+use super::rounds::Rounds;
 use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
@@ -71,8 +71,7 @@ pub(super) struct Lane {
     opened: Mutex<Option<(Begun, Instant)>>,
     /// Cancelled with the lane, which an attempt to connect does not keep.
     gone: CancelToken,
-    /// The calls whose rounds end when questions that came together have been given to them.
-    rounds: Mutex<Rounds>,
+    pub rounds: Arc<Rounds>,
     pub listeners: Listeners,
     /// Pages that users visit before a call can go on.
     pub visits: Visits,
@@ -80,13 +79,6 @@ pub(super) struct Lane {
     pub sessions: Sessions,
     /// The log level that was agreed with the server on behalf of clients that share the lane.
     pub level: Mutex<Option<LogLevel>>,
-}
-
-#[derive(Default)]
-struct Rounds {
-    /// How many batches of questions are being given out.
-    batches: usize,
-    routes: Vec<Arc<Route>>,
 }
 
 enum State {
@@ -128,7 +120,7 @@ impl Lane {
             left: Mutex::default(),
             opened: Mutex::default(),
             gone: CancelToken::new(),
-            rounds: Mutex::default(),
+            rounds: Arc::default(),
             listeners: Listeners::default(),
             visits: Visits::default(),
             sessions: Sessions::default(),
@@ -420,22 +412,6 @@ impl Lane {
             }
         }));
     }
-
-    /// Lets rounds end together, when the guard is dropped.
-    pub fn together(self: &Arc<Self>) -> Together {
-        lock(&self.rounds).batches += 1;
-        Together(self.clone())
-    }
-
-    /// Ends the round of a call: asks its client what it has been given to ask.
-    pub fn end_round(&self, route: Arc<Route>) {
-        let mut rounds = lock(&self.rounds);
-        if rounds.batches > 0 {
-            return rounds.routes.push(route);
-        }
-        drop(rounds);
-        route.end_round();
-    }
 }
 
 /// An attempt to connect, which ends early when nobody needs the connection any more. What it ends with is noted when it is
@@ -590,22 +566,5 @@ impl Drop for Attempt {
 impl Drop for Lane {
     fn drop(&mut self) {
         self.gone.cancel(None);
-    }
-}
-
-/// Ends rounds when dropped.
-pub(super) struct Together(Arc<Lane>);
-
-impl Drop for Together {
-    fn drop(&mut self) {
-        let mut rounds = lock(&self.0.rounds);
-        rounds.batches -= 1;
-        if rounds.batches > 0 {
-            return;
-        }
-        let routes = std::mem::take(&mut rounds.routes);
-        drop(rounds);
-        // The round of a call ends once, however often it is named.
-        routes.iter().for_each(Route::end_round);
     }
 }

@@ -22,7 +22,7 @@
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
 //! | `asking` | questions of middleware to the client of a call |
-//! | `question`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
+//! | `question`, `rounds`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
 //! | `doubts` | whether a server that refuses a request still is of the era of the connection |
 //! | `behalf` | requests of this side's own, and on whose behalf they are made |
 //! | `sessions` | what clients that share a connection have each asked for |
@@ -63,6 +63,7 @@ mod passage;
 mod places;
 mod prefix;
 mod question;
+mod rounds;
 mod route;
 mod routes;
 mod rules;

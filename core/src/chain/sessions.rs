@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::far;
 use crate::connection::{Handle, Principal, ReplyTo};
 use crate::correlate::RequestKey;
 use crate::json::reader;
@@ -116,9 +115,9 @@ pub(super) fn elicitation_id(params: &str) -> Option<Box<str>> {
 
 impl Sessions {
     /// Adds the session of a client, which `who` has opened.
-    pub fn join(&self, handle: &Handle, who: Option<Principal>) -> Arc<Session> {
+    pub fn join(&self, number: u64, handle: &Handle, who: Option<Principal>) -> Arc<Session> {
         let session = Arc::new(Session {
-            number: far::number(),
+            number,
             handle: handle.clone(),
             who: Mutex::new(who),
             subscribed: Mutex::default(),
@@ -254,7 +253,7 @@ mod tests {
     fn the_pages_of_a_session_are_remembered_up_to_a_number() {
         let config = Arc::new(Config::new(Side::Server, "x", "1"));
         let near = Connection::new(config, Instant::now());
-        let session = Sessions::default().join(&near.handle(), None);
+        let session = Sessions::default().join(0, &near.handle(), None);
         let page = |number: usize| format!(r#"{{"elicitationId":"{number}"}}"#);
         for number in (0..MAX_ELICITED + 2).chain([MAX_ELICITED]) {
             session.elicited(&page(number));

@@ -91,7 +91,7 @@ impl Host for UpstreamHost {
             return;
         };
         // Questions that came together are asked together.
-        let together = lane.together();
+        let together = lane.rounds.together();
         for call in batch.into_calls() {
             let asks = ask(lane.clone(), self.source.clone(), call);
             drive(Box::pin(asks));
@@ -340,7 +340,7 @@ fn put(lane: &Arc<Lane>, routes: &Routes, mut within: Option<u64>, mut question:
             return question.refuse(METHOD_NOT_FOUND, why);
         };
         match route.ask(question) {
-            Ok(()) => return lane.end_round(route),
+            Ok(()) => return lane.rounds.end(route),
             // It has just ended.
             Err(back) => (question, within) = (back, None),
         }

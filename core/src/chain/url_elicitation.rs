@@ -39,7 +39,7 @@ impl Trip<'_> {
             .map(|page| -> Work<'_, _> { Box::pin(self.ask_in_a_round(page)) });
         let mut asked = pin!(all(asked));
         // All are asked in the first poll, so they are put to the client together.
-        let mut together = Some(self.lane.together());
+        let mut together = Some(self.lane.rounds.together());
         let answers = poll_fn(|cx| {
             let answers = asked.as_mut().poll(cx);
             together = None;
@@ -71,7 +71,7 @@ impl Trip<'_> {
                 if self.route.ask(question).is_err() {
                     return Err(RequestError::Cancelled(None));
                 }
-                self.lane.end_round(self.route.clone());
+                self.lane.rounds.end(self.route.clone());
                 answer.await
             })
         };
