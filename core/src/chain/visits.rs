@@ -71,6 +71,10 @@ impl<'a> Visiting<'a> {
                 same.push(token.clone());
             }
         }
+        // A server that names a page again is to say again that the user has finished with it.
+        known
+            .finished
+            .retain(|id| pages.iter().all(|(used, _)| used != id));
         drop(known);
         Self { visits, pages }
     }

@@ -124,6 +124,31 @@ fn a_call_does_not_wait_for_a_page_that_is_finished_already() {
     }
 }
 
+/// The end of a visit lets a call go on once. A server that names the page again is to say again that the user has finished.
+#[test]
+fn a_page_that_is_named_again_is_waited_for() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    rig.say(near, &call(&json!({}), &can_visit()));
+    let mut heard = rig.far_hears(0);
+    rig.far_says(0, &finished("one"));
+    for is_again in [false, true] {
+        refuse(&mut rig, 0, &heard, &[page("one")]);
+        let round = rig.hear(near);
+        let retry = answered(&round, &[page("one")], "accept");
+        rig.say(near, &call(&retry, &can_visit()));
+        if is_again {
+            rig.assert_is_waiting(near);
+            assert!(rig.fars.lock().unwrap()[0].lines.is_empty());
+            rig.far_says(0, &finished("one"));
+        }
+        heard = rig.far_hears(0);
+    }
+    rig.answer(0, &heard, &json!({"content": []}));
+    assert_eq!(rig.hear(near)["result"]["resultType"], "complete");
+    rig.assert_quiet();
+}
+
 fn finished(id: &str) -> String {
     let params = json!({"elicitationId": id});
     let method = "notifications/elicitation/complete";
