@@ -135,6 +135,8 @@ pub enum ConnectionError {
     NoCommonRevision,
     /// The handshake failed for another reason.
     Handshake(Box<str>),
+    /// The server did not answer this request of the handshake in time.
+    HandshakeTimedOut(&'static str),
     /// The operating system reported a failure.
     Io(std::io::ErrorKind),
     /// The transport failed before the connection was established.
@@ -154,6 +156,7 @@ impl ConnectionError {
             Self::Idle => "idle",
             Self::NoCommonRevision => "no_common_revision",
             Self::Handshake(_) => "handshake",
+            Self::HandshakeTimedOut(_) => "handshake_timed_out",
             Self::Io(_) => "io",
             Self::Carrier(_) => "carrier",
         }
@@ -188,6 +191,12 @@ impl fmt::Display for ConnectionError {
             Self::Idle => f.write_str("nothing happened for too long"),
             Self::NoCommonRevision => f.write_str("no protocol revision that both sides speak"),
             Self::Handshake(why) => write!(f, "the handshake failed: {why}"),
+            Self::HandshakeTimedOut(request) => {
+                write!(
+                    f,
+                    "the handshake failed: the server did not answer {request} in time"
+                )
+            }
             Self::Io(kind) => write!(f, "{kind}"),
             Self::Carrier(error) => error.fmt(f),
         }

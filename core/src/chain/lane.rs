@@ -509,7 +509,7 @@ impl Attempt {
     }
 }
 
-/// Whether a server has answered in both eras, and cannot be used in either.
+/// Whether a server has answered, and cannot be used. One that hangs in a handshake has not.
 fn has_answered(error: &io::Error) -> bool {
     let error = error.get_ref().and_then(|error| error.downcast_ref());
     matches!(

@@ -77,6 +77,10 @@ fn fail(why: impl Into<Box<str>>) -> Move {
     Move::Fail(ConnectionError::Handshake(why.into()))
 }
 
+fn silent(asked: Method) -> Move {
+    Move::Fail(ConnectionError::HandshakeTimedOut(asked.name()))
+}
+
 fn fail_by(error: &PeerError) -> Move {
     fail(format!("{} ({})", error.message, error.code))
 }
@@ -158,10 +162,10 @@ impl Opening {
             Self::Probing(step) if !step.ask.again && config.handshake().is_some() => {
                 fall_back(config, step.ask)
             }
-            Self::Probing(_) => fail("the server did not answer server/discover in time"),
+            Self::Probing(_) => silent(Method::Discover),
             Self::Initializing(step) => match untried(config, step.ask) {
                 Some(ask) => probe(config, ask),
-                None => fail("the server did not answer initialize in time"),
+                None => silent(Method::Initialize),
             },
             Self::Idle | Self::Done => return None,
         })

@@ -1,6 +1,9 @@
 //! Connections to servers whose era nobody knows yet: how many are opened, and in whose place.
 
+use std::time::Duration;
+
 use mcpbolt::connection::Framing;
+use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions};
 use serde_json::{Value, json};
 
@@ -62,6 +65,21 @@ fn a_server_that_refuses_both_eras_is_given_up() {
     assert_eq!(error["data"]["reason"], "upstream_unavailable", "{error}");
     assert_eq!(rig.fars.lock().unwrap().len(), 1);
     rig.assert_quiet();
+}
+
+/// One that hangs in a handshake has not answered, and gets a connection in the other era.
+#[test]
+fn a_server_that_hangs_in_a_handshake_is_connected_to_again() {
+    let mut rig = rig();
+    let near = begin(&mut rig);
+    for method in ["initialize", "server/discover"] {
+        assert_eq!(rig.far_hears(0)["method"], method);
+        rig.pass(Limits::STDIO.handshake_timeout + Duration::from_secs(1));
+    }
+    rig.carrier_ends(0);
+    rig.far_opens(1);
+    let opened = rig.hear(near);
+    assert_eq!(opened["result"]["protocolVersion"], OLD.name(), "{opened}");
 }
 
 /// A server may end rather than refuse a handshake. The connection in the other era takes the place of that one, which no other client

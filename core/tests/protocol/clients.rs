@@ -276,10 +276,9 @@ fn a_client_without_a_handshake_says_that_the_server_is_silent() {
     assert!(client.last().contains("server/discover"));
     now += Limits::STDIO.handshake_timeout + secs(1);
     client.step(now);
-    let why = "the server did not answer server/discover in time";
     assert_eq!(
         client.handle().close_reason(),
-        Some(&ConnectionError::Handshake(why.into()))
+        Some(&ConnectionError::HandshakeTimedOut("server/discover"))
     );
 }
 
