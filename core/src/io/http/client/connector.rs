@@ -276,16 +276,26 @@ mod tests {
 
     use super::*;
 
+    /// At 127.0.0.1 and 127.0.0.2, on a port that is free at both.
+    async fn listeners() -> io::Result<(TcpListener, TcpSocket)> {
+        for _ in 0..100 {
+            let server = TcpListener::bind("127.0.0.1:0").await?;
+            let port = server.local_addr()?.port();
+            let other = TcpSocket::new_v4()?;
+            match other.bind(SocketAddr::from(([127, 0, 0, 2], port))) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                bound => return bound.map(|()| (server, other)),
+            }
+        }
+        Err(io::ErrorKind::AddrInUse.into())
+    }
+
     /// R-HTP-20: a name may have addresses of which one refuses, or says nothing.
     #[tokio::test]
     async fn a_name_is_reached_at_whichever_of_its_addresses_accepts() {
-        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (server, silent) = listeners().await.unwrap();
         let port = server.local_addr().unwrap().port();
         // Its queue is full, so further connections are neither accepted nor refused.
-        let silent = TcpSocket::new_v4().unwrap();
-        silent
-            .bind(SocketAddr::from(([127, 0, 0, 2], port)))
-            .unwrap();
         let silent = silent.listen(0).unwrap();
         let _first = TcpStream::connect(silent.local_addr().unwrap())
             .await
