@@ -88,7 +88,8 @@ impl Hosting for Current {
     }
 }
 
-/// Files, and how each was when somebody looked last: when it was changed, and its length; `None` while it is away.
+/// The configuration and the files that it names, and how each was when somebody looked last: when it was changed, and its length; `None`
+/// while it is away.
 #[derive(Default)]
 pub struct Files(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
 
@@ -100,10 +101,18 @@ impl Files {
         self
     }
 
-    /// Looks again. Returns whether a file has changed; the one that is away, if there is one.
+    /// Looks again. Returns whether a file has changed.
+    ///
+    /// # Errors
+    /// The file that is away. A configuration that has changed is read nevertheless, as it may name other files.
     fn look(&mut self) -> Result<bool, &Path> {
         let now: Vec<_> = self.0.iter().map(|(file, _)| state(file)).collect();
-        if let Some(away) = now.iter().position(Option::is_none) {
+        let is_configured_anew = match (self.0.first(), now.first()) {
+            (Some((_, known)), Some(now)) => now.is_some() && known != now,
+            _ => false,
+        };
+        let away = now.iter().position(Option::is_none);
+        if let Some(away) = away.filter(|_| !is_configured_anew) {
             return Err(&self.0[away].0);
         }
         let mut has_changed = false;
@@ -146,7 +155,7 @@ pub fn watch(
                     // Editors remove a file before they write it anew.
                     if looks_in_vain == 2 {
                         let file = away.display();
-                        warn!(%file, "is away: until it is there, the gateway serves as before, and reads no changes");
+                        warn!(%file, "is away: until it is there or the configuration changes, the gateway serves as before");
                     }
                     continue;
                 }

@@ -96,6 +96,18 @@ fn tools_that_are_not_what_was_pinned_are_hidden_refused_and_told() {
     assert!(comes(
         || called(&gateway, "one_add", sum).contains("has no pin")
     ));
+    // A configuration that no longer names a file which is away does not wait for that file.
+    std::fs::remove_file(folder.0.join("other.json")).unwrap();
+    folder.write("gateway.toml", &text);
+    assert!(comes(|| called(&gateway, "one_add", sum) == "3\n"));
+    // Neither does one whose misspelled file has never been there.
+    folder.write("gateway.toml", &format!("pins = \"typo.json\"\n{text}"));
+    let is_told = || log.text().matches("not reloaded").count() == 2;
+    assert!(comes(is_told), "{}", log.text());
+    let reloads = || log.text().matches(": reloaded").count();
+    let before = reloads();
+    folder.write("gateway.toml", &text);
+    assert!(comes(|| reloads() > before), "{}", log.text());
 }
 
 /// A server without tools, as most that only have resources or prompts.
