@@ -150,7 +150,8 @@ export class Server<State = undefined> extends Entries<State> {
         if (this.#front) return this.#front.run(address, options);
         return runAt(this.title, address, options, this.#links, async (own, isWorker) => {
             if (String(address) !== STDIO) return this.#serveAt(address, own, true, isWorker);
-            return { address: STDIO, ended: (await this.serveStdio(own.grace, own)).ended };
+            const { ended, link } = await this.serveStdio(own.grace, own);
+            return { address: STDIO, ended, close: () => (link.native.stop(), ended) };
         });
     }
 

@@ -27,7 +27,7 @@ export interface RunAtOptions extends ServeOptions {
 }
 
 /** What serves until it ends; the address is empty if it ended before clients could connect. */
-type Served = Pick<Serving, 'address' | 'ended'>;
+type Served = Pick<Serving, 'address' | 'ended' | 'close'>;
 
 /** The arguments by which this program was started, before it changes them. */
 const ARGUMENTS = [...process.execArgv, ...process.argv.slice(1)];
@@ -49,7 +49,12 @@ export async function runAt(
         const isWorker = workers !== undefined && guarded(() => native.isWorker());
         const isAlone = workers === undefined || isWorker;
         const served = await (isAlone ? serve(options, isWorker) : supervise(name, String(address), workers, health, options, links));
-        if (!isWorker && served.address !== '') onListening?.(served.address);
+        try {
+            if (!isWorker && served.address !== '') onListening?.(served.address);
+        } catch (error) {
+            await served.close();
+            throw error;
+        }
         return await served.ended;
     } finally {
         if (workers !== undefined) isTaken = false;
@@ -98,7 +103,7 @@ async function supervise(
         return said;
     });
     const listening = await Promise.race([opened.then(text => JSON.parse(text) as string), ended.then(() => '')]);
-    return { address: listening, ended };
+    return { address: listening, ended, close: () => (link.native.stop(), ended) };
 }
 
 /** Whether there is a program in `ARGUMENTS`: not in an interactive process, nor in one that read it from stdin. */

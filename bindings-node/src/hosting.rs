@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{Hosting, ServerHost};
+use mcpbolt::server::{ChangeFeed, Hosting, ServerHost};
 
 use crate::caller::Caller;
 use crate::executor::Handlers;
@@ -40,6 +40,10 @@ impl Hosting for Host {
 
     fn wants_heads(&self) -> bool {
         self.served.delegate.is_some()
+    }
+
+    fn change_feed(&self) -> Option<ChangeFeed> {
+        Some(self.served.live.snapshot().registry.change_feed())
     }
 
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
@@ -84,6 +88,10 @@ impl Hosting for Traced {
 
     fn wants_heads(&self) -> bool {
         self.inner.wants_heads()
+    }
+
+    fn change_feed(&self) -> Option<ChangeFeed> {
+        self.inner.change_feed()
     }
 
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {

@@ -108,6 +108,14 @@ test('workers that are to end before they begin do so', limit, () => {
     assert.deepEqual([ran.status, ran.stderr], [0, '']);
 });
 
+for (const options of ['', 'workers: undefined,'])
+    test(`an error of onListening ends ${options ? 'a server' : 'workers'}`, limit, () => {
+        const source = program(SERVER + at(`${options} onListening: () => { throw new Error('not here'); }`));
+        const ran = spawnSync(process.execPath, source, { cwd: folder, encoding: 'utf8', timeout: 60_000 });
+        assert.equal(ran.status, 1);
+        assert.match(ran.stderr, /Error: not here/);
+    });
+
 test('health tells how far the workers are, and a second signal kills them', limit, async () => {
     const free = createServer().listen(0, '127.0.0.1');
     await once(free, 'listening');

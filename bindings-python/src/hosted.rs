@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{Hosting, ServerHost};
+use mcpbolt::server::{ChangeFeed, Hosting, ServerHost};
 
 use crate::bridge::Bridge;
 use crate::hub::Hub;
@@ -29,5 +29,9 @@ impl Hosting for Hosted {
 
     fn wants_heads(&self) -> bool {
         self.0.served.kernel.is_some()
+    }
+
+    fn change_feed(&self) -> Option<ChangeFeed> {
+        Some(self.0.served.live.snapshot().registry.change_feed())
     }
 }

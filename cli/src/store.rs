@@ -84,7 +84,10 @@ impl Store {
         if let Err(why) = block_on(store.ping()) {
             warn!(%why, "sessions are not shared until the store answers");
         }
-        Ok(Some(SharedSessions::new(Arc::new(store), Arc::new(keys))))
+        Ok(Some(SharedSessions {
+            scope: self.prefix.as_str().into(),
+            ..SharedSessions::new(Arc::new(store), Arc::new(keys))
+        }))
     }
 
     fn open(&self) -> Result<Option<(RedisStore, StoreKeys)>> {

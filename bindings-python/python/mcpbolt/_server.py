@@ -205,7 +205,7 @@ class Server(Offer):
             options: Who may connect over the network, and the limits.
             workers: Serve with that many processes, which share the address. The program runs again in each of them, from its
                 beginning, with the same arguments; this process starts them, and replaces one that ends. SIGHUP replaces all,
-                one by one: on HTTP, no request without a session is lost, and sessions begin anew; SIGTERM ends all. A request
+                one by one: on HTTP, no request without a session is lost, and sessions begin anew, unless `options` has a `store`; SIGTERM ends all. A request
                 of a session that comes to another process than the session's is passed on to it. What a program keeps in memory
                 is of one process. The limits of `options` are those of each process.
             health: With `workers`, an address such as `http://127.0.0.1:9090`, where `/readyz` has status 200 while requests are taken, and

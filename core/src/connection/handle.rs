@@ -80,6 +80,12 @@ impl Handle {
         self.callers().is_some_and(|callers| callers.are_many())
     }
 
+    /// Has the ids of this side's requests begin at a random place, before the first one.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub(crate) fn number_apart(&self, chance: u32) {
+        self.shared.outgoing.number_apart(chance);
+    }
+
     /// How many times the driver has taken submissions.
     pub(crate) fn taken(&self) -> u64 {
         self.shared.queue.taken()

@@ -11,6 +11,8 @@ pub(super) struct Arena<V> {
     free: u32,
     len: usize,
     max: usize,
+    /// The first generation of each slot.
+    first: u64,
 }
 
 #[derive(Debug)]
@@ -29,7 +31,14 @@ impl<V> Arena<V> {
             free: 0,
             len: 0,
             max,
+            first: 0,
         }
+    }
+
+    /// Has keys of slots that are not in use yet begin with this generation.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub(super) fn begin_with(&mut self, generation: u64) {
+        self.first = generation.min(MAX_GENERATION);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,7 +61,7 @@ impl<V> Arena<V> {
                     self.slots.reserve_exact(self.slots.len().max(1));
                 }
                 self.slots.push(Slot {
-                    generation: 0,
+                    generation: self.first,
                     next: 0,
                     value: None,
                 });

@@ -21,7 +21,8 @@ pub(super) const MAX_GENERATION: u64 = (1 << (53 - SLOT_BITS)) - 1;
 /// ```
 ///
 /// The wire id is this number in decimal. It is at least 1, never repeats in a connection, and
-/// fits the integers of JavaScript peers. The first ids of a connection are 1, 2, 3, …
+/// fits the integers of JavaScript peers. The first ids of a connection are 1, 2, 3, … except in
+/// sessions that several processes share, where they begin at a random place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestKey(NonZeroU64);
 

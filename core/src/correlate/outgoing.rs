@@ -69,6 +69,13 @@ impl<T> PendingRequests<T> {
         }
     }
 
+    /// Has the ids of requests begin at a random place, so that they differ from those of a table that takes this one's
+    /// answers by mistake. For a table without requests. `chance` is random.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub(crate) fn number_apart(&self, chance: u32) {
+        self.lock().requests.begin_with(chance.into());
+    }
+
     /// Starts a request. The number of its key is the id on the wire. The caller becomes the
     /// waiter: it must [`poll`](Self::poll) until the outcome is there, or
     /// [`cancel`](Self::cancel).

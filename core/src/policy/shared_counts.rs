@@ -11,11 +11,14 @@ use super::Policy;
 use crate::connection::{Limited, RequestSource};
 use crate::limits::{MAX_RATED_CLIENTS, Quota, Rate};
 use crate::mcp::Method;
-use crate::store::{MAX_KEEP, SharedStore, StoreError, StoreFuture, Taken};
+use crate::store::{MAX_CALLS, MAX_KEEP, SharedStore, StoreError, StoreFuture, Taken};
 use crate::sync::lock;
 
 /// How often the store is asked while it is away.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long one question keeps others back, unless it is answered: longer than a verb takes, and in case its request is
+/// cancelled.
+const PROBE: Duration = Duration::from_secs(10);
 
 impl Policy {
     /// Keeps on a store what has to hold for all processes of a server together, which have the same policy and the same
@@ -115,8 +118,8 @@ impl SharedCounts {
             return None;
         }
         let kept = Quota {
+            calls: quota.calls.min(MAX_CALLS),
             period: quota.period.clamp(Duration::from_millis(1), MAX_KEEP),
-            ..quota
         };
         let name = name("quota", client);
         let spent = || self.store.spend(&name, kept, 1);
@@ -213,7 +216,7 @@ impl Absence {
         match &mut *next {
             None => true,
             Some(next) if *next <= now => {
-                *next = now + PAUSE;
+                *next = now + PROBE;
                 true
             }
             Some(_) => false,
@@ -265,7 +268,12 @@ mod tests {
         absence.is_noticed(now, &why);
         assert!(!absence.may_ask(now));
         let later = now + PAUSE;
-        assert!(absence.may_ask(later) && !absence.may_ask(later));
+        assert!(absence.may_ask(later) && !absence.may_ask(later + PAUSE));
+        absence.is_noticed(later + 2 * PAUSE, &why);
+        let later = later + 3 * PAUSE;
+        assert!(absence.may_ask(later) && !absence.may_ask(later + 2 * PAUSE));
+        // The request that asked was cancelled.
+        assert!(absence.may_ask(later + PROBE));
         absence.is_over();
         assert!(absence.may_ask(later) && absence.may_ask(later));
     }

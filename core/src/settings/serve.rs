@@ -96,7 +96,10 @@ impl SharedStoreSettings {
         set(&mut options.prefix, self.prefix);
         let store = RedisStore::open(&self.url, &options);
         let store = store.map_err(|why| SettingsError::at("store", why))?;
-        Ok(SharedSessions::new(Arc::new(store), Arc::new(keys)))
+        Ok(SharedSessions {
+            scope: options.prefix.into(),
+            ..SharedSessions::new(Arc::new(store), Arc::new(keys))
+        })
     }
 }
 

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::{Method, Response};
-use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, SharedSessions};
+use mcpbolt::io::http::{HttpBody, HttpOptions, HttpServer, HttpService, SharedSessions};
 use mcpbolt::server::{Arguments, HandlerError, Resource, Server as McpServer, Tool};
-use mcpbolt::store::StoreKeys;
+use mcpbolt::store::{LogBounds, SealedStore, SharedStore, StoreKeys};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep};
 
 use crate::http::send;
 use crate::servers::{Program, Server};
-use crate::stores::{SOON, Store, on_every_store, open};
+use crate::stores::{LONG, SOON, Store, on_every_store, open};
 
 const NOTES: usize = 50;
 
@@ -25,6 +26,17 @@ struct Process {
     at: HttpService,
 }
 
+fn keys(sealing: u8) -> Arc<StoreKeys> {
+    Arc::new(StoreKeys::new([1; 32], [sealing; 32]))
+}
+
+fn sharing(store: Store) -> HttpOptions {
+    HttpOptions {
+        shared_sessions: Some(SharedSessions::new(store, keys(2))),
+        ..HttpOptions::default()
+    }
+}
+
 impl Process {
     fn new(store: Store) -> Self {
         let notes = (0..NOTES).fold(McpServer::builder("notes", "1.0.0"), |server, n| {
@@ -32,12 +44,7 @@ impl Process {
             server.resource(Resource::new(note(n), format!("note {n}")), read)
         });
         let server = notes.list_changes().subscriptions().build().unwrap();
-        let keys = Arc::new(StoreKeys::new([1; 32], [2; 32]));
-        let options = HttpOptions {
-            shared_sessions: Some(SharedSessions::new(store, keys)),
-            ..HttpOptions::default()
-        };
-        let at = HttpService::new(&server, options).unwrap();
+        let at = HttpService::new(&server, sharing(store)).unwrap();
         Self { server, at }
     }
 
@@ -182,6 +189,62 @@ fn clients_of_every_process_hear_of_a_change() {
             // Nobody is told of lists that have not changed.
             assert_eq!(heard.times("notifications/prompts/list_changed", ""), 0);
         }
+    });
+}
+
+/// A process that listens tells of changes before it has had a request.
+#[test]
+fn a_process_without_requests_tells_of_changes() {
+    on_every_store(async |world| {
+        let [one, two] = [(); 2].map(|()| Process::new(world.connect()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listening = HttpServer::on(listener, one.at.clone());
+        let serving = tokio::spawn(listening.run(std::future::pending()));
+        acquainted(&one, &[&subscriber(&two.at).await]).await;
+        serving.abort();
+    });
+}
+
+/// Of a server at several addresses, changes are told as long as there is one.
+#[test]
+fn changes_are_told_by_another_address_when_the_first_is_gone() {
+    on_every_store(async |world| {
+        let [mut one, two] = [(); 2].map(|()| Process::new(world.connect()));
+        let far = subscriber(&two.at).await;
+        drop(subscriber(&one.at).await);
+        let other = HttpService::new(&one.server, sharing(world.connect())).unwrap();
+        let near = subscriber(&other).await;
+        one.at = other;
+        acquainted(&one, &[&near, &far]).await;
+        acquainted(&two, &[&near, &far]).await;
+    });
+}
+
+/// While keys are replaced, a process may be told what it cannot read: then everything may have changed, and what follows is
+/// heard.
+#[test]
+fn a_change_that_cannot_be_read_holds_back_no_other() {
+    on_every_store(async |world| {
+        let [one, two] = [(); 2].map(|()| Process::new(world.connect()));
+        let all = [&subscriber(&one.at).await, &subscriber(&two.at).await];
+        acquainted(&one, &all).await;
+        let stranger = SealedStore::new(world.connect(), keys(3));
+        let bounds = LogBounds {
+            entries: 1_000,
+            bytes: 1 << 20,
+            keep: LONG,
+        };
+        let told = stranger.append("changes", b"{}", bounds, 0).await;
+        told.unwrap();
+        until("everything", || {
+            all.iter().all(|heard| heard.changed_tools() > 0)
+        })
+        .await;
+        one.server.resource_updated(&note(9));
+        until("a later change", || {
+            all.iter().all(|heard| heard.updates(9) > 1)
+        })
+        .await;
     });
 }
 

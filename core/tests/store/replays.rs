@@ -1,7 +1,7 @@
 //! What is accepted once, whichever process it comes to.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use http_body_util::BodyExt as _;
 use hyper::{Method, Response};
@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::http::send;
 use crate::servers::{Program, Server};
-use crate::stores::{Store, on_every_store, open};
+use crate::stores::{SOON, Store, on_every_store, open};
 
 /// The tool asks the user, and then does what must be done once.
 fn asking(store: Store) -> HttpService {
@@ -109,11 +109,13 @@ fn no_state_is_accepted_while_the_store_is_away() {
                 "{refused}"
             );
             store.start_again();
+            let begun = Instant::now();
             let paid = loop {
                 let answer = pay(&at, round).await;
                 if answer["error"].is_null() {
                     break answer;
                 }
+                assert!(begun.elapsed() < SOON, "{answer}");
                 tokio::task::yield_now().await;
             };
             assert_eq!(paid["result"]["content"][0]["text"], "paid");
@@ -207,11 +209,13 @@ fn no_proof_is_accepted_while_the_store_is_away() {
         store.kill();
         assert_eq!(call(&at, &proof(&key)).await, (503, false));
         store.start_again();
+        let begun = Instant::now();
         loop {
             match call(&at, &proof(&key)).await.0 {
                 200 => break,
                 status => assert_eq!(status, 503),
             }
+            assert!(begun.elapsed() < SOON, "the store is back");
             tokio::task::yield_now().await;
         }
     });

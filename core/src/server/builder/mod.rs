@@ -169,7 +169,7 @@ impl Hosting for Hosted {
 
     #[cfg(all(feature = "http", feature = "sealing"))]
     fn change_feed(&self) -> Option<ChangeFeed> {
-        self.server.registry().change_feed()
+        Some(self.server.registry().change_feed())
     }
 
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {

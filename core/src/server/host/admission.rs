@@ -370,7 +370,7 @@ pub(super) fn request_of(call: &Call) -> IncomingRequest<'_> {
     }
 }
 
-/// Whether a request is a tool call that its sender may make, which alone counts against quotas.
+/// Whether a request is a tool call that its sender may make and that can be audited, which alone counts against quotas.
 pub(super) fn is_allowed_call(
     registry: &Registry,
     policy: &Policy,
@@ -380,7 +380,8 @@ pub(super) fn is_allowed_call(
     let Some((method @ Method::CallTool, name)) = subject(request) else {
         return false;
     };
-    policy.admits(method, &name).is_ok()
+    policy.can_audit()
+        && policy.admits(method, &name).is_ok()
         && policy.lacks(method, &name, who).is_none()
         && misplaced(registry, policy, request).is_none()
 }

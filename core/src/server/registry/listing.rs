@@ -76,10 +76,10 @@ impl Registry {
     }
 
     /// The changes that clients are notified of, to be passed on to other processes and taken from them, for a custom
-    /// [`Hosting`](crate::server::Hosting). `None` if that is done already.
+    /// [`Hosting`](crate::server::Hosting). Of several feeds of one server, one is in use at a time.
     #[cfg(all(feature = "http", feature = "sealing"))]
-    pub fn change_feed(&self) -> Option<ChangeFeed> {
-        ChangeFeed::begin(&self.subscribers, self.may_change())
+    pub fn change_feed(&self) -> ChangeFeed {
+        ChangeFeed::new(&self.subscribers, self.may_change())
     }
 
     /// Cancels a task and its call. Returns whether it had ended before.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedMutexGuard;
 
 use super::{Change, Subscribers, lock};
 
@@ -107,20 +108,21 @@ pub struct ChangeFeed {
 }
 
 impl ChangeFeed {
-    /// Begins to collect changes; `None` if they are collected already.
-    pub(in crate::server) fn begin(
-        subscribers: &Arc<Subscribers>,
-        has_lists: bool,
-    ) -> Option<Self> {
-        let mut untold = lock(&subscribers.untold);
-        if untold.is_some() {
-            return None;
-        }
-        *untold = Some(Untold::default());
-        Some(Self {
+    pub(in crate::server) fn new(subscribers: &Arc<Subscribers>, has_lists: bool) -> Self {
+        Self {
             subscribers: subscribers.clone(),
             has_lists,
-        })
+        }
+    }
+
+    /// Begins to collect changes, once no other feed of the server does.
+    pub(crate) async fn turn(&self) -> FeedTurn {
+        let turn = self.subscribers.turn.clone().lock_owned().await;
+        *lock(&self.subscribers.untold) = Some(Untold::default());
+        FeedTurn {
+            subscribers: self.subscribers.clone(),
+            _turn: turn,
+        }
     }
 
     /// The changes since the last ones; waits for the first.
@@ -152,7 +154,13 @@ impl ChangeFeed {
     }
 }
 
-impl Drop for ChangeFeed {
+/// Has a feed collect changes until it is dropped; then another one may.
+pub(crate) struct FeedTurn {
+    subscribers: Arc<Subscribers>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Drop for FeedTurn {
     fn drop(&mut self) {
         *lock(&self.subscribers.untold) = None;
     }

@@ -33,6 +33,9 @@ pub(super) struct Subscribers {
     /// The changes for other processes, if there are any that are told.
     #[cfg(all(feature = "http", feature = "sealing"))]
     untold: Mutex<Option<Untold>>,
+    /// Taken by the feed that tells them.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Default)]

@@ -9,7 +9,8 @@ use hyper::header::HeaderMap;
 use hyper::{Method, Request, Response};
 use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, Principal, SharedSessions};
 use mcpbolt::limits::Quota;
-use mcpbolt::server::{Arguments, Context, Server, Tool};
+use mcpbolt::model::{Elicitation, Elicited};
+use mcpbolt::server::{Arguments, Context, HandlerError, Server, Tool};
 use mcpbolt::store::{
     Blob, BlobVersion, Bucket, HolderId, Leased, LocalStore, LogBounds, LogPage, SharedStore,
     StoreError, StoreFault, StoreFuture, StoreKeys, Subscription, Taken, When,
@@ -160,7 +161,15 @@ fn process(options: HttpOptions) -> HttpService {
         }
         "done"
     };
+    let ask = |_: Arguments, context: Context| async move {
+        let fields = json!({"type": "object", "properties": {"at": {"type": "string"}}});
+        match context.elicit(Elicitation::form("Where?", fields)).await? {
+            Elicited::Accepted(at) => Ok::<_, HandlerError>(Value::from(at).to_string()),
+            _ => Ok("nowhere".to_owned()),
+        }
+    };
     let server = Server::builder("process", "1.0.0")
+        .tool(Tool::new("ask"), ask)
         .tool(Tool::new("who"), who)
         .tool(Tool::new("step"), step);
     HttpService::new(&server.build().unwrap(), options).unwrap()
@@ -323,6 +332,11 @@ async fn a_session_is_accepted_from_its_principal_and_by_the_same_keys() {
     assert!(alice.who(&two).await.is_ok());
     let apart = SharedSessions::new(store.clone(), keys(3));
     assert_eq!(alice.who(&process(sharing(apart))).await, Err(404));
+    let other_server = SharedSessions {
+        scope: "other:".into(),
+        ..SharedSessions::new(store.clone(), keys(2))
+    };
+    assert_eq!(alice.who(&process(sharing(other_server))).await, Err(404));
     assert_eq!(alice.who(&process(HttpOptions::default())).await, Err(404));
     // While keys are replaced, a process accepts what the old ones have sealed.
     let both = StoreKeys::new([1; 32], [3; 32]).also_opens([2; 32]);
@@ -333,6 +347,49 @@ async fn a_session_is_accepted_from_its_principal_and_by_the_same_keys() {
     let other = if id[30..].starts_with('A') { "B" } else { "A" };
     id.replace_range(30..31, other);
     assert_eq!(forged.who(&both).await, Err(404));
+}
+
+/// R-RPC-04: ids of requests differ in a session, also at processes that have it at once. So an answer that comes to another
+/// process than its question settles no question there.
+#[tokio::test]
+async fn an_answer_settles_the_question_that_it_answers() {
+    let store = Arc::new(Watched::default());
+    let both = [(); 2].map(|()| process(over(&store)));
+    let talk = Talk::begin(&both[0], None, "2025-11-25").await;
+    let mut asked = Vec::new();
+    for at in &both {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "ask", "arguments": {}}});
+        let mut stream = talk.answer(at, Method::POST, None, &call).await.into_body();
+        let mut read = String::new();
+        while !read.contains("elicitation/create") {
+            let frame = tokio::time::timeout(PATIENCE, stream.frame()).await;
+            let frame = frame.expect("a question").unwrap().unwrap();
+            read += std::str::from_utf8(&frame.into_data().unwrap()).unwrap();
+        }
+        let data = read
+            .lines()
+            .find(|line| line.contains("elicitation/create"));
+        let question: Value = serde_json::from_str(&data.unwrap()["data:".len()..]).unwrap();
+        asked.push((question["id"].clone(), stream));
+    }
+    let answer = |id: &Value, at: &str| {
+        json!({"jsonrpc": "2.0", "id": id,
+        "result": {"action": "accept", "content": {"at": at}}})
+    };
+    for (here, (id, _)) in asked.iter().enumerate() {
+        for at in [1 - here, here] {
+            let said = if at == here { "right" } else { "wrong" };
+            let taken = talk.send(&both[at], Method::POST, &answer(id, said)).await;
+            assert_eq!(taken.0, 202);
+        }
+    }
+    for (_, stream) in asked {
+        let events = whole(stream).await;
+        let answer = &events.last().unwrap().1;
+        let text = answer["result"]["content"][0]["text"].as_str();
+        assert_eq!(text, Some(r#"{"at":"right"}"#), "{answer}");
+    }
 }
 
 /// R-SES-05, R-SES-06

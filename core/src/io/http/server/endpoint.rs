@@ -164,6 +164,14 @@ impl Endpoint {
         self.reception.stop();
     }
 
+    /// Begins what does not wait for a request. In the context of a tokio runtime; more than once does no harm.
+    pub fn begin(&self) {
+        #[cfg(feature = "sealing")]
+        if let Some(changes) = &self.changes {
+            changes.begin();
+        }
+    }
+
     /// Answers one request, whose headers are gone then. The peer's address is an argument, since an extension of the
     /// request would cost an allocation.
     pub async fn respond<B: Body>(
@@ -173,10 +181,7 @@ impl Endpoint {
         peer: Option<PeerAddress>,
     ) -> Response<HttpBody> {
         count(&self.metrics().requests);
-        #[cfg(feature = "sealing")]
-        if let Some(changes) = &self.changes {
-            changes.begin();
-        }
+        self.begin();
         #[cfg(feature = "consent-proxy")]
         if let Some(consent) = self
             .consent

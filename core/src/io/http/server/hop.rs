@@ -11,9 +11,9 @@
 //!
 //! | the owner | status |
 //! |---|---|
-//! | has removed its socket: it serves no more | 404, so the client begins another session |
+//! | has removed its socket: it serves no more | 404, so the client begins another session; where processes share sessions, this worker takes the request |
 //! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
-//! | has closed the connection with the request unread | one of these two; where processes share sessions, this worker takes the request |
+//! | has closed the connection with the request unread | one of these two |
 //! | has closed the connection after it had read the request | 502, as the request may have run |
 
 use std::io;

@@ -173,6 +173,7 @@ impl HttpServer {
     /// in flight within the grace period.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let endpoint = self.service.endpoint().clone();
+        endpoint.begin();
         let shared = Shared {
             http: Arc::new(http(endpoint.options())),
             leaving: CancelToken::new(),

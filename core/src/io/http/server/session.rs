@@ -115,13 +115,19 @@ impl HttpSession {
         }
     }
 
-    /// Has ids of events differ from those of this session at other processes.
+    /// Has ids of events and of requests to the client differ from those of this session at other processes: what a client
+    /// sends to the wrong process, as the answer to a question, is then known to be of another one.
     #[cfg(feature = "sealing")]
     pub fn numbers_apart(&mut self) {
-        let mut chance = [0; 4];
+        let (mut events, mut requests) = ([0; 4], [0; 4]);
         // Without randomness, a client that resumes at another process may miss events.
-        let _ = getrandom::fill(&mut chance);
-        self.base = (u64::from(u32::from_be_bytes(chance)) + 1) * STREAMS;
+        let _ = getrandom::fill(&mut events);
+        let _ = getrandom::fill(&mut requests);
+        self.base = (u64::from(u32::from_be_bytes(events)) + 1) * STREAMS;
+        let state = self.state.get_mut();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let handle = state.connection.handle();
+        handle.number_apart(u32::from_be_bytes(requests));
     }
 
     /// The position after `read` messages of a stream.

@@ -21,8 +21,6 @@ use crate::store::StoreKeys;
 
 /// The format that is written.
 const FORMAT: u8 = 1;
-/// What ids are sealed for.
-const CONTEXT: &[u8] = b"session id";
 /// Longest id, in bytes. The session of a client whose introduction does not fit is known to one process only.
 const MAX_ID_BYTES: usize = 2048;
 const DIGEST_LEN: usize = 16;
@@ -102,24 +100,25 @@ impl SessionFacts {
         })
     }
 
-    /// The id that has these facts; `None` if it would be too long, or the system provides no randomness.
-    pub fn seal(&self, keys: &StoreKeys) -> Option<String> {
+    /// The id that has these facts, for the servers of a scope; `None` if it would be too long, or the system provides no
+    /// randomness.
+    pub fn seal(&self, keys: &StoreKeys, scope: &str) -> Option<String> {
         let mut text = vec![FORMAT];
         text.extend_from_slice(&self.begun.to_be_bytes());
         text.extend_from_slice(&self.principal);
         text.extend_from_slice(&packed(
             &[self.revision.name(), &self.introduction].concat(),
         ));
-        let id = BASE64.encode(keys.seal(CONTEXT, &text).ok()?);
+        let id = BASE64.encode(keys.seal(&context(scope), &text).ok()?);
         (id.len() <= MAX_ID_BYTES).then_some(id)
     }
 
-    /// The facts in an id; `None` if no process with these keys has made it.
-    pub fn open(keys: &StoreKeys, id: &str) -> Option<Self> {
+    /// The facts in an id; `None` if no process with these keys has made it for that scope.
+    pub fn open(keys: &StoreKeys, scope: &str, id: &str) -> Option<Self> {
         if id.len() > MAX_ID_BYTES {
             return None;
         }
-        let text = keys.open(CONTEXT, &BASE64.decode(id).ok()?).ok()?;
+        let text = keys.open(&context(scope), &BASE64.decode(id).ok()?).ok()?;
         let (format, text) = text.split_first()?;
         let (begun, text) = text.split_first_chunk()?;
         let (principal, text) = text.split_first_chunk()?;
@@ -157,6 +156,11 @@ impl SessionFacts {
         body.extend(b"}");
         body
     }
+}
+
+/// What the ids of a scope are sealed for.
+fn context(scope: &str) -> Vec<u8> {
+    ["session id\0", scope].concat().into_bytes()
 }
 
 /// A digest that tells principals apart; zeros if there is none.
@@ -251,15 +255,16 @@ mod tests {
     fn the_id_of_a_usual_client_has_at_most_200_bytes() {
         for params in CLIENTS {
             let facts = facts(params).unwrap();
-            let id = facts.seal(&keys()).unwrap();
+            let id = facts.seal(&keys(), "").unwrap();
             assert!(id.len() <= 200, "{}: {params}", id.len());
             assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
-            assert_ne!(id, facts.seal(&keys()).unwrap());
-            assert_eq!(SessionFacts::open(&keys(), &id).unwrap(), facts);
+            assert_ne!(id, facts.seal(&keys(), "").unwrap());
+            assert_eq!(SessionFacts::open(&keys(), "", &id).unwrap(), facts);
+            assert_eq!(SessionFacts::open(&keys(), "other:", &id), None);
             let stranger = StoreKeys::new([1; 32], [3; 32]);
-            assert_eq!(SessionFacts::open(&stranger, &id), None);
+            assert_eq!(SessionFacts::open(&stranger, "", &id), None);
             for at in 0..id.len() {
-                assert_eq!(SessionFacts::open(&keys(), &id[..at]), None);
+                assert_eq!(SessionFacts::open(&keys(), "", &id[..at]), None);
             }
         }
     }
@@ -290,15 +295,15 @@ mod tests {
             let name = "\u{e9}\\\"\\\\".repeat(len);
             let params = CLIENTS[1].replace("codex-mcp-client", &name);
             let facts = facts(&params).unwrap();
-            let id = facts.seal(&keys())?;
+            let id = facts.seal(&keys(), "")?;
             assert!(id.len() <= MAX_ID_BYTES);
-            assert_eq!(SessionFacts::open(&keys(), &id).unwrap(), facts);
+            assert_eq!(SessionFacts::open(&keys(), "", &id).unwrap(), facts);
             Some(id)
         };
         assert!(with(1).is_some() && with(200).is_some());
         assert!(with(400).is_none());
         assert_eq!(
-            SessionFacts::open(&keys(), &"A".repeat(MAX_ID_BYTES + 1)),
+            SessionFacts::open(&keys(), "", &"A".repeat(MAX_ID_BYTES + 1)),
             None
         );
     }

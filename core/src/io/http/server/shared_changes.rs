@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::following::Following;
 use super::shared_sessions::SharedSessions;
 use crate::server::{ChangeFeed, Changes, Hosting};
-use crate::store::{HolderId, LogBounds, SealedStore, SharedStore, StoreError};
+use crate::store::{HolderId, LogBounds, SealedStore, SharedStore, StoreError, StoreFault};
 use crate::sync::lock;
 
 const CHANGES: &str = "changes";
@@ -34,7 +34,8 @@ const LOOK: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 const PAGE: usize = 64;
 
-/// The sharing of one endpoint's changes, which begins with its first request.
+/// The sharing of one endpoint's changes, which begins when it listens, or with the first request that is brought to it. Of
+/// several endpoints of one server, one shares for all; another one goes on when that one is gone.
 pub struct SharedChanges {
     shared: SharedSessions,
     feed: Mutex<Option<ChangeFeed>>,
@@ -82,6 +83,7 @@ struct Process {
 
 impl Process {
     async fn share(self) {
+        let _turn = self.feed.turn().await;
         tokio::join!(self.tell(), self.follow());
     }
 
@@ -121,7 +123,16 @@ impl Process {
                 *after = Some(self.store.read(CHANGES, None, 0).await?.last);
                 continue;
             };
-            let page = self.store.read(CHANGES, Some(last), PAGE).await?;
+            let page = match self.store.read(CHANGES, Some(last), PAGE).await {
+                // Another process seals with a key that this one does not have yet, or not any more.
+                Err(why) if why.fault() == StoreFault::Unreadable => {
+                    let last = self.store.read(CHANGES, None, 0).await?.last;
+                    *after = Some(last);
+                    self.feed.tell(&Changes::of_everything());
+                    continue;
+                }
+                page => page?,
+            };
             // A log that nobody has written to yet has no gap.
             if page.has_gap && last > 0 {
                 self.feed.tell(&Changes::of_everything());

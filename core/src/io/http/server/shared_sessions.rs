@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(30);
 /// its principal, and when the session began. So there is nothing to look up, and an idle session costs the store nothing. A process
 /// that meets a session for the first time begins it again from its id; for the server it is a new session of that
 /// client. What a client has done before stays with the process where it was done: its log level and subscriptions, requests in
-/// flight, values that the program keeps for a session. So a client should reach one process as long as
+/// flight and the questions that they ask the client, values that the program keeps for a session. So a client should reach one process as long as
 /// this lives, as by a load balancer with sticky sessions, and goes on at another one without a handshake when it does not.
 ///
 /// The stream of a request goes on at any process: its events are written to the store, sealed, and a client that comes with
@@ -60,6 +60,9 @@ pub struct SharedSessions {
     /// How long after its beginning a session is accepted by processes that have not met it; 24 h by default. From 1 s to
     /// 30 days.
     pub max_age: Duration,
+    /// Tells the sessions of this server from those of other servers that have the same keys, which do not accept them; the
+    /// prefix of names in the store is one such text. Empty by default.
+    pub scope: Arc<str>,
 }
 
 impl SharedSessions {
@@ -69,6 +72,7 @@ impl SharedSessions {
             store,
             keys,
             max_age: Duration::from_secs(24 * 3600),
+            scope: Arc::default(),
         }
     }
 
@@ -84,12 +88,12 @@ impl SharedSessions {
         principal: Option<&Principal>,
         body: &Input,
     ) -> Option<String> {
-        SessionFacts::of(config, principal, body, now())?.seal(&self.keys)
+        SessionFacts::of(config, principal, body, now())?.seal(&self.keys, &self.scope)
     }
 
     /// What an id says, if it belongs to the principal and is not too old.
     pub(super) fn facts(&self, id: &str, principal: Option<&Principal>) -> Option<SessionFacts> {
-        let facts = SessionFacts::open(&self.keys, without_worker(id))?;
+        let facts = SessionFacts::open(&self.keys, &self.scope, without_worker(id))?;
         let age = Duration::from_secs(now().saturating_sub(facts.begun).into());
         (facts.is_of(principal) && age < self.max_age()).then_some(facts)
     }
