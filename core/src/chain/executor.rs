@@ -188,7 +188,7 @@ impl FrontExecutor {
             let subscribes = || {
                 let far = lane.ready();
                 subscribed == Some(lane.parts.index)
-                    && far.is_some_and(|far| declares(far.capabilities(), "resources", "subscribe"))
+                    && far.is_none_or(|far| declares(far.capabilities(), "resources", "subscribe"))
             };
             lane.is_lent() && (!lane.parts.lends() || subscribes())
         };

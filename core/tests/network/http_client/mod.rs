@@ -10,6 +10,7 @@ mod faults;
 mod headers;
 mod hostile;
 mod http2;
+mod lent;
 mod logins;
 mod older;
 mod relay;

@@ -38,8 +38,13 @@ impl Serving {
     }
 
     pub fn at(address: SocketAddr, options: HttpOptions) -> Self {
+        Self::speaking(Revisions::ALL, address, options)
+    }
+
+    /// One that speaks these revisions alone.
+    pub fn speaking(revisions: Revisions, address: SocketAddr, options: HttpOptions) -> Self {
         let sleepers = Arc::<AtomicUsize>::default();
-        let server = server(&sleepers);
+        let server = server(&sleepers, revisions);
         let workers = Arc::new(Workers::new(WorkersConfig::default()));
         let options = HttpOptions {
             grace: Duration::from_millis(100),
@@ -99,9 +104,10 @@ fn text(arguments: &Arguments) -> String {
     arguments["text"].as_str().unwrap_or_default().to_owned()
 }
 
-fn server(sleepers: &Arc<AtomicUsize>) -> Server {
+fn server(sleepers: &Arc<AtomicUsize>, revisions: Revisions) -> Server {
     let sleepers = sleepers.clone();
     Server::builder("test", "1.0.0")
+        .revisions(revisions)
         .page_size(std::num::NonZeroUsize::MIN.saturating_add(1))
         .list_changes()
         .subscriptions()
