@@ -24,7 +24,7 @@ export interface Begun {
     link?: Place;
 }
 
-/** What requests that are alike have in common. */
+/** Requests with the same span name and attributes: those attributes, and the histogram of their durations. */
 interface Series {
     name: string;
     isSent: boolean;

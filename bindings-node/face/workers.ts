@@ -26,7 +26,7 @@ export interface RunAtOptions extends ServeOptions {
     onListening?: (address: string) => void;
 }
 
-/** What serves until it ends; the address is empty if it ended before clients could connect. */
+/** A server or a supervisor of workers, while it serves. Its address is empty if it ended before clients could connect. */
 type Served = Pick<Serving, 'address' | 'ended' | 'close'>;
 
 /** The arguments by which this program was started, before it changes them. */

@@ -43,7 +43,7 @@ os.register_at_fork(after_in_child=telemetry.cache_clear)
 
 
 class Series(NamedTuple):
-    """What requests that are alike have in common."""
+    """Requests with the same span name and attributes: those attributes, and the histogram of their durations."""
 
     name: str
     is_sent: bool

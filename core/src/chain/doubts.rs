@@ -16,7 +16,7 @@ use crate::mcp::{Era, Method};
 /// How long a server is not asked again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What official servers answer to a request outside of a session.
+/// The error code by which servers on the official SDKs refuse a request that names no session.
 const NO_SESSION: i64 = -32000;
 
 /// If an error looks as if the server did not know the era of the connection, asks whether it still does. If that is refused in the same

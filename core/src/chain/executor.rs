@@ -424,6 +424,7 @@ impl Executor for FrontExecutor {
         self.ends.cancel(None);
         self.closed.cancel(None);
         self.joined.clear();
+        self.sessions = Arc::default();
         self.session = None;
         self.lanes.clear();
     }

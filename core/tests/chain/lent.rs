@@ -58,6 +58,16 @@ fn call(rig: &mut Rig, near: usize) {
     rig.say(near, &request(1, "tools/call", &json!({"name": "x"})));
 }
 
+/// The server refuses a call on its second connection, and the client gets that error.
+#[track_caller]
+fn is_refused(rig: &mut Rig, near: usize, code: i64) {
+    call(rig, near);
+    let heard = rig.far_hears(1);
+    assert_eq!(heard["method"], "tools/call");
+    refuse(rig, 1, &heard, code);
+    assert_eq!(rig.hear(near)["error"]["code"], code);
+}
+
 fn count(rig: &Rig) -> usize {
     rig.fars.lock().unwrap().len()
 }
@@ -206,10 +216,7 @@ fn sessions_outlive_the_era_of_the_server() {
     let asked = open(&mut rig, "asked", &json!({"elicitation": {}}));
     hears_stream(&mut rig, 1, None);
     rig.silent = vec!["far"];
-    call(&mut rig, plain);
-    let heard = rig.far_hears(1);
-    refuse(&mut rig, 1, &heard, -32000);
-    assert_eq!(rig.hear(plain)["error"]["code"], -32000);
+    is_refused(&mut rig, plain, -32000);
     let discover = rig.far_hears(1);
     assert_eq!(discover["method"], "server/discover");
     refuse(&mut rig, 1, &discover, -32000);
@@ -222,13 +229,12 @@ fn sessions_outlive_the_era_of_the_server() {
     rig.fars.lock().unwrap()[2].revision = OLD;
     refuse(&mut rig, 2, &discover, -32000);
     rig.far_opens(2);
-    let told = |rig: &mut Rig| loop {
+    let failed = loop {
         let heard = rig.hear(plain);
         if heard["id"] == 1 {
-            return heard;
+            break heard;
         }
     };
-    let failed = told(&mut rig);
     assert_eq!(failed["error"]["data"]["reason"], "upstream_unavailable");
     rig.nears[asked].lines.clear();
     call(&mut rig, asked);
@@ -262,27 +268,17 @@ fn a_server_that_refuses_a_request_keeps_its_connection() {
     let near = open(&mut rig, "near", &json!({}));
     hears_stream(&mut rig, 1, None);
     rig.silent = vec!["far"];
-    call(&mut rig, near);
-    let heard = rig.far_hears(1);
-    refuse(&mut rig, 1, &heard, -32600);
-    assert_eq!(rig.hear(near)["error"]["code"], -32600);
+    is_refused(&mut rig, near, -32600);
     // What an overloaded server says is no refusal.
     let discover = rig.far_hears(1);
     assert_eq!(discover["method"], "server/discover");
     refuse(&mut rig, 1, &discover, -31999);
     for _ in 0..2 {
-        call(&mut rig, near);
-        let heard = rig.far_hears(1);
-        assert_eq!(heard["method"], "tools/call");
-        refuse(&mut rig, 1, &heard, -32600);
-        assert_eq!(rig.hear(near)["error"]["code"], -32600);
+        is_refused(&mut rig, near, -32600);
     }
     rig.assert_quiet();
     rig.pass(Duration::from_secs(6));
-    call(&mut rig, near);
-    let heard = rig.far_hears(1);
-    refuse(&mut rig, 1, &heard, -32600);
-    rig.hear(near);
+    is_refused(&mut rig, near, -32600);
     assert_eq!(rig.far_hears(1)["method"], "server/discover");
     assert_eq!(count(&rig), 2);
 }

@@ -456,6 +456,14 @@ impl Rig {
         assert!(self.nears[near].lines.is_empty());
     }
 
+    /// The servers have heard nothing more.
+    #[track_caller]
+    pub fn assert_far_heard_nothing(&self) {
+        for far in self.fars.lock().unwrap().iter() {
+            assert!(far.lines.is_empty(), "{:?}", far.lines);
+        }
+    }
+
     /// Nothing that was said is left, but for streams that the front listens to.
     #[track_caller]
     pub fn assert_only_listens(&mut self) {
@@ -474,9 +482,7 @@ impl Rig {
         for near in &self.nears {
             assert!(near.lines.is_empty(), "{:?}", near.lines);
         }
-        for far in self.fars.lock().unwrap().iter() {
-            assert!(far.lines.is_empty(), "{:?}", far.lines);
-        }
+        self.assert_far_heard_nothing();
     }
 }
 

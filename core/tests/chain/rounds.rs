@@ -469,13 +469,7 @@ fn calls_that_wait_for_their_clients_go_on_when_a_front_is_succeeded() {
     drop(rig.succeed(patience));
     question(&mut rig, far, "d");
     rig.pass(patience - Duration::from_millis(1));
-    assert!(
-        rig.fars
-            .lock()
-            .unwrap()
-            .iter()
-            .all(|far| far.lines.is_empty())
-    );
+    rig.assert_far_heard_nothing();
     rig.pass(Duration::from_millis(1));
     is_given_up(&mut rig, "c", before);
     is_given_up(
@@ -489,13 +483,7 @@ fn calls_that_wait_for_their_clients_go_on_when_a_front_is_succeeded() {
     for number in 0..9 {
         let by = format!("e{number}");
         all.push((waits(&mut rig, &by), by));
-        assert!(
-            rig.fars
-                .lock()
-                .unwrap()
-                .iter()
-                .all(|far| far.lines.is_empty())
-        );
+        rig.assert_far_heard_nothing();
         drop(rig.succeed(patience));
     }
     let mut all = all.into_iter();

@@ -161,6 +161,12 @@ async fn ends(running: &Running) {
     }
 }
 
+/// The key of the question that a task asks.
+fn question_of(task: &Value) -> &String {
+    let asked = task["inputRequests"].as_object().unwrap();
+    asked.keys().next().unwrap()
+}
+
 /// R-TSX-08, R-TSX-09, R-TSX-11, R-TSX-12: a task is found, answered and cancelled at any process, by its owner alone.
 #[test]
 fn a_task_is_known_to_every_process() {
@@ -176,12 +182,7 @@ fn a_task_is_known_to_every_process() {
 
         let id = one.begin("ask").await;
         let asked = two.until(&id, "input_required").await;
-        let key = asked["inputRequests"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .next()
-            .unwrap();
+        let key = question_of(&asked);
         let answer = json!({"action": "accept", "content": {"name": "Ada"}});
         let update = json!({"taskId": id, "inputResponses": {key: answer}});
         let updated = two.send("k-ada", "tasks/update", update).await;
@@ -326,12 +327,7 @@ fn tasks_go_on_while_the_store_is_away() {
             let [one, two] = [(); 2].map(|()| Process::new(Arc::new(open(&store.url()))));
             let known = one.begin("ask").await;
             let asked = two.until(&known, "input_required").await;
-            let key = asked["inputRequests"]
-                .as_object()
-                .unwrap()
-                .keys()
-                .next()
-                .unwrap();
+            let key = question_of(&asked);
             store.kill();
             let alone = one.begin("fail").await;
             assert_eq!(one.until(&alone, "completed").await["taskId"], *alone);

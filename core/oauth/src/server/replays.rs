@@ -9,7 +9,7 @@ use ring::digest::{Context, SHA256};
 /// period ends, so that a replay is never accepted.
 pub const MAX_REPLAYS: usize = 1 << 20;
 
-/// What stands for the proof with this id, made with this key.
+/// A hash of the thumbprint of a key and the id (`jti`) of a proof made with it, by which a proof that comes again is recognized.
 pub fn mark_of(key: &str, id: &str) -> u128 {
     let mut digest = Context::new(&SHA256);
     digest.update(key.as_bytes());
