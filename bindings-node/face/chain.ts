@@ -335,17 +335,15 @@ export class Front {
         return { link, ended };
     }
 
-    /** @internal The engine's front, with what ends the servers and the middleware of this program. */
-    async assembled(): Promise<{ front: NativeFront; end: () => Promise<number> }> {
+    /** @internal The engine's front, with what ends the servers and the middleware of this program; `ends` are those of the servers. */
+    async assembled(): Promise<{ front: NativeFront; end: () => Promise<number>; ends: Ends }> {
         const [runner, ends]: [HookRunner, Ends] = [new HookRunner(), []];
-        const end = async () => {
+        const end = () => {
             runner.close();
-            let unanswered = 0;
-            for (const end of ends.reverse()) unanswered += await end();
-            return unanswered;
+            return endAll(ends);
         };
         try {
-            return { front: await this.made(runner, ends), end };
+            return { front: await this.made(runner, ends), end, ends };
         } catch (error) {
             await end();
             throw error;
@@ -384,6 +382,13 @@ export class Front {
         runner.add(front.middleware(), running);
         return front;
     }
+}
+
+/** @internal Ends servers once, those behind others last. */
+export async function endAll(ends: Ends): Promise<number> {
+    let unanswered = 0;
+    for (const end of ends.splice(0).reverse()) unanswered += await end();
+    return unanswered;
 }
 
 /** What middleware is called in errors: by its class, or by where it stands. */

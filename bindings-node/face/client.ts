@@ -2,7 +2,7 @@ import { Actions } from './actions';
 import { connectSettings, type ConnectOptionsOf } from './address';
 import { rootsOf, type AnswersOf, type AskedOf } from './answering';
 import { Calls, type StartOptions } from './calls';
-import { Front } from './chain';
+import { endAll, Front, type Ends } from './chain';
 import type { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Listening } from './listening';
@@ -41,6 +41,9 @@ export interface SpawnOptions extends SpawnOptionsOf<Client> {}
 
 /** Options of a connection to an address. */
 export interface ConnectOptions extends ConnectOptionsOf<Client> {}
+
+/** Ends the servers at the ends of a front whose client was collected: nothing refers to the client, so nothing awaits its end. */
+const dropped = new FinalizationRegistry((ends: Ends) => void endAll(ends).catch(error => process.emitWarning(error)));
 
 /** The prompt or resource template that has the argument to complete. */
 export type CompletionTarget = { prompt: string } | { template: string };
@@ -96,12 +99,13 @@ export class Client extends Actions {
 
     static #through(front: Front, options: ClientOptions): Promise<Client> {
         return Client.#open(async () => {
-            const { front: made, end } = await front.assembled();
+            const { front: made, end, ends } = await front.assembled();
             const settings = clientSettings(options);
             const connect = (wake: () => void) => guarded(() => native.connectFront(settings, ...watchOf(options), made, wake));
             try {
                 const client = new Client(options, connect);
                 void client.ending.then(end);
+                dropped.register(client, ends);
                 return client;
             } catch (error) {
                 await end();

@@ -19,20 +19,28 @@ async function ends(source, env = {}) {
     return [code, said];
 }
 
-const OPEN = `
-import { Client, Server } from 'mcpbolt';
-const server = new Server('s', '1').tool('a', {}, () => 'a');
+const open = made => `
+import { Client, External, Front, Server } from 'mcpbolt';
+const own = new Server('s', '1').tool('a', {}, () => 'a');
+const server = ${made};
 const serving = await server.serve('http://127.0.0.1:0/mcp');
 const far = await Client.connect(serving.address, { name: 'far' });
 const near = await Client.connect(server, { name: 'near' });
 console.log((await far.callTool('a')).content[0].text, (await near.callTool('a')).content[0].text);
 `;
 
-test('servers and clients with unref do not keep the process alive', async () => {
-    assert.deepEqual(await ends(`${OPEN} serving.unref(); far.unref(); near.unref();`), [0, 'a a\n']);
+const OPEN = open('own');
+const MADE = {
+    servers: 'own',
+    fronts: `new Front(new External(own), { middleware: [{ request: (message, next) => next(message) }] })`,
+    'servers with external servers': `own.mount('far', new External(new Server('far', '1').tool('b', {}, () => 'b')))`
+};
+
+for (const [name, made] of Object.entries(MADE)) test(`${name} and their clients with unref do not keep the process alive`, async () => {
+    assert.deepEqual(await ends(`${open(made)} serving.unref(); far.unref(); near.unref();`), [0, 'a a\n']);
     // With ref again, only what closes them ends the process.
     assert.deepEqual(
-        await ends(`${OPEN} for (const one of [serving, far, near]) one.unref().ref();
+        await ends(`${open(made)} for (const one of [serving, far, near]) one.unref().ref();
             setTimeout(async () => { console.log('alive'); await near.close(); await far.close(); await serving.close(); }, 50).unref();`),
         [0, 'a a\nalive\n']
     );

@@ -59,6 +59,12 @@ function front() {
     return seen(held.front);
 }
 
+/** A front that is mounted in a server, with a lifespan. */
+function mounted() {
+    const lives = { start: () => seen({}), stop: () => {} };
+    return made({ lifespan: lives }).mount('far', new External(new Front(new External(made({ lifespan: lives }), { name: 'inner' }), { middleware: [{ request: (message, next) => next(message) }] }), { name: 'far' }));
+}
+
 async function used(client) {
     seen(client).self = client;
     assert.equal((await client.callTool('echo', { text: 'x' })).content[0].text, 'x');
@@ -67,6 +73,9 @@ async function used(client) {
 }
 
 const onSampling = client => ({ onSampling: () => client });
+
+/** A front before a server that live as long as the test. */
+const SHARED = new Front(new External(new Server('lives', '1').tool('echo', {}, ({ text }) => text).tool('late', {}, async () => 'late')));
 
 /** Each makes a server and a client, or a child and a client. */
 const KINDS = {
@@ -82,6 +91,9 @@ const KINDS = {
         }
     ],
     'behind a front, closed': [20_000, 200, async () => (await used(await Client.connect(front()))).close()],
+    'behind a front, dropped': [20_000, 200, async () => void (await used(await Client.connect(front())))],
+    'with external servers, dropped': [5000, 50, async () => void (await used(await Client.connect(mounted())))],
+    'behind a front that others use, dropped': [20_000, 200, async () => void (await used(await Client.connect(SHARED)))],
     'with a verifier, closed': [5000, 50, () => on('http://127.0.0.1:0/mcp', client => client.close(), verified())],
     'behind a front with a verifier, closed': [5000, 50, () => on('http://127.0.0.1:0/mcp', client => client.close(), front())],
     'on HTTP, closed': [5000, 50, () => on('http://127.0.0.1:0/mcp', client => client.close())],
@@ -89,7 +101,8 @@ const KINDS = {
     'on sockets, closed': [5000, 50, i => on(`unix:${join(folder, String(i))}`, client => client.close())],
     'on sockets, dropped': [5000, 50, i => on(`unix:${join(folder, String(i))}`, () => {})],
     'children, closed': [150, 4, async () => (await used(await spawned())).close()],
-    'children, dropped': [150, 4, async () => void (await used(await spawned()))]
+    'children, dropped': [150, 4, async () => void (await used(await spawned()))],
+    'children behind a front, dropped': [150, 4, async () => void (await used(await Client.connect(new Front(child()))))]
 };
 
 async function on(address, end, server = made()) {
@@ -98,6 +111,7 @@ async function on(address, end, server = made()) {
     await serving.close();
 }
 
+const child = () => new External([process.execPath, '--input-type=module', '--eval', CHILD]);
 const spawned = () => Client.spawn(process.execPath, ['--input-type=module', '--eval', CHILD]);
 
 const count = path => readdirSync(path).length;
