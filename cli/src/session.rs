@@ -207,7 +207,7 @@ impl Session {
         in_flight: Option<usize>,
     ) -> Result<Self> {
         let mut options = start.options(address)?;
-        options.http.max_concurrent = in_flight.unwrap_or(options.http.max_concurrent);
+        options.http.max_concurrent = in_flight.or(options.http.max_concurrent);
         let client = block_on(client.open(address, options));
         Ok(Self {
             client: client.with_context(|| format!("talking to {address}"))?,

@@ -64,7 +64,8 @@ class ConnectOptions(Options):
             redirect to an origin other than these and the URL's own fails the call. Credentials, headers and the
             client certificate are never sent to another origin.
         http2_prior_knowledge: Uses HTTP/2 without TLS, for servers that are known to speak it.
-        max_concurrent: Requests in flight at a time; further ones wait their turn. 128 by default.
+        max_concurrent: Requests in flight at a time; further ones wait their turn. 128 by default, 8,192 for
+            an `External`.
         resume: How a broken stream is resumed if the server does not say so: first delay, longest delay, and number
             of attempts; `(0.5, 30, 10)` by default.
         standing_stream: Whether a GET stream is opened for messages that belong to no request, on servers of revisions

@@ -32,8 +32,8 @@ impl External {
         .max_connections(MAX_CHILDREN)
     }
 
-    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`. Clients on HTTP share connections; by default up to
-    /// 8,192 of their requests to the server are in flight.
+    /// A server at an address. A command of its own stands in `stdio:COMMAND ARGS`. Clients on HTTP share connections; up to 8,192 requests of
+    /// each connection to the server are in flight, unless `options` say otherwise.
     #[cfg(feature = "net")]
     pub fn at(
         name: impl Into<Arc<str>>,
@@ -42,9 +42,10 @@ impl External {
         mut options: super::ConnectOptions,
     ) -> Self {
         #[cfg(feature = "http-client")]
-        if options.http.max_concurrent == super::http::HttpClientOptions::default().max_concurrent {
+        {
             // Slow calls of one client are not to hold up those of all.
-            options.http.max_concurrent = crate::limits::Limits::NETWORK.max_incoming;
+            let most = crate::limits::Limits::NETWORK.max_incoming;
+            options.http.max_concurrent.get_or_insert(most);
         }
         let siblings = super::open::Siblings::default();
         let is_of_requests = matches!(address, super::Address::Http(_));

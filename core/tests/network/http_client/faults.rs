@@ -507,7 +507,7 @@ fn a_server_that_floods_meets_the_limits() {
         ..Limits::NETWORK
     };
     let options = HttpClientOptions {
-        max_concurrent: 4,
+        max_concurrent: Some(4),
         ..HttpClientOptions::default()
     };
     let client = server.with(builder(Revision::V2025_11_25).limits(limits), options);

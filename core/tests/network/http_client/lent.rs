@@ -18,9 +18,11 @@ const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const SLOW: usize = 200;
 
 /// A front before a server at an address, whose era a client has found out.
-fn front(server: &Serving) -> io::Serving {
+fn front(server: &Serving, max_concurrent: Option<usize>) -> io::Serving {
     let address = server.url().parse().unwrap();
-    let external = External::at("far", address, ConnectOptions::default());
+    let mut options = ConnectOptions::default();
+    options.http.max_concurrent = max_concurrent;
+    let external = External::at("far", address, options);
     let anywhere = "http://127.0.0.1:0/mcp".parse().unwrap();
     let front = Front::new(external).serve(&anywhere, ServeOptions::default());
     let front = front.unwrap();
@@ -30,7 +32,7 @@ fn front(server: &Serving) -> io::Serving {
 
 fn open(front: &io::Serving) -> Client {
     let mut options = ConnectOptions::default();
-    options.http.max_concurrent = 2 * SLOW;
+    options.http.max_concurrent = Some(2 * SLOW);
     block_on(builder(OLD).open(front.address(), options)).unwrap()
 }
 
@@ -43,7 +45,7 @@ fn speaking(revision: Revision, at: &str) -> Serving {
 #[test]
 fn slow_calls_of_a_client_hold_up_no_other() {
     let server = speaking(Revision::NEWEST, "127.0.0.1:0");
-    let front = front(&server);
+    let front = front(&server, None);
     let (slow, other) = (open(&front), open(&front));
     let calls: Vec<_> = (0..SLOW)
         .map(|_| slow.call_tool("sleep", &json!({})).send().unwrap())
@@ -57,11 +59,27 @@ fn slow_calls_of_a_client_hold_up_no_other() {
     drop(calls);
 }
 
+/// The same limit, as the program may set it, for requests of a front.
+#[test]
+fn a_front_has_no_more_requests_under_way_than_the_program_says() {
+    let server = speaking(Revision::NEWEST, "127.0.0.1:0");
+    let front = front(&server, Some(128));
+    let client = open(&front);
+    let calls: Vec<_> = (0..SLOW)
+        .map(|_| client.call_tool("sleep", &json!({})).send().unwrap())
+        .collect();
+    let sleepers = || server.sleepers.load(Ordering::SeqCst);
+    until("as many as may be are under way", || sleepers() == 128);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert_eq!(sleepers(), 128);
+    drop(calls);
+}
+
 /// R-CHN-14, R-ERA-07: another server takes the address, and speaks an older revision.
 #[test]
 fn sessions_outlive_the_era_of_a_server() {
     let server = speaking(Revision::NEWEST, "127.0.0.1:0");
-    let front = front(&server);
+    let front = front(&server, None);
     let clients = [open(&front), open(&front)];
     let says = |client: &Client| {
         let answer = client.call_tool("echo", &json!({"text": "a"})).wait();

@@ -149,7 +149,7 @@ fn the_pair_of_endpoints_is_found() {
 #[test]
 fn words_to_a_pair_are_posted_where_it_said_or_not_at_all() {
     let options = || HttpClientOptions {
-        max_concurrent: 1,
+        max_concurrent: Some(1),
         ..HttpClientOptions::default()
     };
     let answered = |server: &Scripted, id: Value| {

@@ -269,7 +269,7 @@ fn requests_beyond_the_limit_wait_and_answers_do_not() {
         Ok(Elicited::Accepted(content.as_object().unwrap().clone()))
     });
     let options = HttpClientOptions {
-        max_concurrent: 2,
+        max_concurrent: Some(2),
         ..HttpClientOptions::default()
     };
     let client = block_on(asked.http(&serving.url(), options)).unwrap();

@@ -18,7 +18,7 @@ use super::serving::builder;
 /// One request at a time.
 fn single() -> HttpClientOptions {
     HttpClientOptions {
-        max_concurrent: 1,
+        max_concurrent: Some(1),
         ..HttpClientOptions::default()
     }
 }

@@ -256,7 +256,7 @@ impl ClientDriver {
     /// Starts the tasks that may run.
     fn start(&mut self) {
         // Notifications and answers never wait for requests, but they have the same limit of their own.
-        let most = self.carrier.transport.options.max_concurrent.max(1);
+        let most = self.carrier.transport.options.most_concurrent();
         while !self.is_beginning
             && self.notifying < most
             && let Some(message) = self.notifications.pop()

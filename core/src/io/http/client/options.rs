@@ -51,9 +51,10 @@ pub struct HttpClientOptions {
     /// Uses HTTP/2 without TLS, for servers that are known to speak it. With TLS, HTTP/2 is negotiated
     /// automatically.
     pub http2_prior_knowledge: bool,
-    /// Maximum number of requests in flight; further requests wait. Notifications and answers, which the
-    /// server may be waiting for, do not count, and are limited to the same number of their own.
-    pub max_concurrent: usize,
+    /// Maximum number of requests in flight, at least 1; further requests wait. By default 128, and 8,192 for the clients of a chain's
+    /// [`External::at`](crate::chain::External::at). Notifications and answers, which the server may be waiting for, do not count, and
+    /// are limited to the same number of their own.
+    pub max_concurrent: Option<usize>,
     /// How soon and how often a broken stream is requested again, where the server does not say so
     /// itself (R-SSE-08), for example with `Retry-After`. Requests that carry a message are never
     /// retried automatically; the caller finds the time to wait in
@@ -145,7 +146,7 @@ impl Default for HttpClientOptions {
             max_redirects: 5,
             redirect_origins: Vec::new(),
             http2_prior_knowledge: false,
-            max_concurrent: 128,
+            max_concurrent: None,
             resume: Backoff {
                 first: Duration::from_millis(500),
                 longest: Duration::from_secs(30),
@@ -155,6 +156,13 @@ impl Default for HttpClientOptions {
             root_certificates: Vec::new(),
             certificate: None,
         }
+    }
+}
+
+impl HttpClientOptions {
+    /// The requests that may be in flight.
+    pub(super) fn most_concurrent(&self) -> usize {
+        self.max_concurrent.unwrap_or(128).max(1)
     }
 }
 

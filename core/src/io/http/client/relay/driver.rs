@@ -164,7 +164,7 @@ impl RelayDriver {
             self.is_notifying = true;
             self.notify(notification);
         }
-        let most = self.state.options.http.max_concurrent.max(1);
+        let most = self.state.options.http.most_concurrent();
         while self.beginnings == 0
             && self.tasks.counted() < most
             && let Some(sending) = self.waiting.pop_front()
