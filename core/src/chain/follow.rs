@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use super::attempts::{LONGEST_WAIT, wait_after};
 use super::behalf::{Asked, Behalf, ask};
 use super::far::{self, Far};
+use super::filter::{LISTS, granted};
 use super::lane::Lane;
-use super::listen::{
-    LISTS, MAX_SUBSCRIPTIONS, declares, granted, insist, is_wanted, subscribe_to, tell,
-};
+use super::listen::{MAX_SUBSCRIPTIONS, declares, insist, is_wanted, subscribe_to, tell};
 use super::listeners::{Listening, StreamId};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::params::{json_text, log_level, with_meta};

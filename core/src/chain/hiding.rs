@@ -1,11 +1,11 @@
 //! What the policy of a front keeps from a client: entries of lists, and changes of resources.
 
+use super::filter::with_filter;
 use super::listen;
 use super::merged::list_of;
 use super::middleware::{ChainRequest, ChainResponse};
 use super::params::push;
 use super::route::Route;
-use super::streams::with_filter;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Method;

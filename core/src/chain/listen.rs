@@ -1,39 +1,28 @@
 //! Changes of lists and resources towards clients of the stateless era: a stream that listens, of one that has no session with the
 //! server (R-CHN-12).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::attempts::wait_after;
 use super::behalf::{Behalf, ask};
 use super::far::Far;
+use super::filter::{LISTS, granted};
 use super::lane::Lane;
 use super::listeners::Listener;
-use super::middleware::{
-    ChainNotification, ChainRequest, ChainResponse, RelayDirection, notify, refusal,
-};
-use super::params::{json_text, with_meta};
+use super::middleware::{ChainNotification, ChainRequest, ChainResponse, RelayDirection, refusal};
+use super::params::json_text;
 use super::route::Route;
-use super::stream::{acknowledgement, ended_well, over};
+use super::stream::{acknowledge, ended_well, over};
 use super::unless::unless;
 use crate::connection::{Handle, Principal, RequestOptions};
 use crate::error::RequestError;
 use crate::handler::driven::drive;
-use crate::json::{JsonStr, reader};
+use crate::json::reader;
+use crate::mcp::Method;
 use crate::mcp::code::{INTERNAL_ERROR, INVALID_PARAMS, OVERLOADED, RATE_LIMITED};
-use crate::mcp::{Method, meta};
 use crate::sync::lock;
-
-/// The kinds of list, each with the name of its capability, of its filter and of its notification.
-pub(super) const LISTS: [(&str, &str, Method); 3] = [
-    ("tools", "toolsListChanged", Method::ToolsChanged),
-    ("prompts", "promptsListChanged", Method::PromptsChanged),
-    (
-        "resources",
-        "resourcesListChanged",
-        Method::ResourcesChanged,
-    ),
-];
 
 /// The most resources that one client may subscribe to through a front.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 1000;
@@ -49,9 +38,6 @@ pub(super) async fn serve(
     route: &Arc<Route>,
     request: &ChainRequest,
 ) -> Result<ChainResponse, RequestError> {
-    let Some((front, reply)) = route.reply() else {
-        return Err(RequestError::Cancelled(None));
-    };
     let filter = filter(request)?;
     let wants = |name| reader::find(filter, name) == Some("true");
     let kinds: Vec<_> = LISTS
@@ -65,58 +51,52 @@ pub(super) async fn serve(
         .flat_map(reader::elements)
         .filter_map(reader::as_str);
     let uris: BTreeSet<Box<str>> = uris.map(Box::from).take(MAX_SUBSCRIPTIONS).collect();
-    let granted = granted(&kinds, &uris);
-    // R-SUB-02: before the stream is among those that hear of changes. The front of several servers has acknowledged it.
-    let name = Method::SubscriptionAcknowledged.name();
-    let shown = match lane.parts.is_of_many {
-        true => None,
-        false => {
-            let told = acknowledgement(&granted, &reply);
-            let mut told = ChainNotification::new(RelayDirection::ToClient, name, Some(&told));
-            if let Some(prefix) = &lane.parts.prefix {
-                prefix.tell(&mut told);
-            }
-            notify(&lane.parts.middleware, told).await
-        }
-    };
+    if !lane.parts.is_of_many {
+        route.hold(Vec::new());
+    }
     let listeners = &lane.listeners;
-    let number = {
-        let mut begun = lock(&listeners.begun);
-        *begun += 1;
-        *begun
-    };
-    let listener = Listener {
+    let number = listeners.begin(Listener {
         route: route.clone(),
         kinds: kinds.iter().map(|(_, _, method)| *method).collect(),
         uris: uris.clone(),
-    };
-    {
-        // A change that another thread brings after the acknowledgement finds the stream.
-        let mut clients = lock(&listeners.clients);
-        if let Some(shown) = shown {
-            let mut replies = front.replies();
-            replies.notify(&reply, &shown.method, shown.params.as_deref());
-        }
-        clients.insert(number, listener);
-    }
+    });
     let _gone = Gone(lane.clone(), number);
+    let mut decided = Vec::new();
     for uri in &uris {
         let is_first = {
             let mut counts = lock(&listeners.uris);
             let counts = counts.entry(uri.clone()).or_default();
             let own = counts.entry(route.principal.clone()).or_default();
             own.streams += 1;
+            decided.push(own.is_tried.clone());
             own.streams == 1
         };
         if is_first {
             subscribe_to(lane, far, uri, &route.principal);
         }
     }
-    if lane.parts.is_of_many {
-        arrived(lane, route, &granted);
-    }
     let ended = lock(&listeners.ends).cancelled();
-    unless(over(route), ended).await.unwrap_or(Ok(()))?;
+    let mut ending = pin!(unless(over(route), ended));
+    let subscribed = async {
+        for uri in decided {
+            uri.cancelled().await;
+        }
+    };
+    let early = unless(ending.as_mut(), subscribed).await;
+    // Without what the server has refused (R-SUB-03).
+    let granted = granted(&kinds, &listeners.uris_of(number));
+    let is_whole = match lane.parts.is_of_many {
+        true => {
+            arrived(lane, route, &granted);
+            true
+        }
+        false => acknowledge(&lane.parts, route, &seen(lane, &granted)).await,
+    };
+    match early {
+        Some(ended) => ended.unwrap_or(Ok(()))?,
+        None if is_whole => ending.await.unwrap_or(Ok(()))?,
+        None => {}
+    }
     ended_well(route)
 }
 
@@ -126,38 +106,41 @@ pub(super) fn filter(request: &ChainRequest) -> Result<&str, RequestError> {
     filter.ok_or_else(|| refusal(INVALID_PARAMS, "notifications is an object"))
 }
 
-/// Whether the member of a filter asks for changes of a list.
-pub(super) fn is_list(name: JsonStr<'_>) -> bool {
-    LISTS.iter().any(|(_, filter, _)| name == *filter)
+/// The filter of a server, as clients name things.
+fn seen(lane: &Lane, filter: &str) -> String {
+    let (name, params) = (
+        Method::SubscriptionAcknowledged.name(),
+        format!("{{\"notifications\":{filter}}}"),
+    );
+    let mut told = ChainNotification::new(RelayDirection::ToClient, name, Some(&params));
+    if let Some(prefix) = &lane.parts.prefix {
+        prefix.tell(&mut told);
+    }
+    let seen = told.params.as_deref();
+    let seen = seen.and_then(|params| reader::find(params, "notifications"));
+    seen.unwrap_or(filter).to_owned()
 }
 
-/// The stream of one of several servers is open: tells the client that lists may be others, if it may have missed changes.
-pub(super) fn arrived(lane: &Arc<Lane>, route: &Route, filter: &str) {
-    let Some((front, reply)) = route.reply().filter(|_| route.comes_late(&lane.parts)) else {
+/// The stream of one of several servers is open: tells the client that everything may have changed, if it may have missed changes.
+pub(super) fn arrived(lane: &Arc<Lane>, route: &Arc<Route>, filter: &str) {
+    if !route.settle(&lane.parts, Some(&seen(lane, filter))) {
         return;
+    }
+    let tell = |method: Method, params: Option<&str>| {
+        let route = route.clone();
+        lane.show(method.name(), params, move |_, shown| {
+            route.tell(&shown.method, shown.params.as_deref());
+        });
     };
     for (_, name, method) in LISTS {
         if reader::find(filter, name) == Some("true") {
-            let (front, reply) = (front.clone(), reply.clone());
-            lane.show(method.name(), None, move |_, shown| {
-                let (own, id) = (shown.params.as_deref().unwrap_or("{}"), reply.id().raw());
-                let own = with_meta(own, meta::SUBSCRIPTION_ID, Some(id));
-                front.replies().notify(&reply, &shown.method, Some(&own));
-            });
+            tell(method, None);
         }
     }
-}
-
-pub(super) fn granted(kinds: &[&(&str, &str, Method)], uris: &BTreeSet<Box<str>>) -> String {
-    let mut members: Vec<_> = kinds
-        .iter()
-        .map(|(_, name, _)| format!("\"{name}\":true"))
-        .collect();
-    if !uris.is_empty() {
-        let uris: Vec<_> = uris.iter().map(|uri| json_text(uri)).collect();
-        members.push(format!("\"resourceSubscriptions\":[{}]", uris.join(",")));
+    let uris = reader::find(filter, "resourceSubscriptions").unwrap_or("[]");
+    for uri in reader::elements(uris).filter_map(reader::as_str) {
+        tell(Method::ResourceUpdated, Some(&about(&uri)));
     }
-    format!("{{{}}}", members.join(","))
 }
 
 /// Takes a client's stream off the lists of its lane when dropped.
@@ -204,12 +187,29 @@ fn is_wanted_for(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
     is_listened_for || lane.sessions.wants_for(uri, who)
 }
 
-/// The server grants that client a resource.
-fn granted_to(lane: &Lane, uri: &str, who: &Option<Principal>) {
+/// The server grants that client a resource, or could not be asked. A grant that comes after a failure tells the client of a change,
+/// which it may have missed.
+fn tried(lane: &Arc<Lane>, uri: &str, who: &Option<Principal>, is_granted: bool) {
     let mut all = lock(&lane.listeners.uris);
     let own = all.get_mut(uri).and_then(|clients| clients.get_mut(who));
-    if let Some(own) = own {
-        own.is_granted = true;
+    let Some(own) = own else { return };
+    own.is_granted |= is_granted;
+    let is_tried = own.is_tried.clone();
+    drop(all);
+    if !is_tried.cancel(None) && is_granted {
+        let told = about(uri);
+        lane.show(
+            Method::ResourceUpdated.name(),
+            Some(&told.clone()),
+            move |lane, shown| {
+                changed(
+                    lane,
+                    Some(Method::ResourceUpdated),
+                    Some(&told),
+                    shown.params.as_deref(),
+                );
+            },
+        );
     }
 }
 
@@ -233,13 +233,14 @@ fn refused(lane: &Lane, uri: &str, who: &Option<Principal>) {
     }
     drop(clients);
     let mut all = lock(&lane.listeners.uris);
-    if let Some(counts) = all.get_mut(uri) {
-        counts.remove(who);
-        if counts.is_empty() {
-            all.remove(uri);
-        }
+    let gone = all.get_mut(uri).and_then(|counts| counts.remove(who));
+    if all.get(uri).is_some_and(HashMap::is_empty) {
+        all.remove(uri);
     }
     drop(all);
+    if let Some(gone) = gone {
+        gone.is_tried.cancel(None);
+    }
     lane.sessions.refused(uri, who);
 }
 
@@ -264,8 +265,8 @@ pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<
         request,
         is_wanted,
         move |lane, granted| match granted {
-            true => granted_to(lane, &uri, &who),
-            false => refused(lane, &uri, &who),
+            Some(false) => refused(lane, &uri, &who),
+            granted => tried(lane, &uri, &who, granted.is_some()),
         },
     );
 }
@@ -275,14 +276,14 @@ fn about(uri: &str) -> String {
 }
 
 /// Sends a request until the server has answered: twice as long after each failure, while the answer is wanted and the connection is
-/// open. Calls `decided` when the server has granted it, or refused it for good.
+/// open. Calls `told` with whether the server has granted it or refused it for good, and with `None` after a failure.
 pub(super) fn insist(
     lane: &Arc<Lane>,
     far: &Far,
     behalf: Behalf,
     (method, params): (Method, String),
     is_wanted: impl Fn(&Lane) -> bool + Send + 'static,
-    decided: impl FnOnce(&Lane, bool) + Send + 'static,
+    told: impl Fn(&Arc<Lane>, Option<bool>) + Send + 'static,
 ) {
     let (lane, routes, far) = (
         Arc::downgrade(lane),
@@ -302,8 +303,11 @@ pub(super) fn insist(
                 Err(RequestError::Peer(error)) if !may_pass(error.code) => Some(false),
                 Err(_) => None,
             };
-            if let Some(is_granted) = is_granted {
-                return lane.upgrade().map_or((), |lane| decided(&lane, is_granted));
+            let Some(held) = lane.upgrade() else { return };
+            told(&held, is_granted);
+            drop(held);
+            if is_granted.is_some() {
+                return;
             }
             far.sleep(wait_after(waits)).await;
             let is_wanted = lane.upgrade().is_some_and(|lane| is_wanted(&lane));
@@ -345,10 +349,7 @@ pub(super) fn changed(
             .collect()
     };
     for route in routes {
-        if let Some((front, reply)) = route.reply() {
-            let own = with_meta(params, meta::SUBSCRIPTION_ID, Some(reply.id().raw()));
-            front.replies().notify(&reply, method.name(), Some(&own));
-        }
+        route.tell(method.name(), Some(params));
     }
     for session in lane.sessions.all() {
         let wants = match (method, &uri) {

@@ -20,6 +20,8 @@ pub(super) struct Wanted {
     pub streams: usize,
     /// Whether the server has granted it.
     pub is_granted: bool,
+    /// Cancelled when the server has answered, or could not be asked.
+    pub is_tried: CancelToken,
 }
 
 /// The streams of one lane, in either direction.
@@ -27,7 +29,7 @@ pub(super) struct Wanted {
 pub(super) struct Listeners {
     /// Streams of clients of the stateless era.
     pub clients: Mutex<HashMap<u64, Listener>>,
-    pub begun: Mutex<u64>,
+    begun: Mutex<u64>,
     /// The resources that the server is subscribed for, with those for whom.
     pub uris: Mutex<HashMap<Box<str>, Wanting>>,
     /// The streams of this side on a server of the stateless era, one for each on whose behalf it listens, and those that are to
@@ -68,6 +70,22 @@ impl Drop for Listening {
 }
 
 impl Listeners {
+    /// A client's stream begins: changes find it. Returns its number.
+    pub fn begin(&self, listener: Listener) -> u64 {
+        let mut begun = lock(&self.begun);
+        *begun += 1;
+        lock(&self.clients).insert(*begun, listener);
+        *begun
+    }
+
+    /// The resources of a client's stream, without those that the server has refused.
+    pub fn uris_of(&self, number: u64) -> BTreeSet<Box<str>> {
+        let all = lock(&self.clients);
+        all.get(&number)
+            .map(|one| one.uris.clone())
+            .unwrap_or_default()
+    }
+
     /// Ends this side's streams on that behalf.
     pub fn end_own(&self, behalf: &Behalf) {
         let mut all = lock(&self.servers);

@@ -22,7 +22,8 @@
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
 //! | `asking` | questions of middleware to the client of a call |
-//! | `question`, `rounds`, `listen`, `listeners`, `follow`, `stream` | questions and subscriptions, between the eras |
+//! | `question`, `rounds`, `listen`, `listeners`, `follow` | questions and subscriptions, between the eras |
+//! | `stream`, `held`, `filter` | how a stream of changes begins and ends, towards its client; what it is about |
 //! | `doubts` | whether a server that refuses a request still is of the era of the connection |
 //! | `behalf` | requests of this side's own, and on whose behalf they are made |
 //! | `sessions` | what clients that share a connection have each asked for |
@@ -40,10 +41,12 @@ mod doubts;
 mod executor;
 mod external;
 mod far;
+mod filter;
 mod follow;
 mod front;
 mod handoff;
 mod health;
+mod held;
 mod hiding;
 mod hop;
 mod idle;

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use super::held::{Held, Part};
 use super::middleware::ChainResponse;
+use super::params::with_meta;
 use super::parts::Parts;
 use super::question::{Parking, Question};
 use super::sessions::Session;
@@ -13,7 +15,7 @@ use crate::connection::{Call, Caller, Handle, Principal, ReplyTo};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
 use crate::json::number;
-use crate::mcp::{Era, Method, Revision};
+use crate::mcp::{Era, Method, Revision, meta};
 use crate::sync::lock;
 
 /// One call of the client, from its arrival to its answer. A call whose client answers questions in rounds is one
@@ -62,8 +64,10 @@ pub(super) struct Target {
     pub parked: Option<Arc<str>>,
     /// The parts by which failures are worded: those of the server that the call went to, once it is known.
     parts: Option<Arc<Parts>>,
-    /// The servers whose streams of changes come later than that of the front.
-    late: Vec<Arc<str>>,
+    /// What a stream of changes tells before it is acknowledged.
+    held: Option<Held>,
+    /// The servers whose streams of changes are open later than that of the front, by their indexes.
+    late: Vec<usize>,
     /// The answer that came between two rounds.
     outcome: Option<Result<ChainResponse, RequestError>>,
 }
@@ -118,23 +122,85 @@ impl Route {
         }
     }
 
-    /// Notes that the client may miss changes until the stream of this server is open.
-    pub fn expect_late(&self, parts: &Parts) {
-        let name = &parts.external.name;
+    /// Keeps back what servers tell on a stream of changes until it is [acknowledged](Self::acknowledge). The token is cancelled when
+    /// none of these servers is awaited any more.
+    pub fn hold(&self, parts: Vec<Part>) -> CancelToken {
+        let held = Held::new(parts);
+        let opens = held.opens.clone();
+        self.target().held = Some(held);
+        opens
+    }
+
+    /// The filter that servers have granted to a stream that is held.
+    pub fn granted(&self) -> String {
+        let target = self.target();
+        target.held.as_ref().map(Held::granted).unwrap_or_default()
+    }
+
+    /// Tells the client that its stream is open, if middleware shows that, and then what was held. Returns whether that is all.
+    pub fn acknowledge(&self, shown: Option<(&str, &str)>) -> bool {
         let mut target = self.target();
-        if !target.late.contains(name) {
-            target.late.push(name.clone());
+        let Some(held) = target.held.take() else {
+            return true;
+        };
+        target.late.extend(held.awaited());
+        if let Some((front, reply)) = &target.reply {
+            let mut replies = front.replies();
+            for (method, params) in shown.into_iter().chain(held.told()) {
+                replies.notify(reply, method, Some(params));
+            }
+        }
+        !held.is_full()
+    }
+
+    /// Tells the client of a change, on its stream (R-SUB-04).
+    pub fn tell(&self, method: &str, params: Option<&str>) {
+        let mut target = self.target();
+        let Some((front, reply)) = target.reply.clone() else {
+            return;
+        };
+        let id = Some(reply.id().raw());
+        let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, id);
+        let Some(held) = &mut target.held else {
+            drop(target);
+            return front.replies().notify(&reply, method, Some(&own));
+        };
+        held.tell(method, &own);
+        let opens = held.opens.clone();
+        let is_full = held.is_full();
+        drop(target);
+        if is_full {
+            opens.cancel(None);
         }
     }
 
-    /// Notes that the stream of this server is open. Returns whether the client may have missed changes.
-    pub fn comes_late(&self, parts: &Parts) -> bool {
+    /// Notes that the client may miss changes until the stream of this server is open, unless its own stream waits for that.
+    pub fn expect_late(&self, parts: &Parts) {
         let mut target = self.target();
-        let at = target
-            .late
-            .iter()
-            .position(|one| *one == parts.external.name);
-        at.map(|at| target.late.remove(at)).is_some()
+        let is_awaited = target
+            .held
+            .as_ref()
+            .is_some_and(|it| it.awaits(parts.index));
+        if !is_awaited && !target.late.contains(&parts.index) {
+            target.late.push(parts.index);
+        }
+    }
+
+    /// Notes that the stream of this server is open, with what it has granted, or that it has failed. Returns whether the client
+    /// may have missed changes.
+    pub fn settle(&self, parts: &Parts, granted: Option<&str>) -> bool {
+        let mut target = self.target();
+        let opens = target.held.as_mut().and_then(|held| {
+            held.settle(parts.index, granted);
+            (!held.is_awaiting()).then(|| held.opens.clone())
+        });
+        let at = target.late.iter().position(|one| *one == parts.index);
+        let is_late = granted.is_some() && at.map(|at| target.late.remove(at)).is_some();
+        drop(target);
+        if let Some(opens) = opens {
+            opens.cancel(None);
+        }
+        is_late
     }
 
     /// Notes that the call has ended. Returns the questions that its client is not asked any more; a client that has been

@@ -7,36 +7,23 @@ use std::task::Poll;
 use super::middleware::{ChainNotification, ChainResponse, RelayDirection, notify};
 use super::parts::Parts;
 use super::route::Route;
-use crate::connection::ReplyTo;
 use crate::error::RequestError;
 use crate::mcp::{Method, meta};
 
-/// The params that acknowledge a stream with what is granted.
-pub(super) fn acknowledgement(granted: &str, reply: &ReplyTo) -> String {
-    let id = reply.id().raw();
-    format!(
+/// Acknowledges a stream with what is granted, and tells what was held. Returns whether that is all (R-SUB-02).
+pub(super) async fn acknowledge(parts: &Parts, route: &Route, granted: &str) -> bool {
+    let Some((_, reply)) = route.reply() else {
+        return true;
+    };
+    let (id, name) = (reply.id().raw(), Method::SubscriptionAcknowledged.name());
+    let told = format!(
         "{{\"notifications\":{granted},\"_meta\":{{\"{}\":{id}}}}}",
         meta::SUBSCRIPTION_ID
-    )
-}
-
-/// Acknowledges a stream of several servers (R-SUB-02).
-pub(super) async fn acknowledge(
-    parts: &Parts,
-    route: &Route,
-    granted: &str,
-) -> Result<(), RequestError> {
-    let Some((front, reply)) = route.reply() else {
-        return Err(RequestError::Cancelled(None));
-    };
-    let name = Method::SubscriptionAcknowledged.name();
-    let told = acknowledgement(granted, &reply);
+    );
     let told = ChainNotification::new(RelayDirection::ToClient, name, Some(&told));
-    if let Some(shown) = notify(&parts.middleware, told).await {
-        let mut replies = front.replies();
-        replies.notify(&reply, &shown.method, shown.params.as_deref());
-    }
-    Ok(())
+    let shown = notify(&parts.middleware, told).await;
+    let shown = shown.as_ref();
+    route.acknowledge(shown.map(|it| (&*it.method, it.params.as_deref().unwrap_or("{}"))))
 }
 
 /// Completes when the front ends the stream in good order, or with an error when its client has cancelled it.

@@ -380,15 +380,8 @@ fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'
             let filter = params.and_then(|params| reader::find(params, "notifications"));
             return super::listen::arrived(lane, &route, filter.unwrap_or("{}"));
         }
-        let Some((front, reply)) = route.reply() else {
-            return;
-        };
         return lane.show(method, params, move |_, shown| {
-            let own = reply.id().raw();
-            let params = shown.params.as_deref().unwrap_or("{}");
-            let params =
-                super::params::with_meta(params, crate::mcp::meta::SUBSCRIPTION_ID, Some(own));
-            front.replies().notify(&reply, &shown.method, Some(&params));
+            route.tell(&shown.method, shown.params.as_deref());
         });
     }
     if known == Some(Method::LogMessage) {

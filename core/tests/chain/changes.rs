@@ -67,10 +67,10 @@ fn nothing_is_heard_after_the_end_of_a_stream() {
     let params = json!({"notifications": filter});
     let listen = stateless("listen", "subscriptions/listen", params, &json!({}));
     rig.say(near, &listen);
-    assert_eq!(rig.hear(near)["params"]["notifications"], filter);
     let subscribe = rig.far_hears(0);
     assert_eq!(subscribe["method"], "resources/subscribe");
     rig.answer(0, &subscribe, &json!({}));
+    assert_eq!(rig.hear(near)["params"]["notifications"], filter);
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     rig.far_says(0, &changed.to_string());
     let heard = rig.hear(near);
@@ -80,6 +80,45 @@ fn nothing_is_heard_after_the_end_of_a_stream() {
     rig.far_says(0, &changed.to_string());
     let unsubscribe = rig.far_hears(0);
     assert_eq!(unsubscribe["method"], "resources/unsubscribe");
+    rig.assert_quiet();
+}
+
+/// R-SUB-02, R-SUB-03: a stream of the stateless era is acknowledged when a server of the handshake era has decided about each resource,
+/// with what it has granted. A change that comes before is told after it.
+#[test]
+fn a_stream_is_acknowledged_with_what_the_server_has_granted() {
+    let mut rig = Rig::new(OLD, 1);
+    let near = rig.connect(Framing::Line);
+    let filter = json!({"resourceSubscriptions": ["a:b", "a:c", "a:d"]});
+    let params = json!({"notifications": filter});
+    let listen = stateless("l", "subscriptions/listen", params, &json!({}));
+    rig.say(near, &listen);
+    let asked = [(); 3].map(|()| rig.far_hears(0));
+    let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "a:b"}});
+    let refuse = |rig: &mut Rig, asked: &Value, code: i64| {
+        let error = json!({"code": code, "message": "no"});
+        let refused = json!({"jsonrpc": "2.0", "id": asked["id"], "error": error});
+        rig.far_says(0, &refused.to_string());
+    };
+    rig.far_says(0, &updated.to_string());
+    rig.answer(0, &asked[0], &json!({}));
+    refuse(&mut rig, &asked[1], -32602);
+    rig.assert_is_waiting(near);
+    // This one may be granted later.
+    refuse(&mut rig, &asked[2], -32603);
+    let granted = json!({"resourceSubscriptions": ["a:b", "a:d"]});
+    assert_eq!(rig.hear(near)["params"]["notifications"], granted);
+    assert_eq!(rig.hear(near)["params"]["uri"], "a:b");
+    rig.assert_quiet();
+    rig.pass(Duration::from_secs(1));
+    let again = rig.far_hears(0);
+    assert_eq!(again["params"]["uri"], "a:d");
+    rig.answer(0, &again, &json!({}));
+    // It may have changed meanwhile.
+    let heard = rig.hear(near);
+    assert_eq!(heard["method"], updated["method"]);
+    let own = json!({meta::SUBSCRIPTION_ID: "l"});
+    assert_eq!(heard["params"], json!({"uri": "a:d", "_meta": own}));
     rig.assert_quiet();
 }
 

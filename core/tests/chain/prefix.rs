@@ -197,6 +197,7 @@ fn a_stream_has_the_names_of_the_client() {
         let mut told = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "a://b"}});
         if far == OLD {
             assert_eq!(arrived["params"], json!({"uri": "a://b"}));
+            rig.answer(0, &arrived, &json!({}));
         } else {
             assert_eq!(
                 arrived["params"]["notifications"],

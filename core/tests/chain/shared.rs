@@ -178,10 +178,6 @@ fn a_client_hears_of_what_was_granted_to_it() {
             near,
             &stateless(1, "subscriptions/listen", params, &json!({})),
         );
-        assert_eq!(
-            rig.hear(near)["params"]["notifications"]["resourceSubscriptions"],
-            json!(["x:a"])
-        );
         let heard = rig.far_hears(0);
         assert_eq!(
             (&heard["method"], &heard["params"]),
@@ -189,13 +185,20 @@ fn a_client_hears_of_what_was_granted_to_it() {
         );
         (near, heard)
     });
+    let granted = |rig: &mut Rig, near| rig.hear(near)["params"]["notifications"].take();
     rig.answer(0, &ada.1, &json!({}));
+    assert_eq!(
+        granted(&mut rig, ada.0),
+        json!({"resourceSubscriptions": ["x:a"]})
+    );
     tell(&mut rig, UPDATED, &a);
     assert_eq!(rig.hear(ada.0)["method"], UPDATED);
     rig.assert_quiet();
     let error = json!({"code": -31996, "message": "more has to be granted for this"});
     let refused = json!({"jsonrpc": "2.0", "id": eve.1["id"], "error": error});
     rig.far_says(0, &refused.to_string());
+    // R-SUB-03
+    assert_eq!(granted(&mut rig, eve.0), json!({}));
     tell(&mut rig, UPDATED, &a);
     assert_eq!(rig.hear(ada.0)["method"], UPDATED);
     rig.assert_quiet();

@@ -46,6 +46,10 @@ const ROWS: &[(&str, &str)] = &[
         "an_identity_provider_is_read_up_to_a_size_and_leads_nowhere",
     ),
     (
+        "chain::held::MAX_BYTES",
+        "a_stream_that_had_to_leave_something_out_ends_after_its_acknowledgement",
+    ),
+    (
         "chain::rules::approval::MAX_ASKING",
         "approved_calls_whose_servers_ask_are_remembered_up_to_a_number_and_a_time",
     ),
