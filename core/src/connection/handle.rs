@@ -80,6 +80,31 @@ impl Handle {
         self.callers().is_some_and(|callers| callers.are_many())
     }
 
+    /// The connection whose timers outlive this one, if this one may end before the work that it has begun.
+    #[cfg(feature = "server")]
+    pub(crate) fn timers(&self) -> Option<Self> {
+        let shared = self.shared.timers.get()?.clone();
+        Some(Self { shared })
+    }
+
+    /// Sets that connection. Only the first call counts.
+    #[cfg(feature = "http")]
+    pub(crate) fn set_timers(&self, timers: &Self) {
+        let _ = self.shared.timers.set(timers.shared.clone());
+    }
+
+    /// The name by which all processes know the session of this connection; `None` if this process alone knows it.
+    #[cfg(feature = "server")]
+    pub(crate) fn shared_session(&self) -> Option<&str> {
+        self.shared.session.get().map(|name| &**name)
+    }
+
+    /// Sets that name. Only the first call counts.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub(crate) fn set_shared_session(&self, name: &str) {
+        let _ = self.shared.session.set(name.into());
+    }
+
     /// Has the ids of this side's requests begin at a random place, before the first one.
     #[cfg(all(feature = "http", feature = "sealing"))]
     pub(crate) fn number_apart(&self, chance: u32) {

@@ -59,6 +59,10 @@ pub(crate) struct Shared {
     pub principal: OnceLock<Principal>,
     /// How messages travel, for observers.
     pub channel: OnceLock<Arc<Channel>>,
+    /// The connection whose timers outlive this one.
+    pub timers: OnceLock<Arc<Self>>,
+    /// The name by which all processes know the session of this connection.
+    pub session: OnceLock<Box<str>>,
     /// Who sends the requests, on a connection within a process.
     pub callers: OnceLock<Arc<dyn Callers>>,
     /// The source that limits count against, as far as the transport knows it.
@@ -84,6 +88,8 @@ impl Shared {
             log_level: AtomicU8::new(FIRST_LOG_LEVEL as u8),
             principal: OnceLock::new(),
             channel: OnceLock::new(),
+            timers: OnceLock::new(),
+            session: OnceLock::new(),
             callers: OnceLock::new(),
             source: Mutex::default(),
         }

@@ -466,6 +466,10 @@ const OPTIONS: &[(&str, &str)] = &[
 /// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
 const CONSTANTS: &[(&str, &str)] = &[
     (
+        "server::tasks::shared::MAX_LISTED",
+        "a_log_is_bounded_and_read_from_anywhere",
+    ),
+    (
         "io::http::server::shared_sessions::MAX_ENDED",
         "a_log_is_bounded_and_read_from_anywhere",
     ),

@@ -29,6 +29,8 @@ mod replays;
 #[cfg(feature = "redis")]
 mod servers;
 #[cfg(all(feature = "redis", feature = "http"))]
+mod session_tasks;
+#[cfg(all(feature = "redis", feature = "http"))]
 mod sessions;
 mod stores;
 #[cfg(all(feature = "redis", feature = "http"))]

@@ -9,15 +9,17 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use hyper::Method;
 use mcpbolt::connection::Principal;
-use mcpbolt::io::http::{HttpOptions, HttpService};
+use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
 use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::policy::{ApiKeys, Policy};
 use mcpbolt::server::{
     Arguments, Context, HandlerError, Server as McpServer, TaskSupport, Tool, ToolResult,
 };
+use mcpbolt::store::StoreKeys;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
 use crate::http::send;
@@ -25,7 +27,7 @@ use crate::servers::{Program, Server};
 use crate::stores::{SOON, Store, on_every_store, open};
 
 /// Handlers that are running.
-type Running = Arc<AtomicUsize>;
+pub type Running = Arc<AtomicUsize>;
 
 /// Counts a handler until it ends or is dropped.
 struct Runs(Running);
@@ -43,13 +45,24 @@ impl Drop for Runs {
     }
 }
 
-struct Process {
-    at: HttpService,
-    running: Running,
+pub struct Process {
+    pub at: HttpService,
+    pub running: Running,
+    /// Lets the handlers of `gate` end.
+    pub gate: Arc<Semaphore>,
 }
 
 impl Process {
-    fn new(store: Store) -> Self {
+    pub fn new(store: Store) -> Self {
+        Self::with(store, true)
+    }
+
+    /// `verifies`: whether clients have keys.
+    pub fn with(store: Store, verifies: bool) -> Self {
+        Self::serving(store, verifies, HttpOptions::default())
+    }
+
+    pub fn serving(store: Store, verifies: bool, options: HttpOptions) -> Self {
         let running = Running::default();
         let tool = |name: &str| Tool::new(name).task_support(TaskSupport::Optional);
         let counted = running.clone();
@@ -84,13 +97,31 @@ impl Process {
             context.begin_task();
             ToolResult::error("out of paper")
         };
+        let gate = Arc::new(Semaphore::new(0));
+        let opens = gate.clone();
+        let passes = move |_: Arguments, _: Context| {
+            let opens = opens.clone();
+            async move {
+                opens.acquire().await.unwrap().forget();
+                "through"
+            }
+        };
         let keys = ApiKeys::new()
             .key("k-ada", Principal::key("ada"))
             .key("k-bob", Principal::key("bob"));
-        let policy = Policy::new().verifier(move |credentials| keys.verify(credentials));
+        let policy = match verifies {
+            true => Policy::new().verifier(move |credentials| keys.verify(credentials)),
+            false => Policy::new(),
+        };
+        let keys = Arc::new(StoreKeys::new([1; 32], [2; 32]));
+        let options = HttpOptions {
+            shared_sessions: Some(SharedSessions::new(store.clone(), keys)),
+            ..options
+        };
         let server = McpServer::builder("tasks", "1.0.0")
             .policy(policy)
             .share_tasks(store)
+            .tool(tool("gate"), passes)
             .tool(tool("wait"), wait)
             .tool(tool("late"), late)
             .tool(tool("ask"), ask)
@@ -98,8 +129,9 @@ impl Process {
             .build()
             .unwrap();
         Self {
-            at: HttpService::new(&server, HttpOptions::default()).unwrap(),
+            at: HttpService::new(&server, options).unwrap(),
             running,
+            gate,
         }
     }
 
@@ -153,7 +185,7 @@ impl Process {
     }
 }
 
-async fn ends(running: &Running) {
+pub async fn ends(running: &Running) {
     let begun = Instant::now();
     while running.load(SeqCst) > 0 {
         assert!(begun.elapsed() < SOON, "a handler goes on");

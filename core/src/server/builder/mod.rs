@@ -462,12 +462,15 @@ impl Builder {
         self
     }
 
-    /// Has tasks of 2026-07-28 that begin over HTTP known to all processes with this store: `tasks/get`, `tasks/cancel` and
-    /// `tasks/update` may come to any. A task has one terminal state. When the process that runs it has been silent for 6 s,
-    /// it has failed, and is not run again. Tasks of 2025-11-25 belong to their session.
+    /// Has tasks that begin over HTTP known to all processes with this store: requests about a task may come to any. A task has
+    /// one terminal state. When the process that runs it has been silent for 6 s, it has failed, and is not run again.
     ///
-    /// A task costs the store its state with each change, and a renewal every 2 s while it runs. While the store is away, a task
-    /// that begins is known to its own process alone (fails open), the others answer as an overloaded server does, and the state of those that run is
+    /// Tasks of 2025-11-25 are shared if sessions are (`SharedSessions`). A task then belongs to its principal, in each of the principal's sessions, or to
+    /// its session if nobody is verified; the client ends the latter with its session. `tasks/list` has the last 10,000 tasks of an owner.
+    ///
+    /// A task costs the store its state with each change, and a renewal every 2 s while it runs; so does a request for `tasks/result` that
+    /// waits at another process. While the store is away, a task that begins is known to its own process alone (fails open), the
+    /// others answer as an overloaded server does, and the state of those that run is
     /// written when it is back. What clients send and get is readable in the store, unless it is a
     /// `SealedStore`.
     pub fn share_tasks(mut self, store: Arc<dyn SharedStore>) -> Self {

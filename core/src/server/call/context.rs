@@ -101,8 +101,7 @@ impl Context {
     /// which ends the task through [`task`](Self::task).
     #[must_use]
     pub fn with_task(mut self, registry: &Arc<Registry>, number: u32, call: &Call) -> Self {
-        let carried = (&self.call.handle, self.call.timers.as_ref());
-        let task = TaskCall::timed(registry, number, carried, call);
+        let task = TaskCall::new(registry, number, &self.call.handle, call);
         Arc::make_mut(&mut self.call).task = task;
         self
     }
@@ -256,11 +255,11 @@ impl Context {
 
     /// Sleeps for `duration` on the engine's timers; needs no async runtime.
     pub fn sleep(&self, duration: std::time::Duration) -> crate::connection::Sleep {
-        self.call
-            .timers
-            .as_ref()
-            .unwrap_or(&self.call.handle)
-            .sleep(duration)
+        let own = &self.call.handle;
+        match (&self.call.timers, own.timers()) {
+            (Some(lasting), _) => lasting.sleep(duration),
+            (None, lasting) => lasting.as_ref().unwrap_or(own).sleep(duration),
+        }
     }
 
     /// The caller, as the transport or a [verifier](crate::policy::Policy::verifier) has verified

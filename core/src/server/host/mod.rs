@@ -4,6 +4,7 @@ mod actions;
 mod admission;
 mod awaited;
 mod batch;
+mod shared_tasks;
 #[cfg(feature = "skills")]
 mod skills;
 mod tasks;
@@ -480,12 +481,9 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         }
         if self.registry.has_tasks() {
             for call in batch.take(Operation::AwaitTask) {
-                if call.method == Some(Method::TaskResult) {
-                    tasks::answer_at_end(&self.registry, &self.handle, call);
-                } else if let Some(job) =
-                    tasks::answer_elsewhere(&self.registry, &self.handle, call)
-                {
-                    self.executor.spawn(job);
+                match shared_tasks::job(&self.registry, &self.handle, &call) {
+                    Some(job) => self.executor.spawn(job),
+                    None => tasks::answer_at_end(&self.registry, &self.handle, call),
                 }
             }
         }
@@ -536,8 +534,8 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         }
     }
 
-    fn closed(&mut self, _reason: &ConnectionError) {
-        self.registry.tasks().leave(&self.handle);
+    fn closed(&mut self, reason: &ConnectionError) {
+        self.registry.tasks().leave(&self.handle, reason);
         self.executor.closed();
     }
 

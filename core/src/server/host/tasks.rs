@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::connection::{Answer, Call, Disposition, Handle, IncomingRequest, Operation, Principal};
-use crate::handler::Job;
+use crate::connection::{
+    Answer, Call, Disposition, Handle, IncomingRequest, Operation, Principal, ResultWriter,
+};
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm, extension};
-use crate::message::Field;
+use crate::message::{Field, MessageRef};
 use crate::server::lookup::{Refusal, declares};
 use crate::server::registry::Registry;
-use crate::server::tasks::{Asked, Asker, Task, Tasks};
+use crate::server::tasks::{Asker, Task, Tasks};
 
 /// Number of tasks on one page of a list.
-const PAGE: usize = 100;
+pub(super) const PAGE: usize = 100;
 
 /// Answers a task method.
 pub fn answer(
@@ -27,16 +28,22 @@ pub fn answer(
     if is_extension && !declares(request, extension::TASKS) {
         return Refusal::extension(extension::TASKS).send(answer);
     }
-    if method == Method::ListTasks {
-        return list(tasks, asks, request, answer);
-    }
     let params = request.message.params().unwrap_or("{}");
     if method == Method::UpdateTask && answers(params).is_none() {
         let why = "inputResponses is an object of objects";
         return answer.error(ErrorKind::InvalidParams, why, None);
     }
+    let is_elsewhere = tasks.shared().is_some() && asks.owner(revision).is_some();
+    if method == Method::ListTasks {
+        return match cursor(&request.message) {
+            None => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
+            Some(_) if is_elsewhere => Disposition::Deferred(Operation::AwaitTask),
+            Some(after) => list(tasks, asks, revision, after, answer),
+        };
+    }
     let task = find(tasks, asks, params, revision);
-    if is_extension && tasks.shared().is_some() && (method == Method::GetTask || task.is_none()) {
+    let is_here = |task: &Arc<Task>| !task.is_shared() || method == Method::UpdateTask;
+    if is_elsewhere && !task.as_ref().is_some_and(is_here) {
         return Disposition::Deferred(Operation::AwaitTask);
     }
     let Some(task) = task else {
@@ -52,7 +59,7 @@ pub fn answer(
                 (true, _) => answer.result(|_| ()),
                 (false, false) => answer.result(|result| result.members(&task.summary())),
                 // R-TSK-14
-                (false, true) => answer.error(ErrorKind::InvalidParams, "the task has ended", None),
+                (false, true) => answer.error(ErrorKind::InvalidParams, HAS_ENDED, None),
             }
         }
         Method::UpdateTask => {
@@ -63,98 +70,58 @@ pub fn answer(
     }
 }
 
-const NO_TASK: &str = "no such task";
+pub(super) const NO_TASK: &str = "no such task";
+pub(super) const HAS_ENDED: &str = "the task has ended";
 
 /// The answers to questions of a task: a raw JSON object of objects.
-fn answers(params: &str) -> Option<&str> {
+pub(super) fn answers(params: &str) -> Option<&str> {
     let is_object = |text: &&str| text.starts_with('{');
     let given = reader::find(params, "inputResponses").filter(is_object)?;
     let are_objects = reader::members(given).all(|(_, one)| is_object(&one));
     are_objects.then_some(given)
 }
 
-/// Answers a request about a task that another process may run, or have ended.
-pub fn answer_elsewhere(registry: &Arc<Registry>, handle: &Handle, call: Call) -> Option<Job> {
-    let (registry, handle) = (registry.clone(), handle.clone());
-    let shared = registry.tasks().shared()?.clone();
-    Some(Box::pin(async move {
-        let (params, revision) = (call.message.as_ref().params(), call.reply.revision());
-        let params = params.unwrap_or("{}").to_owned();
-        let principal = call.reply.principal().map(Principal::as_str);
-        let principal = principal.or_else(|| handle.principal()).map(str::to_owned);
-        let asks = Asker {
-            handle: &handle,
-            principal: principal.as_deref(),
-        };
-        let own = find(registry.tasks(), asks, &params, revision);
-        let id = reader::find(&params, "taskId").and_then(reader::as_str);
-        let id = id.unwrap_or_default().into_owned();
-        let found = match shared.find(&id, revision).await {
-            Ok(Some(record)) if record.belongs_to(principal.as_deref(), revision) => {
-                Ok(Some(record.detail))
-            }
-            // The store has not taken it, or lost it.
-            Ok(_) => Ok(own.map(|task| task.detail())),
-            Err(why) => own.map(|task| Some(task.detail())).ok_or(why),
-        };
-        let asked = match (call.method, answers(&params)) {
-            (Some(Method::CancelTask), _) => Some(Asked::Cancel),
-            (Some(Method::UpdateTask), Some(given)) => Some(Asked::Answers(given.to_owned())),
-            _ => None,
-        };
-        let done = match (&found, &asked) {
-            (Ok(Some(_)), Some(asked)) => shared.ask(&id, asked).await,
-            _ => Ok(()),
-        };
-        let mut replies = handle.replies();
-        match (found.and_then(|found| done.map(|()| found)), asked) {
-            (Ok(None), _) => replies.error(&call.reply, ErrorKind::InvalidParams, NO_TASK, None),
-            // R-TSX-12
-            (Ok(Some(_)), Some(_)) => replies.result(&call.reply, |_| ()),
-            (Ok(Some(detail)), None) => {
-                replies.result(&call.reply, |result| result.members(&detail));
-            }
-            (Err(_), _) => {
-                let why = "tasks of other processes cannot be found now: try again later";
-                let data = Some("{\"retryAfter\":1}");
-                replies.error(&call.reply, ErrorKind::Overloaded, why, data);
-            }
-        }
-    }))
-}
-
 /// The task that the params name.
-fn find(tasks: &Tasks, asks: Asker<'_>, params: &str, revision: Revision) -> Option<Arc<Task>> {
+pub(super) fn find(
+    tasks: &Tasks,
+    asks: Asker<'_>,
+    params: &str,
+    revision: Revision,
+) -> Option<Arc<Task>> {
     let id = reader::find(params, "taskId").and_then(reader::as_str)?;
     tasks.find(&id, asks, revision)
+}
+
+/// Where a page of a list begins; `None` if the cursor is none of this server's.
+pub(super) fn cursor(message: &MessageRef<'_>) -> Option<u64> {
+    match message.raw(Field::Cursor) {
+        None | Some("null") => Some(0),
+        Some(raw) => reader::as_str(raw)?.parse().ok(),
+    }
 }
 
 /// R-TSK-20
 fn list(
     tasks: &Tasks,
     asks: Asker<'_>,
-    request: &IncomingRequest<'_>,
+    revision: Revision,
+    after: u64,
     answer: Answer<'_>,
 ) -> Disposition {
-    let after = match request.message.raw(Field::Cursor) {
-        None | Some("null") => Some(0),
-        Some(raw) => reader::as_str(raw).and_then(|text| text.parse().ok()),
-    };
-    let Some(after) = after else {
-        return answer.error(ErrorKind::InvalidParams, "unknown cursor", None);
-    };
-    let all = tasks.list(asks, request.revision, after);
+    let all = tasks.list(asks, revision, after);
     let page = &all[..all.len().min(PAGE)];
-    answer.result(|result| {
-        let tasks: Vec<_> = page
-            .iter()
-            .map(|task| format!("{{{}}}", task.summary()))
-            .collect();
-        result.raw("tasks", &format!("[{}]", tasks.join(",")));
-        if let Some(last) = page.last().filter(|_| all.len() > PAGE) {
-            result.string("nextCursor", &last.number.to_string());
-        }
-    })
+    let last = page.last().filter(|_| all.len() > PAGE);
+    let page: Vec<_> = page.iter().map(|task| task.summary()).collect();
+    answer.result(|result| write_page(result, &page, last.map(|last| last.number)))
+}
+
+/// Writes a page of a list: the members of each task, and where the next page begins.
+pub(super) fn write_page(result: &mut ResultWriter<'_>, page: &[String], next: Option<u64>) {
+    let tasks: Vec<_> = page.iter().map(|task| format!("{{{task}}}")).collect();
+    result.raw("tasks", &format!("[{}]", tasks.join(",")));
+    if let Some(next) = next {
+        result.string("nextCursor", &next.to_string());
+    }
 }
 
 /// Answers `tasks/result` once the task ends (R-TSK-10).

@@ -100,7 +100,7 @@ impl Registry {
         self.changed();
     }
 
-    /// Has tasks of 2026-07-28 known to all processes with this store, beginning with the next.
+    /// Has tasks known to all processes with this store, beginning with the next.
     pub(in crate::server) fn share_tasks(&mut self, store: Arc<dyn SharedStore>) {
         let shared = SharedTasks::new(store).map(Arc::new);
         self.tasks = Arc::new(Tasks::new(self.tasks.limits(), shared));

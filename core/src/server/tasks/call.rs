@@ -18,8 +18,6 @@ use crate::server::registry::Registry;
 pub struct TaskCall {
     registry: Arc<Registry>,
     handle: Handle,
-    /// What the record of the task is kept by, if other processes are to know it.
-    timers: Option<Handle>,
     reply: ReplyTo,
     cancel: CancelToken,
     form: TaskForm,
@@ -46,16 +44,6 @@ impl TaskCall {
         handle: &Handle,
         call: &Call,
     ) -> Option<Arc<Self>> {
-        Self::timed(registry, number, (handle, None), call)
-    }
-
-    /// The same on a connection that is outlived by its timers.
-    pub(in crate::server) fn timed(
-        registry: &Arc<Registry>,
-        number: u32,
-        (handle, timers): (&Handle, Option<&Handle>),
-        call: &Call,
-    ) -> Option<Arc<Self>> {
         if !registry.supports_tasks(number) {
             return None;
         }
@@ -78,7 +66,6 @@ impl TaskCall {
         Some(Arc::new(Self {
             registry: registry.clone(),
             handle: handle.clone(),
-            timers: timers.cloned(),
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
             form,
@@ -134,12 +121,11 @@ impl TaskCall {
                 }
             });
         };
-        match (tasks.shared(), &self.timers, form) {
-            (Some(shared), Some(timers), TaskForm::Extension) => {
-                let registry = self.registry.clone();
-                let keep = shared
-                    .clone()
-                    .keep(registry, task, timers.clone(), announce);
+        let owner = self.owner().owner(self.reply.revision());
+        match (tasks.shared(), self.handle.timers(), owner) {
+            (Some(shared), Some(timers), Some(owner)) => {
+                let (shared, registry) = (shared.clone(), self.registry.clone());
+                let keep = shared.keep(registry, (task, owner), timers, announce);
                 drive(Box::pin(keep));
             }
             _ => announce(),

@@ -79,11 +79,16 @@ impl Task {
         out
     }
 
-    /// The `_meta` of messages that belong to the task (R-MET-12).
+    /// The `_meta` of messages that belong to the task.
     pub fn related(&self) -> String {
-        let mut id = Vec::new();
-        string::append(&mut id, &self.id);
-        let id = String::from_utf8(id).unwrap_or_default();
-        format!("{{\"{}\":{{\"taskId\":{id}}}}}", meta::RELATED_TASK)
+        related(&self.id)
     }
+}
+
+/// The `_meta` of messages that belong to the task with this id (R-MET-12).
+pub(super) fn related(id: &str) -> String {
+    let mut text = Vec::new();
+    string::append(&mut text, id);
+    let id = String::from_utf8(text).unwrap_or_default();
+    format!("{{\"{}\":{{\"taskId\":{id}}}}}", meta::RELATED_TASK)
 }

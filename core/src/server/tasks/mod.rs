@@ -7,21 +7,27 @@
 
 mod call;
 mod json;
+mod keeping;
+mod record;
 mod shared;
 mod task;
 mod timestamp;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 pub(super) use self::call::Ended;
 pub use self::call::TaskCall;
+pub(super) use self::keeping::RENEWAL;
+pub(super) use self::record::TaskOwner;
 pub(super) use self::shared::{Asked, SharedTasks};
 use self::task::State;
 pub(super) use self::task::{Asker, Outcome, Task};
 use super::store::{Bounds, Keep, MemoryStore, Store};
 use crate::connection::{Budget, Handle, Held};
 use crate::correlate::CancelToken;
+use crate::error::ConnectionError;
 use crate::limits::{
     MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER, TASK_POLL_INTERVAL,
 };
@@ -113,7 +119,7 @@ impl Tasks {
         self.limits
     }
 
-    /// Where other processes find the tasks of 2026-07-28.
+    /// Where other processes find the tasks.
     pub fn shared(&self) -> Option<&Arc<SharedTasks>> {
         self.shared.as_ref()
     }
@@ -158,6 +164,7 @@ impl Tasks {
             connection: is_core.then(|| owner.handle.clone()),
             principal: owner.principal.map(Into::into),
             source,
+            is_shared: AtomicBool::new(false),
             cancel,
             ends: crate::limits::later(Instant::now(), ttl),
             ttl,
@@ -244,12 +251,15 @@ impl Tasks {
         ended
     }
 
-    /// Ends and drops the tasks of a closed connection: nobody can ask for them any more.
-    pub fn leave(&self, gone: &Handle) {
+    /// Ends and drops the tasks of a closed connection: nobody can ask for them any more. If other processes know them, they
+    /// go on, unless the client has ended the session that they belong to.
+    pub fn leave(&self, gone: &Handle, reason: &ConnectionError) {
+        let has_ended = *reason == ConnectionError::ClosedByPeer;
         let mut left = Vec::new();
         self.kept.retain(&mut |_, task| {
             let own = task.connection.as_ref();
-            let stays = !own.is_some_and(|own| own.is_same(gone));
+            let goes_on = task.is_shared() && (task.principal.is_some() || !has_ended);
+            let stays = goes_on || !own.is_some_and(|own| own.is_same(gone));
             if !stays {
                 left.push(task.clone());
             }
@@ -257,7 +267,9 @@ impl Tasks {
         });
         for task in left {
             task.cancel.cancel(Some("the connection has ended"));
-            task.end(None, false);
+            if task.end(None, false) {
+                task.changed();
+            }
         }
     }
 }

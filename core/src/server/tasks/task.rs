@@ -6,10 +6,12 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::record::CANCELLED;
 use crate::connection::{Call, Handle, Held, ReplyTo, RequestSource};
 use crate::correlate::CancelToken;
 use crate::json::reader;
@@ -28,6 +30,8 @@ pub(in crate::server) struct Task {
     pub principal: Option<Box<str>>,
     /// The owner whose share of the tasks counts.
     pub source: RequestSource,
+    /// Whether other processes know it.
+    pub is_shared: AtomicBool,
     /// The cancellation token of the call.
     pub cancel: CancelToken,
     pub ends: Instant,
@@ -142,6 +146,15 @@ impl Task {
         self.state().account = Some(account);
     }
 
+    pub(super) fn set_shared(&self, is_shared: bool) {
+        self.is_shared.store(is_shared, Ordering::Release);
+    }
+
+    /// Whether other processes know it: what they know is then its state.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Acquire)
+    }
+
     /// Returns whether the task belongs to the asker and the revision.
     pub fn belongs_to(&self, asks: Asker<'_>, revision: Revision) -> bool {
         let connection = self.connection.as_ref();
@@ -231,8 +244,7 @@ impl Task {
                 replies.error(reply, *kind, text, data.as_deref());
             }
             None => {
-                let why = "the task was cancelled";
-                replies.error(reply, ErrorKind::InvalidParams, why, None);
+                replies.error(reply, ErrorKind::InvalidParams, CANCELLED, None);
             }
         }
     }

@@ -37,6 +37,7 @@ use super::route::{Route, Spoken};
 use super::sessions::Sessions;
 #[cfg(feature = "sealing")]
 use super::shared_changes::SharedChanges;
+use super::timekeeper::Timekeeper;
 use super::websocket;
 use crate::connection::{Budget, Config};
 #[cfg(feature = "resource-server")]
@@ -92,13 +93,17 @@ impl Endpoint {
             actions: config.actions,
             max_depth: config.limits.max_depth,
         };
-        let exchanges = Exchanges::new(hosting.clone(), Arc::new(alone), options.clone());
-        let exchanges = Arc::new(exchanges);
+        let alone = Arc::new(alone);
+        let timekeeper = Arc::new(Timekeeper::new(alone.clone()));
+        let exchanges = {
+            let (options, timekeeper) = (options.clone(), timekeeper.clone());
+            Arc::new(Exchanges::new(hosting.clone(), alone, options, timekeeper))
+        };
         let streams = ActionStreams::new(&options, &config.budget, worker);
         let sessions = has_sessions.then(|| {
             let (options, metrics) = (options.clone(), reception.metrics().clone());
             let sessions = (hosting.clone(), Arc::new(handshake));
-            let sessions = Sessions::new(sessions, options, metrics, worker);
+            let sessions = Sessions::new(sessions, options, metrics, (worker, timekeeper));
             Arc::new(sessions)
         });
         #[cfg(feature = "sealing")]

@@ -132,6 +132,7 @@ impl HttpExchange {
             connection.set_principal(principal.clone());
         }
         let handle = connection.handle();
+        handle.set_timers(timers);
         let generation = hosting.generation();
         let host = hosting.host(handle, Some(timers));
         Self {

@@ -24,18 +24,23 @@ pub struct Exchanges {
     hosting: Arc<dyn Hosting>,
     config: Arc<Config>,
     options: Arc<HttpOptions>,
-    timekeeper: Timekeeper,
+    timekeeper: Arc<Timekeeper>,
     pool: ExchangePool,
     stop: CancelToken,
 }
 
 impl Exchanges {
-    pub fn new(hosting: Arc<dyn Hosting>, config: Arc<Config>, options: Arc<HttpOptions>) -> Self {
+    pub fn new(
+        hosting: Arc<dyn Hosting>,
+        config: Arc<Config>,
+        options: Arc<HttpOptions>,
+        timekeeper: Arc<Timekeeper>,
+    ) -> Self {
         Self {
             hosting,
             config,
             options,
-            timekeeper: Timekeeper::default(),
+            timekeeper,
             pool: ExchangePool::default(),
             stop: CancelToken::new(),
         }
@@ -52,7 +57,7 @@ impl Exchanges {
         let generation = self.hosting.generation();
         let kept = self.pool.take(principal, generation);
         let mut exchange = kept.unwrap_or_else(|| {
-            let timers = self.timekeeper.handle(&self.config);
+            let timers = self.timekeeper.handle();
             let exchange = HttpExchange::new(&*self.hosting, &self.config, timers, principal);
             Box::new(exchange)
         });

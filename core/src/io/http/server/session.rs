@@ -19,8 +19,12 @@ use super::gate::Admitted;
 use super::message_log::MessageLog;
 use super::session_bell::SessionBell;
 use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
+#[cfg(feature = "sealing")]
+use super::shared_sessions::digest;
 use super::sse::StreamPosition;
 use crate::buffer::Input;
+#[cfg(feature = "sealing")]
+use crate::connection::Handle;
 use crate::connection::{Config, Connection, Framing, Held, Principal, RequestSource, StreamId};
 use crate::error::ConnectionError;
 use crate::handler::Head;
@@ -128,6 +132,18 @@ impl HttpSession {
         let state = state.unwrap_or_else(PoisonError::into_inner);
         let handle = state.connection.handle();
         handle.number_apart(u32::from_be_bytes(requests));
+    }
+
+    /// Has what the session has begun go on when it has ended in this process, timed by these timers: other processes know the
+    /// session.
+    #[cfg(feature = "sealing")]
+    pub fn outlive(&mut self, timers: &Handle) {
+        let name = digest(&self.id);
+        let state = self.state.get_mut();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let handle = state.connection.handle();
+        handle.set_timers(timers);
+        handle.set_shared_session(&name);
     }
 
     /// The position after `read` messages of a stream.
@@ -574,6 +590,7 @@ fn fill(log: &mut MessageLog, connection: &mut Connection, stream: StreamId) -> 
 
 impl Drop for HttpSession {
     fn drop(&mut self) {
-        self.close(ConnectionError::ClosedByPeer);
+        // Its client may go on at another process.
+        self.close(ConnectionError::ClosedLocally);
     }
 }

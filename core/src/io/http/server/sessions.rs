@@ -35,6 +35,7 @@ use super::shared_events::{RemoteReader, SharedEvents};
 #[cfg(feature = "sealing")]
 use super::shared_sessions::SharedSessions;
 use super::sse::StreamPosition;
+use super::timekeeper::Timekeeper;
 use crate::buffer::Input;
 use crate::connection::Config;
 use crate::error::ConnectionError;
@@ -51,6 +52,12 @@ pub struct Sessions {
     options: Arc<HttpOptions>,
     table: SessionTable,
     worker: Option<u64>,
+    /// Times what outlives a session in this process.
+    #[cfg_attr(
+        not(feature = "sealing"),
+        expect(dead_code, reason = "only shared sessions go on elsewhere")
+    )]
+    timekeeper: Arc<Timekeeper>,
     /// Requests are refused, since another worker has taken over.
     are_given_up: AtomicBool,
     /// What sessions of other processes are accepted by.
@@ -64,7 +71,7 @@ impl Sessions {
         (hosting, config): (Arc<dyn Hosting>, Arc<Config>),
         options: Arc<HttpOptions>,
         metrics: Arc<Metrics>,
-        worker: Option<u64>,
+        (worker, timekeeper): (Option<u64>, Arc<Timekeeper>),
     ) -> Self {
         let (max, each) = (options.max_sessions, options.max_sessions_per_peer);
         Self {
@@ -78,6 +85,7 @@ impl Sessions {
                 .map(|shared| Adoption::new(shared, &options)),
             options,
             worker,
+            timekeeper,
             are_given_up: AtomicBool::new(false),
         }
     }
@@ -222,8 +230,11 @@ impl Sessions {
         #[cfg(feature = "sealing")]
         let session = {
             let mut session = session;
-            if self.adoption.is_some() {
+            if let Some(adoption) = &self.adoption {
                 session.numbers_apart();
+                if adoption.shared.is_shared(session.id()) {
+                    session.outlive(self.timekeeper.handle());
+                }
             }
             session
         };

@@ -91,6 +91,11 @@ impl SharedSessions {
         SessionFacts::of(config, principal, body, now())?.seal(&self.keys, &self.scope)
     }
 
+    /// Whether an id is one that every process can know.
+    pub(super) fn is_shared(&self, id: &str) -> bool {
+        SessionFacts::open(&self.keys, &self.scope, without_worker(id)).is_some()
+    }
+
     /// What an id says, if it belongs to the principal and is not too old.
     pub(super) fn facts(&self, id: &str, principal: Option<&Principal>) -> Option<SessionFacts> {
         let facts = SessionFacts::open(&self.keys, &self.scope, without_worker(id))?;

@@ -14,15 +14,24 @@ use crate::io::wait::{Alarm, Notifier};
 use crate::mcp::ErrorKind;
 
 /// Starts when its handle is first requested, and stops when dropped.
-#[derive(Default)]
-pub struct Timekeeper(OnceLock<Handle>);
+pub struct Timekeeper {
+    config: Arc<Config>,
+    handle: OnceLock<Handle>,
+}
 
 impl Timekeeper {
-    /// The handle whose connection runs the timers. `config` must have no idle timeout. Requires a
-    /// tokio runtime with time enabled.
-    pub fn handle(&self, config: &Arc<Config>) -> &Handle {
-        self.0.get_or_init(|| {
-            let mut connection = Connection::new(config.clone(), Instant::now());
+    /// `config` must have neither an idle timeout nor keepalive.
+    pub fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            handle: OnceLock::new(),
+        }
+    }
+
+    /// The handle whose connection runs the timers. Requires a tokio runtime with time enabled.
+    pub fn handle(&self) -> &Handle {
+        self.handle.get_or_init(|| {
+            let mut connection = Connection::new(self.config.clone(), Instant::now());
             let bell = Notifier::new();
             connection.set_wake(bell.clone());
             let handle = connection.handle();
@@ -58,7 +67,7 @@ fn poll(
 
 impl Drop for Timekeeper {
     fn drop(&mut self) {
-        if let Some(handle) = self.0.get() {
+        if let Some(handle) = self.handle.get() {
             handle.close();
         }
     }

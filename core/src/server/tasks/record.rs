@@ -1,0 +1,184 @@
+//! The state of a task, as all processes read it on a store.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hmac_sha256::Hash;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::json::related;
+use super::task::{Asker, Outcome, Task};
+use super::timestamp::iso_8601;
+use crate::connection::{Replies, ReplyTo};
+use crate::mcp::{ErrorKind, Revision, TaskForm, TaskStatus};
+use crate::store::{StoreError, StoreFault};
+
+/// Whom a task belongs to at every process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskOwner {
+    Principal(Box<str>),
+    /// The session of a client that nobody has verified (2025-11-25).
+    Session(Box<str>),
+    /// Any client that nobody has verified, if it knows the id (2026-07-28).
+    Anybody,
+}
+
+impl TaskOwner {
+    /// What stands for the owner in the names of the store, which are short.
+    pub fn digest(&self) -> String {
+        let (kind, name) = match self {
+            Self::Principal(name) => ("principal", &**name),
+            Self::Session(name) => ("session", &**name),
+            Self::Anybody => ("anybody", ""),
+        };
+        let digest = Hash::hash([kind, "\0", name].concat().as_bytes());
+        digest[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+impl Asker<'_> {
+    /// Who asks, as every process knows it; `None` if this process alone does.
+    pub fn owner(&self, revision: Revision) -> Option<TaskOwner> {
+        let principal = self.principal.map(|name| TaskOwner::Principal(name.into()));
+        match revision.rules().tasks? {
+            TaskForm::Extension => Some(principal.unwrap_or(TaskOwner::Anybody)),
+            TaskForm::Core => {
+                let session = self.handle.shared_session()?;
+                Some(principal.unwrap_or_else(|| TaskOwner::Session(session.into())))
+            }
+        }
+    }
+}
+
+/// The state of a task, as all processes read it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskRecord {
+    pub id: Box<str>,
+    owner: TaskOwner,
+    /// The session in which it was begun, if it was.
+    pub session: Option<Box<str>>,
+    revision: Box<str>,
+    /// When it is forgotten, in milliseconds since 1970.
+    ends: u64,
+    pub has_ended: bool,
+    /// The members of the answer to `tasks/get`.
+    pub detail: String,
+    /// The answer to `tasks/result`, in revisions with this method; `None` if the task was cancelled.
+    outcome: Option<RecordedOutcome>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum RecordedOutcome {
+    /// A result, as an object.
+    Result(Box<str>),
+    /// An error: its code, its message and its `data` as raw JSON.
+    Error(i64, Box<str>, Option<Box<str>>),
+}
+
+impl TaskRecord {
+    pub fn of(task: &Task, owner: &TaskOwner) -> Self {
+        let state = task.state();
+        let has_ended = state.status.is_terminal();
+        let outcome = match (&task.connection, &state.outcome) {
+            (Some(_), Some(Outcome::Result(json))) => Some(RecordedOutcome::Result(json.clone())),
+            (Some(made_by), Some(Outcome::Error(kind, text, data))) => {
+                let code = kind.code_in(made_by.config().profile, task.revision);
+                Some(RecordedOutcome::Error(code, text.clone(), data.clone()))
+            }
+            _ => None,
+        };
+        drop(state);
+        let session = task.connection.as_ref().and_then(|it| it.shared_session());
+        Self {
+            id: task.id.clone(),
+            owner: owner.clone(),
+            session: session.map(Into::into),
+            revision: task.revision.name().into(),
+            ends: millis(task.created).saturating_add(task.ttl.as_millis() as u64),
+            has_ended,
+            detail: task.detail(),
+            outcome,
+        }
+    }
+
+    pub fn read(bytes: &[u8]) -> Result<Self, StoreError> {
+        serde_json::from_slice(bytes).map_err(|_| {
+            let why = "the record of a task is not one that this version knows";
+            StoreError::new(StoreFault::Unreadable, why)
+        })
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Cannot fail: its members are texts and numbers.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// How long it is kept from now on.
+    pub fn left(&self) -> Duration {
+        let left = self.ends.saturating_sub(millis(SystemTime::now()));
+        Duration::from_millis(left.max(1))
+    }
+
+    /// Whether it belongs to the asker and the revision.
+    pub fn belongs_to(&self, owner: &TaskOwner, revision: Revision) -> bool {
+        self.owner == *owner && *self.revision == *revision.name()
+    }
+
+    /// The same of a task that has failed without an answer.
+    pub fn failed(self, revision: Revision, why: &str) -> Self {
+        let code = ErrorKind::Internal.code(revision);
+        let mut failed = self.ended(TaskStatus::Failed, |members| {
+            members.insert("statusMessage".into(), why.into());
+            if revision.rules().tasks == Some(TaskForm::Extension) {
+                members.insert("error".into(), json!({"code": code, "message": why}));
+            }
+        });
+        failed.outcome = Some(RecordedOutcome::Error(code, why.into(), None));
+        failed
+    }
+
+    /// The same of a task that was cancelled.
+    pub fn cancelled(self) -> Self {
+        self.ended(TaskStatus::Cancelled, |members| {
+            members.remove("statusMessage");
+        })
+    }
+
+    fn ended(mut self, status: TaskStatus, edit: impl FnOnce(&mut Map<String, Value>)) -> Self {
+        let members = serde_json::from_str::<Map<String, Value>>(&format!("{{{}}}", self.detail));
+        let mut members = members.unwrap_or_default();
+        members.remove("inputRequests");
+        members.insert("status".into(), status.name().into());
+        members.insert("lastUpdatedAt".into(), iso_8601(SystemTime::now()).into());
+        edit(&mut members);
+        let members = Value::Object(members).to_string();
+        self.detail = members[1..members.len() - 1].to_owned();
+        self.has_ended = true;
+        self
+    }
+
+    /// Answers `tasks/result` (R-TSK-10). The task has ended.
+    pub fn answer(&self, replies: &mut Replies, to: &ReplyTo) {
+        match &self.outcome {
+            Some(RecordedOutcome::Result(json)) => replies.result(to, |result| {
+                result.object(json);
+                result.meta(&related(&self.id));
+            }),
+            Some(RecordedOutcome::Error(code, text, data)) => {
+                replies.error_code(to, *code, text, data.as_deref());
+            }
+            None => replies.error(to, ErrorKind::InvalidParams, CANCELLED, None),
+        }
+    }
+}
+
+/// What `tasks/result` says of a cancelled task.
+pub(super) const CANCELLED: &str = "the task was cancelled";
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
+}
