@@ -13,11 +13,12 @@ Every client of others drives our servers, and our clients drive every server of
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
 between, and on the network, where each server has all its clients one after another; and clients of
 both eras and of the action dialect call one server at the same time (mixed.py); and clients log in with a real
-authorization server (logins.py); and clients talk to servers of another era through a proxy or a gateway (chains.py, eras.py), and many at once through a gateway, before
-servers that fail (gateway/); and one trace leads from clients through a gateway to servers (spans.py). Afterwards every message
-that our side sent is checked against the shapes of its revision; then comes the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
-against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
-others on servers of others, which proves this harness); it may be given several times.
+authorization server (logins.py); and clients talk to servers of another era through a proxy or a gateway (chains.py, eras.py), and many at once
+through a gateway, before servers that fail (gateway/); and sessions have eight processes, each request at another one (scattered.py); and one
+trace leads from clients through a gateway to servers (spans.py). Afterwards every message that our side sent is checked against the shapes of
+its revision; then comes the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held against the shapes, too.
+`--server` takes rust, python or node (ours), or reference (clients of others on servers of others, which proves this harness); it may be
+given several times.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ import keepers
 import logins
 import peers
 import players
+import scattered
 import spans
 import table
 from browser import Visit
@@ -116,7 +118,7 @@ class Gateways:
         return done.stdout.splitlines()[::-1] if done.returncode else []
 
 
-Work = Rules | eras.Crossing | Gateways | spans.OneTrace | Session | Traces | BadFrames | Mixed | Logins | Visits
+Work = Rules | eras.Crossing | Gateways | scattered.Scattered | spans.OneTrace | Session | Traces | BadFrames | Mixed | Logins | Visits
 
 
 def visited(languages: list[str], build: bool) -> tuple[list[Work], list[Visit]]:
@@ -158,7 +160,7 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
     if "rust" not in ours:
         return [Rules(), *raw], sessions
     # The proxy and the gateway are parts of the command, which is built with what is ours in Rust.
-    return [Rules(), eras.Crossing(), Gateways(), *raw], sessions + chains.planned(ours)
+    return [Rules(), eras.Crossing(), Gateways(), scattered.Scattered(*ours["rust"]), *raw], sessions + chains.planned(ours)
 
 
 def meetings(client: tuple[str, peers.Peer], server: tuple[str, peers.Peer], full: bool) -> Iterator[Session]:

@@ -16,9 +16,9 @@ use crate::{room, stages};
 /// Other stages need more tools, or run for minutes: instruction counts (valgrind), each feature of the
 /// engine alone, all lints of the benches, the documentation, loom, the address and thread sanitizers,
 /// minutes of fuzzing, libFuzzer, the minimum supported Rust, other releases of the Python SDK and of
-/// Node, a hundred thousand streams that are resumed, a thousand clients of a gateway, and a page in a
-/// browser. --deep runs these. If a tool is missing on this machine, it lists all that are missing and fails
-/// before it starts.
+/// Node, a hundred thousand streams that are resumed, the stores on the system's Redis, the linter of
+/// Prometheus, a thousand clients of a gateway, and a page in a browser. --deep runs these. If a tool is
+/// missing on this machine, it lists all that are missing and fails before it starts.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run the stages that need more tools or minutes instead

@@ -34,6 +34,9 @@ pub(super) const FIRST_FREE: usize = 3;
 
 /// Bytes read in one turn before other work is done.
 const READ_BUDGET_BYTES: usize = 1 << 20;
+/// Room for a read after one that filled all the room there was: as much as a pipe holds. A peer that waits
+/// for room in a full pipe is then woken once, rather than by each of several short reads.
+const PIPE_BYTES: usize = 64 << 10;
 /// Bytes written in one turn before other work is done.
 const WRITE_BUDGET_BYTES: usize = 1 << 20;
 /// Maximum number of slices in one vectored write.
@@ -48,6 +51,8 @@ pub struct Driver {
     read: Option<ReadEnd>,
     /// The descriptor may have bytes to read, or its end.
     readable: bool,
+    /// The least room for the next read, in bytes.
+    room: usize,
     /// The peer has hung up: keep reading until the end, since no further edge will be reported.
     hung_up: bool,
     write: Option<WriteEnd>,
@@ -109,6 +114,7 @@ impl Driver {
             stop: Arc::default(),
             read: None,
             readable: false,
+            room: 0,
             hung_up: false,
             write: None,
             writable: false,
@@ -226,13 +232,14 @@ impl Driver {
             && budget > 0
             && machine.wants_read()
         {
-            let room = machine.input().spare(0);
+            let room = machine.input().spare(self.room);
             let asked = room.len();
             match end.read(room) {
                 Ok(0) => self.close_read(),
                 Ok(n) => {
                     machine.input().advance(n);
                     budget = budget.saturating_sub(n);
+                    self.room = if n == asked { PIPE_BYTES } else { 0 };
                     self.readable = n == asked || self.hung_up || !end.is_polled();
                     machine.receive(now);
                 }

@@ -1,4 +1,4 @@
-//! Servers of Valkey and Redis, from the Python packages that carry them.
+//! Servers of Valkey and Redis, from the Python packages that carry them. `REDIS_SERVER` names another program of Redis.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -28,6 +28,9 @@ impl Program {
     pub const ALL: [Self; 2] = [Self::Valkey, Self::Redis];
 
     fn path(self) -> PathBuf {
+        if let (Self::Redis, Some(other)) = (self, std::env::var_os("REDIS_SERVER")) {
+            return other.into();
+        }
         let packages = packages();
         let folder = match self {
             Self::Valkey => {

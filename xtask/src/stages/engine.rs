@@ -160,8 +160,29 @@ pub fn guards(log: &mut Log) -> Result<()> {
 
 /// Returns that valgrind, which counts instructions, is missing, if it is.
 pub fn valgrind() -> Option<String> {
-    let missing = "valgrind is not installed (Debian, Ubuntu: apt install valgrind)";
-    (!repo::has("valgrind")).then(|| missing.to_owned())
+    missing("valgrind", "valgrind")
+}
+
+/// Returns that Redis is missing, if it is.
+pub fn redis() -> Option<String> {
+    missing("redis-server", "redis-server")
+}
+
+/// Returns that the linter of Prometheus is missing, if it is.
+pub fn promtool() -> Option<String> {
+    missing("promtool", "prometheus")
+}
+
+fn missing(program: &str, package: &str) -> Option<String> {
+    let how = format!("{program} is not installed (Debian, Ubuntu: apt install {package})");
+    (!repo::has(program)).then_some(how)
+}
+
+/// Runs the tests of the stores on the Redis that is installed, in place of the one that a package carries.
+pub fn stores(log: &mut Log) -> Result<()> {
+    let mut test = cargo("test -p mcpbolt --all-features --test store");
+    test.env("REDIS_SERVER", "redis-server");
+    log.run(test)
 }
 
 /// Resumes streams at other processes for minutes: 20,000 on each of the stores.
@@ -171,7 +192,7 @@ pub fn streams(log: &mut Log) -> Result<()> {
     log.run(test)
 }
 
-/// Reads what the command shows for Prometheus by the parser of Prometheus's client library.
+/// Reads what the command shows for Prometheus by the parser of Prometheus's client library, and by its linter.
 pub fn prometheus(log: &mut Log) -> Result<()> {
     log.run(cargo("build -p mcpbolt-cli --bin mcpbolt"))?;
     let folder = repo::root().join("cli/tests/prometheus");

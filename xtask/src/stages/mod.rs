@@ -295,9 +295,15 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "prometheus",
-            "what the command shows for Prometheus, read by the parser of Prometheus's client library",
-            nothing,
+            "what the command shows for Prometheus, read by the parser of Prometheus's client library and by promtool",
+            engine::promtool,
             engine::prometheus,
+        ),
+        deep(
+            "stores",
+            "the tests of the stores on the redis-server that is installed",
+            engine::redis,
+            engine::stores,
         ),
         deep(
             "streams",
