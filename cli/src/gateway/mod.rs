@@ -14,10 +14,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use mcpbolt::chain::{External, Front, Prefix};
 use mcpbolt::connection::Observer;
 use mcpbolt::io::{Address, Auth, ChildCommand, serve_with, wait_for_clients};
+use mcpbolt::policy::Policy;
 use mcpbolt::store::SealedStore;
 use tracing::{info, warn};
 
@@ -64,7 +65,7 @@ pub struct Gateway {
 pub fn gateway(args: Gateway) -> Result<u8> {
     args.watched.check(args.carrier.workers)?;
     let files = Files::default().and(args.config.clone());
-    let config = load(&args)?;
+    let mut config = load(&args)?;
     if args.pin {
         return config.pin(&args.network);
     }
@@ -78,7 +79,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     };
     if args.check {
         args.carrier.store.check(&address)?;
-        drop(config.front(&args.network, &status, None, None)?);
+        drop(config.front(&args.network, &status, None, &Enforced::default())?);
         shown::print(&shown::lines(&shown))?;
         return Ok(0);
     }
@@ -94,7 +95,8 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     let observer = watch.observer();
     let sessions = options.http.shared_sessions.as_ref();
     let store = sessions.map(|it| SealedStore::new(it.store.clone(), it.keys.clone()));
-    let front = config.front(&args.network, &status, observer.as_ref(), store.as_ref())?;
+    let mut enforced = Enforced::of(&mut config, store.as_ref(), None)?;
+    let front = config.front(&args.network, &status, observer.as_ref(), &enforced)?;
     if let (Some(at), is_anonymous) = &started.status {
         let counts = watch.counts().cloned().unwrap_or_default();
         let health = state.clone();
@@ -109,14 +111,17 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     if let Some(current) = &current {
         reload::watch(files, Arc::downgrade(current), move |files| {
             *files = Files::default().and(args.config.clone());
-            let config = load(&args)?;
+            let mut config = load(&args)?;
             *files = config
                 .pins
                 .iter()
                 .cloned()
                 .fold(std::mem::take(files), Files::and);
-            started.compare(&Started::with(&config))?;
-            config.front(&args.network, &status, observer.as_ref(), store.as_ref())
+            let next = Enforced::of(&mut config, store.as_ref(), Some(&enforced))?;
+            started.compare(&Started::with(&config));
+            let front = config.front(&args.network, &status, observer.as_ref(), &next)?;
+            enforced = next;
+            Ok(front)
         });
     }
     let done = carrier::run(&serving, &address, &state);
@@ -130,8 +135,6 @@ struct Started {
     listen: Option<Address>,
     /// Where it is shown, and whether other machines may read it.
     status: (Option<Address>, bool),
-    /// Secret.
-    policy: Option<String>,
 }
 
 impl Started {
@@ -140,19 +143,11 @@ impl Started {
         Self {
             listen: address(&config.listen),
             status: (address(&config.status), config.status_anonymous),
-            policy: config.policy_members.clone(),
         }
     }
 
     /// Tells which of these settings have changed since, and so are not in effect.
-    ///
-    /// # Errors
-    /// If the policy has changed: servers are not to be used by the new settings without it.
-    fn compare(&self, now: &Self) -> Result<()> {
-        ensure!(
-            self.policy == now.policy,
-            "policy has changed, which is read at the start: restart the gateway"
-        );
+    fn compare(&self, now: &Self) {
         for (key, is_same) in [
             ("listen", self.listen == now.listen),
             ("status", self.status == now.status),
@@ -164,7 +159,47 @@ impl Started {
                 );
             }
         }
-        Ok(())
+    }
+}
+
+/// The policy that is in force.
+#[derive(Default)]
+struct Enforced {
+    policy: Option<Arc<Policy>>,
+    /// Its members, JSON. Secret.
+    members: Option<String>,
+}
+
+impl Enforced {
+    /// The policy of a file, whose clients are counted on the store if there is one; after `earlier`, if the gateway serves already. One that
+    /// is the same stays.
+    ///
+    /// # Errors
+    /// If only a new start has it used: servers are not to be used by the new settings without it.
+    fn of(
+        config: &mut Config,
+        store: Option<&SealedStore>,
+        earlier: Option<&Self>,
+    ) -> Result<Self> {
+        let (policy, members) = (config.policy.take(), config.policy_members.take());
+        let unchanged = earlier.filter(|earlier| earlier.members == members);
+        if let Some(Self { policy, .. }) = unchanged {
+            let policy = policy.clone();
+            return Ok(Self { policy, members });
+        }
+        let is_there = policy.is_some();
+        let mut policy = match (policy.unwrap_or_default(), store) {
+            (policy, Some(store)) => policy.share(Arc::new(store.clone())),
+            (policy, None) => policy,
+        };
+        if let Some(earlier) = earlier {
+            let none = Policy::new();
+            let succeeding = policy.succeeding(earlier.policy.as_deref().unwrap_or(&none));
+            let told = |why| anyhow!("policy has changed: {why}; restart the gateway");
+            policy = succeeding.map_err(told)?;
+        }
+        let policy = is_there.then(|| Arc::new(policy));
+        Ok(Self { policy, members })
     }
 }
 
@@ -227,13 +262,13 @@ impl Config {
         Ok(0)
     }
 
-    /// The servers as one, whose clients are counted on the store if there is one.
+    /// The servers as one, by the policy that is in force.
     fn front(
         self,
         network: &Network,
         status: &Status,
         observer: Option<&Arc<dyn Observer>>,
-        store: Option<&SealedStore>,
+        enforced: &Enforced,
     ) -> Result<Front> {
         let mut pins = self.pins.as_deref().map(pins::read).transpose()?;
         let (mut front, mut all): (Option<Front>, _) = (None, Vec::new());
@@ -263,10 +298,9 @@ impl Config {
             front = front.observer(observer.clone());
         }
         status.show(all);
-        Ok(match (self.policy, store) {
-            (Some(policy), Some(store)) => front.policy(policy.share(Arc::new(store.clone()))),
-            (Some(policy), None) => front.policy(policy),
-            (None, _) => front,
+        Ok(match &enforced.policy {
+            Some(policy) => front.policy(policy.clone()),
+            None => front,
         })
     }
 }

@@ -21,11 +21,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The front of the newest settings. Connections keep the one that they began with, and calls that wait for their clients go on where
-/// they began, so no call is lost.
+/// they began, so no call is lost. Credentials are verified by the newest.
 pub struct Current {
     spawner: Arc<dyn Spawner>,
     config: Arc<Config>,
-    policy: Option<Arc<Policy>>,
     front: RwLock<Arc<dyn Hosting>>,
     newest: Mutex<Front>,
     generation: AtomicU64,
@@ -37,7 +36,6 @@ impl Current {
         Arc::new(Self {
             spawner,
             config: hosting.config().clone(),
-            policy: hosting.policy(),
             front: RwLock::new(hosting),
             newest: Mutex::new(front),
             generation: AtomicU64::new(0),
@@ -76,7 +74,7 @@ impl Hosting for Current {
     }
 
     fn policy(&self) -> Option<Arc<Policy>> {
-        self.policy.clone()
+        self.front().policy()
     }
 
     fn generation(&self) -> u64 {
@@ -134,7 +132,7 @@ fn state(file: &Path) -> Option<(SystemTime, u64)> {
 pub fn watch(
     mut files: Files,
     current: Weak<Current>,
-    load: impl Fn(&mut Files) -> Result<Front> + Send + 'static,
+    mut load: impl FnMut(&mut Files) -> Result<Front> + Send + 'static,
 ) {
     thread::spawn(move || {
         let mut looks_in_vain = 0_u64;

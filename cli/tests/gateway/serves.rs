@@ -206,8 +206,9 @@ fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
             "restart the gateway key=\"status\"",
         ),
         (
-            "[policy]\nfilterLists = true",
-            "not reloaded, the gateway serves as before: policy has changed, which is read at the start: restart the gateway",
+            "[policy]\nkeys = { k = { client = \"ada\" } }",
+            "not reloaded, the gateway serves as before: policy has changed: clients are verified by one policy, and not by the other; \
+             restart the gateway",
         ),
     ] {
         folder.write("gateway.toml", &of(more));
@@ -232,6 +233,68 @@ fn a_changed_file_says_what_is_not_in_effect_and_counts_go_on() {
         "{}",
         log.text()
     );
+}
+
+/// R-PER-05: who may do what is read again, too, and what clients have used of a limit that stays counts on.
+#[test]
+fn a_changed_policy_is_in_force_at_once_and_counts_go_on() {
+    let folder = Folder::new("policy");
+    let file = |policy: &str| {
+        let server = format!("[servers.one]\ncommand = {:?}\n", adder());
+        folder.write("gateway.toml", &format!("{server}[policy]\n{policy}\n"))
+    };
+    let key = |name: &str| format!("{name} = {{ client = \"{name}\" }}");
+    let keys = |all: &[&str]| {
+        let all: Vec<_> = all.iter().map(|name| key(name)).collect();
+        format!("keys = {{ {} }}", all.join(", "))
+    };
+    let quota = |calls: u64| format!("quota = {{ calls = {calls}, period = 3600000 }}");
+    let mut gateway = gateway(&file(&format!("{}\n{}", keys(&["ada", "bob"]), quota(2))));
+    let log = Log::of(&mut gateway);
+    let place = gateway.address.trim_start_matches("http://");
+    let place = place.trim_end_matches("/mcp").to_owned();
+    let call = |key: &str| {
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one_add","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {place}\r\nX-API-Key: {key}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: one_add"
+        );
+        http(&place, &head, body)[9..12].to_owned()
+    };
+    let mut reloads = 0;
+    let mut change = |policy: &str| {
+        file(policy);
+        reloads += 1;
+        let is_there = || log.text().matches(": reloaded").count() == reloads;
+        assert!(comes(is_there), "{}", log.text());
+    };
+    assert_eq!(
+        [call("ada"), call("bob"), call("eve")],
+        ["200", "200", "401"]
+    );
+    // Bob goes, Eve comes; Ada has one call left.
+    change(&format!("{}\n{}", keys(&["ada", "eve"]), quota(2)));
+    assert_eq!(
+        [call("ada"), call("bob"), call("eve")],
+        ["200", "401", "200"]
+    );
+    assert_eq!(call("ada"), "429");
+    // Something else changes.
+    change(&format!(
+        "{}\n{}\n[policy.scopes]\nother = [\"x\"]",
+        keys(&["ada", "eve"]),
+        quota(2)
+    ));
+    assert_eq!(call("ada"), "429");
+    // Another limit counts anew, and a scope that is needed is asked for.
+    change(&format!("{}\n{}", keys(&["ada"]), quota(3)));
+    assert_eq!(call("ada"), "200");
+    change(&format!(
+        "{}\n{}\n[policy.scopes]\none_add = [\"x\"]",
+        keys(&["ada"]),
+        quota(3)
+    ));
+    assert_eq!(call("ada"), "403");
 }
 
 /// Each worker has the servers for itself.

@@ -47,13 +47,14 @@ mod resource;
 mod scopes;
 mod settings;
 mod shared_counts;
+mod succeeding;
 #[cfg(any(feature = "jwt", feature = "resource-server"))]
 mod texts;
 mod verifier;
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 pub use self::audit::{AuditEvent, AuditOutcome};
@@ -91,8 +92,8 @@ use crate::mcp::{ErrorKind, Method};
 #[derive(Debug, Default)]
 pub struct Policy {
     permissions: Option<Permissions>,
-    rates: Option<Rates>,
-    quotas: Option<Quotas>,
+    rates: Option<Arc<Rates>>,
+    quotas: Option<Arc<Quotas>>,
     shared_counts: Option<SharedCounts>,
     tool_timeout: Option<Duration>,
     timeouts: BTreeMap<String, Duration>,
@@ -105,7 +106,7 @@ pub struct Policy {
     keeps_arguments: bool,
     redaction: Redaction,
     /// Counts wrong credentials, by source.
-    wrong: OnceLock<Rates>,
+    wrong: OnceLock<Arc<Rates>>,
     /// At most one of these two is set.
     verifier: Option<Verifier>,
     awaited: Option<AwaitedVerifier>,
@@ -151,7 +152,7 @@ impl Policy {
     /// those that sent the fewest requests are forgotten.
     #[must_use]
     pub fn rate(mut self, rate: Rate) -> Self {
-        self.rates = Some(Rates::new(rate));
+        self.rates = Some(Arc::new(Rates::new(rate)));
         self
     }
 
@@ -173,7 +174,7 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn quota(mut self, quota: Quota) -> Self {
-        self.quotas = Some(Quotas::new(quota));
+        self.quotas = Some(Arc::new(Quotas::new(quota)));
         self
     }
 
@@ -474,16 +475,24 @@ impl Policy {
         taken.unwrap_or(Ok(())).map_err(Limited::Rate)
     }
 
+    /// The counts of wrong credentials.
+    fn wrong(&self) -> &Arc<Rates> {
+        let limit = || {
+            let own = self.rates.as_ref().map(|rates| rates.limit());
+            own.unwrap_or(WRONG_CREDENTIALS)
+        };
+        self.wrong.get_or_init(|| Arc::new(Rates::new(limit())))
+    }
+
     /// Counts wrong credentials from `from`.
     ///
     /// # Errors
     /// If there were too many: how long until `from` is told again that they are wrong.
     pub(crate) fn count_wrong(&self, from: &RequestSource, now: Instant) -> Result<(), Duration> {
-        let own = || Rates::new(self.rates.as_ref().map_or(WRONG_CREDENTIALS, Rates::limit));
         match from {
             // Peers that cannot be told apart must not lock each other out.
             RequestSource::Unknown => Ok(()),
-            from => self.wrong.get_or_init(own).take(from, now),
+            from => self.wrong().take(from, now),
         }
     }
 

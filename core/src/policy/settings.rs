@@ -156,8 +156,8 @@ impl Policy {
             ));
         }
         let policy = Self {
-            rates: said.rate.map(Rates::new),
-            quotas: said.quota.map(Quotas::new),
+            rates: said.rate.map(|rate| Rates::new(rate).into()),
+            quotas: said.quota.map(|quota| Quotas::new(quota).into()),
             verifier: clients::verifier(said.keys, by_token)?,
             #[cfg(feature = "jwt")]
             tokens,

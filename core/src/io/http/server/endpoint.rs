@@ -125,7 +125,11 @@ impl Endpoint {
         Ok(Self {
             #[cfg(feature = "resource-server")]
             resource,
-            gate: Gate::new(&options, (has_sessions, config.actions), hosting.policy()),
+            gate: Gate::new(
+                &options,
+                (has_sessions, config.actions),
+                Some(hosting.clone()),
+            ),
             spoken,
             budget: config.budget.clone(),
             actions: Actions::new(exchanges.clone(), streams, options.comment_interval),

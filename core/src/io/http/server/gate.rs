@@ -26,7 +26,9 @@ use super::media::{EVENTS, accepts, is_json};
 use super::options::HttpOptions;
 use super::origin;
 use super::peer::PeerAddress;
-use super::refusal::{HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, WRONG_METHOD};
+use super::refusal::{
+    HttpRefusal, NO_ENDPOINT, NOT_ACCEPTED_EVENTS, NOT_JSON, UNVERIFIED, WRONG_METHOD,
+};
 #[cfg(feature = "resource-server")]
 use super::resource;
 use super::response::refused;
@@ -34,6 +36,7 @@ use crate::connection::{Channel, Principal, RequestSource};
 use crate::handler::{Extensions, Head};
 use crate::mcp::{TraceContext, trace_context};
 use crate::policy::Policy;
+use crate::server::Hosting;
 
 /// The kind of a request, according to its method, path and headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +162,8 @@ pub struct Gate {
     sessions: bool,
     /// Whether the action dialect is spoken.
     actions: bool,
-    /// Verifies credentials; `None` if it has no verifier.
-    policy: Option<Arc<Policy>>,
+    /// Has the policy that verifies credentials, which may be another one later; `None` if it has no verifier.
+    verifying: Option<Arc<dyn Hosting>>,
 }
 
 impl Gate {
@@ -168,19 +171,20 @@ impl Gate {
     pub fn new(
         options: &Arc<HttpOptions>,
         (sessions, actions): (bool, bool),
-        policy: Option<Arc<Policy>>,
+        hosting: Option<Arc<dyn Hosting>>,
     ) -> Self {
+        let verifies = |policy: Arc<Policy>| policy.has_verifier();
         Self {
             options: options.clone(),
             sessions,
             actions,
-            policy: policy.filter(|policy| policy.has_verifier()),
+            verifying: hosting.filter(|hosting| hosting.policy().is_some_and(verifies)),
         }
     }
 
     /// Whether credentials are checked.
     pub fn has_verifier(&self) -> bool {
-        self.policy.is_some()
+        self.verifying.is_some()
     }
 
     /// Checks a request from `peer`. `heard` is the result of a verification that an earlier call returned.
@@ -257,11 +261,12 @@ impl Gate {
     ) -> Result<(RequestKind, Option<Principal>), Unidentified> {
         let kind = self.kind(parts, headers)?;
         let known = parts.extensions.get::<Principal>().cloned();
-        let principal = match &self.policy {
-            Some(policy) if known.is_none() => {
+        let principal = match &self.verifying {
+            Some(hosting) if known.is_none() => {
+                let policy = hosting.policy().ok_or(UNVERIFIED)?;
                 let trusted = &self.options.trusted_proxies;
                 let sender = Sender {
-                    policy,
+                    policy: &policy,
                     request: parts,
                     peer,
                     trusted,

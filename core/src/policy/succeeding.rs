@@ -1,0 +1,76 @@
+//! A policy that takes the place of another one while a server runs.
+
+use std::sync::{Arc, OnceLock};
+
+use super::Policy;
+use super::per_client::{Counter, PerClient};
+
+impl Policy {
+    /// Takes the place of an earlier policy of a server that runs, where the host of its connections has another policy from
+    /// then on, as that of a gateway has when its file changes. What clients have used of a rate and of a quota, and what they have guessed,
+    /// counts on where the limit is the same.
+    ///
+    /// # Errors
+    /// Why only a new start has the server use this policy: what verifies clients at all, a resource server and a consent proxy are read
+    /// when a server starts.
+    pub fn succeeding(mut self, earlier: &Self) -> Result<Self, &'static str> {
+        if self.has_verifier() != earlier.has_verifier() {
+            return Err("clients are verified by one policy, and not by the other");
+        }
+        #[cfg(feature = "resource-server")]
+        if self.resource.is_some() || earlier.resource.is_some() {
+            return Err("a policy with a resource server is read at the start");
+        }
+        keep(&mut self.rates, &earlier.rates);
+        keep(&mut self.quotas, &earlier.quotas);
+        let wrong = earlier.wrong.get();
+        if let Some(wrong) = wrong.filter(|wrong| wrong.limit() == self.wrong().limit()) {
+            self.wrong = OnceLock::from(wrong.clone());
+        }
+        Ok(self)
+    }
+}
+
+/// Goes on with the counts of the earlier limit if it is the same.
+fn keep<C: Counter>(own: &mut Option<Arc<PerClient<C>>>, earlier: &Option<Arc<PerClient<C>>>)
+where
+    C::Limit: PartialEq,
+{
+    if let (Some(own), Some(earlier)) = (own, earlier)
+        && own.limit() == earlier.limit()
+    {
+        *own = earlier.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::connection::{Limited, RequestSource};
+
+    #[test]
+    fn what_clients_have_used_of_a_limit_that_stays_counts_on() {
+        let now = Instant::now();
+        let ada = RequestSource::Principal("ada".into());
+        let read = |json: &str| Policy::from_json(json).unwrap();
+        let limited = r#"{"rate":{"burst":1,"perSecond":1},"quota":{"calls":1,"period":60000}}"#;
+        let earlier = read(limited);
+        assert!(earlier.take(&ada, now).is_ok() && earlier.take_call(&ada, now).is_ok());
+        let same = read(limited).succeeding(&earlier).unwrap();
+        assert!(matches!(same.take(&ada, now), Err(Limited::Rate(_))));
+        assert!(matches!(same.take_call(&ada, now), Err(Limited::Quota(..))));
+        let other = r#"{"rate":{"burst":2,"perSecond":1},"quota":{"calls":2,"period":60000}}"#;
+        let other = read(other).succeeding(&earlier).unwrap();
+        assert!(other.take(&ada, now).is_ok() && other.take_call(&ada, now).is_ok());
+        let guesser = RequestSource::Address([127, 0, 0, 1].into());
+        assert!(earlier.count_wrong(&guesser, now).is_ok());
+        assert!(same.count_wrong(&guesser, now).is_ok());
+        let third = read(limited).succeeding(&earlier).unwrap();
+        assert!(third.count_wrong(&guesser, now).is_err());
+        let verified = r#"{"keys":{"k":{"client":"ada"}}}"#;
+        assert!(read(verified).succeeding(&earlier).is_err());
+        assert!(earlier.succeeding(&read(verified)).is_err());
+    }
+}
