@@ -80,23 +80,20 @@ impl Side {
         Link {
             client: &self.clients[turn],
             timeout: self.timeout,
+            given_up: &self.given_up,
         }
     }
 
     /// Sends the request of this number, and checks its answer. The connections take turns.
     pub async fn one(&self, number: u64) -> Result<(), Failure> {
         let turn = turn(number, self.clients.len(), self.workload.kinds());
-        let done = self.workload.one(&self.link(turn), number).await;
-        let is_late = done.as_ref().is_err_and(|failure| failure.is_late);
-        if is_late || self.workload.gives_up() {
-            self.given_up.fetch_add(1, Relaxed);
-        }
-        done
+        self.workload.one(&self.link(turn), number).await
     }
 
     /// Messages of the server that were of no use, beyond the late answers that were to be expected: repeated answers,
     /// answers to nothing, progress out of order, messages that are not valid.
     pub fn strays(&self) -> u64 {
+        let given_up = self.given_up.load(Relaxed);
         // A server sends answers in order on most carriers: after this one, those before it have arrived.
         for turn in 0..self.clients.len() {
             let link = Link {
@@ -109,9 +106,8 @@ impl Side {
             .clients
             .iter()
             .map(|client| client.handle().stray_count());
-        strays
-            .sum::<u64>()
-            .saturating_sub(self.given_up.load(Relaxed))
+        let strays = strays.sum::<u64>().saturating_sub(given_up);
+        strays.saturating_sub(self.workload.late_answers(strays))
     }
 
     /// Looks whether the server is as it was before.

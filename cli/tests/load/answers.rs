@@ -100,3 +100,72 @@ fn a_tool_that_fails_is_an_error() {
     let loaded = Loaded::of(&args, "workloads", "stdio:");
     assert_eq!(errors(&loaded, "ms"), 10.0, "{}", loaded.report);
 }
+
+const CANCELS: [&str; 6] = [
+    "--workload",
+    "cancel",
+    "--rate",
+    "50",
+    "--duration",
+    "400ms",
+];
+
+/// One call of sleep that the server refuses fails alone. It fails at once, and the later ones wait for no other start.
+#[test]
+fn a_refused_call_of_sleep_fails_alone() {
+    let loaded = Loaded::of(&CANCELS, "faulty", "refuses:10");
+    let report = &loaded.report;
+    assert_eq!(errors(&loaded, "no room"), 2.0, "{report}");
+    assert_eq!(number(report, "/errors"), 2.0, "{report}");
+    assert_eq!(number(report, "/calls"), 18.0, "{report}");
+}
+
+/// Answers to cancelled calls are allowed; others that no request has asked for are not.
+#[test]
+fn cancelled_calls_hide_no_second_answers() {
+    Loaded::good(&CANCELS, "faulty", "insists");
+    let loaded = Loaded::of(&CANCELS, "faulty", "twice:7");
+    assert!(
+        errors(&loaded, "no request in flight") > 0.0,
+        "{}",
+        loaded.report
+    );
+}
+
+/// A subscription that is not acknowledged ends at the time-out.
+#[test]
+fn subscriptions_without_an_answer_time_out() {
+    let args = [
+        "--workload",
+        "listen",
+        "--uri",
+        "memo:note",
+        "--rate",
+        "20",
+        "--duration",
+        "200ms",
+    ];
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let times = [
+            "--warm-up",
+            "0s",
+            "--timeout",
+            "200ms",
+            "--revision",
+            revision,
+        ];
+        let loaded = Loaded::of(&[&args[..], &times].concat(), "faulty", "deaf");
+        assert_eq!(
+            errors(&loaded, "timed out"),
+            4.0,
+            "{revision}: {}",
+            loaded.said()
+        );
+        assert_eq!(
+            number(&loaded.report, "/errors"),
+            4.0,
+            "{revision}: {}",
+            loaded.report
+        );
+    }
+}

@@ -10,8 +10,6 @@ pub struct Failure {
     pub why: Cow<'static, str>,
     /// Whether there was an answer, but a wrong one.
     pub is_answered: bool,
-    /// Whether an answer may still come.
-    pub is_late: bool,
 }
 
 impl Failure {
@@ -20,7 +18,6 @@ impl Failure {
         Self {
             why: why.into(),
             is_answered: true,
-            is_late: false,
         }
     }
 
@@ -41,7 +38,6 @@ impl From<RequestError> for Failure {
         );
         Self {
             is_answered,
-            is_late: matches!(error, RequestError::TimedOut),
             why: error.to_string().into(),
         }
     }

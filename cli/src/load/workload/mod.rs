@@ -57,11 +57,9 @@ impl Workload {
             Self::Calls(calls) => has_tool(link, calls.tool()).await,
             Self::Cancellations(cancellations) => match cancellations.prepare(link).await {
                 Ok(()) => Ok(()),
-                Err(failure) => bail!(
-                    "the tool stats, which counts calls of sleep: {}",
-                    failure.why
-                ),
+                Err(failure) => bail!("the tools sleep and stats: {}", failure.why),
             },
+            Self::Subscriptions(subscriptions) => subscriptions.prepare(link),
             _ => Ok(()),
         }
     }
@@ -90,6 +88,14 @@ impl Workload {
         }
     }
 
+    /// How many answers to nothing were to be expected, of so many.
+    pub fn late_answers(&self, strays: u64) -> u64 {
+        match self {
+            Self::Cancellations(cancellations) => cancellations.late_answers(strays),
+            _ => 0,
+        }
+    }
+
     /// How many kinds of requests take turns, by their numbers.
     pub fn kinds(&self) -> usize {
         match self {
@@ -98,21 +104,15 @@ impl Workload {
             _ => 1,
         }
     }
-
-    /// Whether requests are given up, so that their answers may cross with that.
-    pub fn gives_up(&self) -> bool {
-        matches!(self, Self::Cancellations(_))
-    }
 }
 
 /// Fails if the server lists tools, but not this one.
 async fn has_tool(link: &Link<'_>, tool: &str) -> Result<()> {
-    let Ok(tools) = link.client.list_tools().await else {
+    let Ok(names) = list::names(link).await else {
         return Ok(());
     };
-    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     ensure!(
-        names.contains(&tool),
+        names.iter().any(|name| name == tool),
         "the server has no tool {tool:?}; it has {}",
         match names.as_slice() {
             [] => "none".to_owned(),

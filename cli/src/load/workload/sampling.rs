@@ -26,10 +26,7 @@ impl Samplings {
     pub async fn one(&self, link: &Link<'_>, number: u64) -> Result<(), Failure> {
         let prompt = mark(number);
         let params = json!({"name": self.tool, "arguments": {"prompt": prompt}}).to_string();
-        let request = link
-            .client
-            .request("tools/call", Some(&params), link.options())?;
-        let answer = request.await?;
+        let answer = link.converse("tools/call", Some(&params)).await?;
         match answer::text(&answer)?.contains(&said(&prompt)) {
             true => Ok(()),
             false => Err(Failure::wrong("the answer is not what the model said")),

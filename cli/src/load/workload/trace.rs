@@ -102,10 +102,7 @@ impl Replay {
             params,
             expected,
         } = &self.entries[turn];
-        let request = link
-            .client
-            .request(method, params.as_deref(), link.options())?;
-        let answer = request.await?;
+        let answer = link.converse(method, params.as_deref()).await?;
         if method == "tools/call" {
             let text = answer::text(&answer)?;
             if let Some(expected) = expected {
