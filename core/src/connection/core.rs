@@ -211,6 +211,8 @@ impl Core {
                 }
             }
             Submission::Close | Submission::Drain(_) | Submission::Awaited(..) => {}
+            #[cfg(feature = "server")]
+            Submission::Detached(_) => {}
         }
     }
 

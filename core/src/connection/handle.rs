@@ -408,6 +408,12 @@ impl Handle {
         self.submit(Submission::Awaited(Box::new(call), Box::new(awaited)));
     }
 
+    /// Passes a call that is in flight nowhere to the host, on the driver's thread: its answer goes to a task.
+    #[cfg(feature = "server")]
+    pub(crate) fn run_detached(&self, call: Call) {
+        self.submit(Submission::Detached(Box::new(call)));
+    }
+
     /// Sets whether this side reads messages that belong to no request, which over HTTP takes a stream (R-HTP-11). At first it does.
     pub(crate) fn set_listens(&self, listens: bool) {
         self.shared.set_listens(listens);

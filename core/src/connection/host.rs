@@ -45,6 +45,11 @@ pub trait Host {
         answer.error(ErrorKind::Unauthenticated, "nobody takes the verdict", None)
     }
 
+    /// Runs calls that are in flight nowhere, and that were admitted at another process: their answers go to tasks.
+    fn detached(&mut self, batch: Batch) {
+        self.dispatch(batch);
+    }
+
     /// Checks that what the transport says about a request, for example in HTTP headers, agrees with
     /// the request. Called before the request is processed in any other way.
     ///

@@ -78,14 +78,42 @@ impl Started {
 
     /// Hands copied requests to the host.
     pub fn dispatch(self, host: &mut dyn Host) {
-        let Some(mut block) = self.copies.filter(|_| !self.records.is_empty()) else {
-            return;
-        };
+        if let Some(batch) = self.batch() {
+            host.dispatch(batch);
+        }
+    }
+
+    /// Copied requests; `None` if there are none.
+    fn batch(self) -> Option<Batch> {
+        let mut block = self.copies.filter(|_| !self.records.is_empty())?;
         block.extend_from_slice(&[0; PADDING]);
-        host.dispatch(Batch {
+        Some(Batch {
             block: Bytes::from(block),
             records: self.records,
-        });
+        })
+    }
+}
+
+/// Hands the host a call that is in flight nowhere.
+#[cfg(feature = "server")]
+pub(super) fn detached(call: Call, host: &mut dyn Host) {
+    let mut started = Started::copying();
+    let message = call.message.as_ref();
+    started.push(message.bytes(), |start| Record {
+        start,
+        len: message.bytes().len() as u32,
+        envelope: *message.envelope(),
+        key: call.reply.key,
+        method: call.method,
+        revision: call.reply.revision,
+        operation: call.operation,
+        cancel: call.cancel,
+        interceptor: call.reply.interceptor,
+        scope: call.scope,
+        is_member: false,
+    });
+    if let Some(batch) = started.batch() {
+        host.detached(batch);
     }
 }
 

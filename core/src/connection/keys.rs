@@ -25,6 +25,21 @@ pub struct CallKey {
 }
 
 impl CallKey {
+    /// The key of a call that is run for a task and is in flight nowhere; `number` tells such calls apart.
+    #[cfg(feature = "server")]
+    pub(crate) fn detached(stream: StreamId, number: u64) -> Self {
+        Self {
+            stream,
+            incoming: IncomingKey::detached(number),
+        }
+    }
+
+    /// Whether it is the key of such a call.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_detached(self) -> bool {
+        self.incoming.is_detached()
+    }
+
     /// The stream on which the request arrived.
     pub fn stream(self) -> StreamId {
         self.stream

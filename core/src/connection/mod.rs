@@ -363,6 +363,8 @@ impl Connection {
                                 .awaited(exchange, timers, *call, *awaited, host);
                         }
                     }
+                    #[cfg(feature = "server")]
+                    Submission::Detached(call) => incoming::detached(*call, host),
                     Submission::Drain(grace) if !core.handle.is_closed() => {
                         core.begin_drain(streams, grace, ConnectionError::ShuttingDown, host);
                     }

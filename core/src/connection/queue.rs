@@ -61,6 +61,9 @@ pub(crate) enum Submission {
     },
     /// Pass a deferred request to the host again, with what it has waited for.
     Awaited(Box<Call>, Box<Awaited>),
+    /// Pass a call to the host that is in flight nowhere.
+    #[cfg(feature = "server")]
+    Detached(Box<Call>),
     /// End the stream of a call early; its client may reconnect for the rest after `retry`.
     Release { key: CallKey, retry: Duration },
     /// Close the connection.

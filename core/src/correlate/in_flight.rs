@@ -6,11 +6,27 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::arena::Arena;
 use super::key::RequestKey;
+#[cfg(feature = "server")]
+use super::key::{MAX_GENERATION, MAX_SLOTS};
 
 /// Identifies one incoming request for ever, so that a late answer finds nothing, even if the peer
 /// has used the same id again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IncomingKey(RequestKey);
+
+#[cfg(feature = "server")]
+impl IncomingKey {
+    /// The key of a call that is in no table. No request that arrives has it: no table has so many slots in use.
+    pub(crate) fn detached(number: u64) -> Self {
+        let generation = MAX_GENERATION - number % MAX_GENERATION;
+        Self(RequestKey::new(MAX_SLOTS - 1, generation))
+    }
+
+    /// Whether it is the key of such a call.
+    pub(crate) fn is_detached(self) -> bool {
+        self.0.slot() == MAX_SLOTS - 1
+    }
+}
 
 /// Why an incoming request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -466,6 +466,10 @@ const OPTIONS: &[(&str, &str)] = &[
 /// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
 const CONSTANTS: &[(&str, &str)] = &[
     (
+        "server::tasks::shared::MAX_RUNS",
+        "a_task_is_run_three_times_at_most",
+    ),
+    (
         "server::tasks::shared::MAX_LISTED",
         "a_log_is_bounded_and_read_from_anywhere",
     ),

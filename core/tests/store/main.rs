@@ -34,6 +34,8 @@ mod session_tasks;
 mod sessions;
 mod stores;
 #[cfg(all(feature = "redis", feature = "http"))]
+mod task_runs;
+#[cfg(all(feature = "redis", feature = "http"))]
 mod tasks;
 #[cfg(feature = "redis")]
 mod wire;

@@ -14,14 +14,14 @@ use crate::tasks::{Process, ends};
 
 /// A client's session, which goes to whichever process it is sent to.
 #[derive(Clone)]
-struct Session {
-    id: String,
-    key: &'static str,
+pub struct Session {
+    pub id: String,
+    pub key: &'static str,
 }
 
 impl Session {
     /// A session of who has this key.
-    async fn begin(at: &Process, key: &'static str) -> Self {
+    pub async fn begin(at: &Process, key: &'static str) -> Self {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"}}});
@@ -52,20 +52,20 @@ impl Session {
     }
 
     /// Begins a task. Returns its id.
-    async fn task(&self, at: &Process, tool: &str) -> String {
-        let call = json!({"name": tool, "arguments": {}, "task": {}});
+    pub async fn task(&self, at: &Process, tool: &str) -> String {
+        let call = json!({"name": tool, "arguments": {"film": "Metropolis"}, "task": {}});
         let begun = self.ask(at, "tools/call", call).await;
         let task = &begun["result"]["task"];
         assert_eq!(task["status"], "working", "{begun}");
         task["taskId"].as_str().unwrap().to_owned()
     }
 
-    async fn about(&self, at: &Process, method: &str, id: &str) -> Value {
+    pub async fn about(&self, at: &Process, method: &str, id: &str) -> Value {
         self.ask(at, method, json!({"taskId": id})).await
     }
 
     /// Asks until the task is in that status.
-    async fn until(&self, at: &Process, id: &str, status: &str) -> Value {
+    pub async fn until(&self, at: &Process, id: &str, status: &str) -> Value {
         let begun = Instant::now();
         loop {
             let task = self.about(at, "tasks/get", id).await["result"].take();

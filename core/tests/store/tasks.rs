@@ -48,8 +48,10 @@ impl Drop for Runs {
 pub struct Process {
     pub at: HttpService,
     pub running: Running,
-    /// Lets the handlers of `gate` end.
+    /// Lets the handlers of `gate` and `again` end.
     pub gate: Arc<Semaphore>,
+    /// How often `again` has begun.
+    pub begun: Running,
 }
 
 impl Process {
@@ -106,6 +108,20 @@ impl Process {
                 "through"
             }
         };
+        let (begun, counted) = (Running::default(), running.clone());
+        let (begins, opens) = (begun.clone(), gate.clone());
+        let again = move |arguments: Arguments, context: Context| {
+            begins.fetch_add(1, SeqCst);
+            let (runs, opens) = (Runs::new(&counted), opens.clone());
+            async move {
+                let _runs = runs;
+                assert!(context.begin_task());
+                context.task_message("on its way");
+                opens.acquire().await.unwrap().forget();
+                let who = context.principal().unwrap_or("nobody");
+                format!("{} for {who}", arguments.0)
+            }
+        };
         let keys = ApiKeys::new()
             .key("k-ada", Principal::key("ada"))
             .key("k-bob", Principal::key("bob"));
@@ -122,6 +138,10 @@ impl Process {
             .policy(policy)
             .share_tasks(store)
             .tool(tool("gate"), passes)
+            .tool(
+                tool("again").annotations(json!({"idempotentHint": true})),
+                again,
+            )
             .tool(tool("wait"), wait)
             .tool(tool("late"), late)
             .tool(tool("ask"), ask)
@@ -132,10 +152,11 @@ impl Process {
             at: HttpService::new(&server, options).unwrap(),
             running,
             gate,
+            begun,
         }
     }
 
-    async fn send(&self, key: &str, method: &str, mut params: Value) -> Value {
+    pub async fn send(&self, key: &str, method: &str, mut params: Value) -> Value {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -156,23 +177,23 @@ impl Process {
     }
 
     /// Begins a task of ada's. Returns its id.
-    async fn begin(&self, tool: &str) -> String {
+    pub async fn begin(&self, tool: &str) -> String {
         let begun = self.send(
             "k-ada",
             "tools/call",
-            json!({"name": tool, "arguments": {}}),
+            json!({"name": tool, "arguments": {"film": "Metropolis"}}),
         );
         let begun = begun.await;
         assert_eq!(begun["result"]["resultType"], "task", "{begun}");
         begun["result"]["taskId"].as_str().unwrap().to_owned()
     }
 
-    async fn task(&self, id: &str) -> Value {
+    pub async fn task(&self, id: &str) -> Value {
         self.send("k-ada", "tasks/get", json!({"taskId": id})).await["result"].take()
     }
 
     /// Asks until the task is in that status.
-    async fn until(&self, id: &str, status: &str) -> Value {
+    pub async fn until(&self, id: &str, status: &str) -> Value {
         let begun = Instant::now();
         loop {
             let task = self.task(id).await;
@@ -265,7 +286,7 @@ fn a_task_fails_when_its_process_serves_no_more() {
 }
 
 /// Set in a process of its own: the address of the store.
-const ROLE: &str = "MCPBOLT_TEST_TASKS";
+pub const ROLE: &str = "MCPBOLT_TEST_TASKS";
 
 /// Not a test: another process, which runs a task. Without its variable it has nothing to do.
 #[test]
@@ -285,12 +306,13 @@ fn process() {
 }
 
 /// A process that runs a task, and the lines that it writes. It ends with this value.
-struct Other(Child, Lines<BufReader<ChildStdout>>);
+pub struct Other(Child, Lines<BufReader<ChildStdout>>);
 
 impl Other {
-    fn start(store: &Server) -> Self {
+    /// Starts what `test` does where it is given the address of the store.
+    pub fn start(store: &Server, test: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "tasks::process", "--nocapture", "--quiet"])
+            .args(["--exact", test, "--nocapture", "--quiet"])
             .env(ROLE, store.url())
             .stdout(Stdio::piped())
             .spawn()
@@ -300,13 +322,13 @@ impl Other {
     }
 
     /// The rest of the next line that begins so.
-    fn next(&mut self, with: &str) -> String {
+    pub fn next(&mut self, with: &str) -> String {
         let mut lines = self.1.by_ref().map(Result::unwrap);
         let found = lines.find_map(|line| Some(line.strip_prefix(with)?.to_owned()));
         found.unwrap()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 }
@@ -323,7 +345,7 @@ fn a_task_fails_when_its_process_is_killed() {
     let runtime = Runtime::new().unwrap();
     for program in Program::ALL {
         let store = Server::start(program, &[]);
-        let mut other = Other::start(&store);
+        let mut other = Other::start(&store, "tasks::process");
         let id = other.next("TASK ");
         let connect = || -> Store { Arc::new(open(&store.url())) };
         runtime.block_on(fails(&id, connect, || drop(other)));
@@ -336,7 +358,7 @@ fn a_task_ends_once_although_its_process_comes_back() {
     let runtime = Runtime::new().unwrap();
     for program in Program::ALL {
         let store = Server::start(program, &[]);
-        let mut other = Other::start(&store);
+        let mut other = Other::start(&store, "tasks::process");
         let id = other.next("TASK ");
         let connect = || -> Store { Arc::new(open(&store.url())) };
         runtime.block_on(fails(&id, connect, || other.signal(Signal::STOP)));

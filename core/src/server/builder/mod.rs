@@ -463,7 +463,12 @@ impl Builder {
     }
 
     /// Has tasks that begin over HTTP known to all processes with this store: requests about a task may come to any. A task has
-    /// one terminal state. When the process that runs it has been silent for 6 s, it has failed, and is not run again.
+    /// one terminal state. When the process that runs it has been silent for 6 s, it has failed.
+    ///
+    /// If the [annotations](crate::model::Tool::annotations) of its tool say `"idempotentHint": true`, it is run once more instead, by a process
+    /// at which a client asks for it, with the arguments, which the store keeps until the task ends. It is run three times at most, and not
+    /// at all if its request is longer than 4 MiB, or if its client was asked before it was a task. The earlier run may be going on
+    /// unnoticed, if its process is cut off from the store; its result is dropped.
     ///
     /// Tasks of 2025-11-25 are shared if sessions are (`SharedSessions`). A task then belongs to its principal, in each of the principal's sessions, or to
     /// its session if nobody is verified; the client ends the latter with its session. `tasks/list` has the last 10,000 tasks of an owner.

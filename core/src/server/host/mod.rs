@@ -495,6 +495,10 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
         }
     }
 
+    fn detached(&mut self, batch: Batch) {
+        self.executor.run(batch);
+    }
+
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
         if let Some(subscriber) = &self.subscriber {
             subscriber.cancelled(key);

@@ -8,19 +8,32 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::tasks::{HAS_ENDED, NO_TASK, PAGE, answers, cursor, find, write_page};
-use crate::connection::{Call, Handle, Principal};
+use crate::connection::{Call, Handle, Operation, Principal};
 use crate::handler::Job;
+use crate::handler::driven::drive;
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm};
+use crate::message::Message;
 use crate::server::registry::Registry;
-use crate::server::tasks::{Asked, Asker, RENEWAL, SharedTasks, Task, TaskOwner};
-use crate::store::{StoreError, Subscription};
+use crate::server::tasks::{
+    Asked, Asker, Found, Kept, RENEWAL, SharedTasks, Task, TaskOwner, TaskRecord,
+};
+use crate::store::{BlobVersion, StoreError, Subscription};
 
 /// The job that answers a request about tasks from the store; `None` if it is about a task that this process alone knows.
 pub(super) fn job(registry: &Arc<Registry>, handle: &Handle, call: &Call) -> Option<Job> {
     let request = Request::new(registry, handle, call)?;
-    Some(Box::pin(request.answer(call.clone())))
+    Some(request.answer(call.clone()))
 }
+
+/// Whether a request about a task was answered.
+enum Answered {
+    Done,
+    /// Nobody runs the task any more, and it may be run here.
+    Not(TaskRecord, BlobVersion),
+}
+
+type Answering = Result<Answered, StoreError>;
 
 struct Request {
     registry: Arc<Registry>,
@@ -62,19 +75,100 @@ impl Request {
         })
     }
 
-    async fn answer(self, call: Call) {
-        let answered = match call.method {
-            Some(Method::ListTasks) => self.list(&call).await,
-            Some(Method::TaskResult) => self.answer_at_end(&call).await,
-            Some(Method::CancelTask) => self.cancel(&call).await,
-            Some(Method::UpdateTask) => self.update(&call).await,
-            _ => self.get(&call).await,
+    fn answer(self, call: Call) -> Job {
+        Box::pin(async move {
+            let answered = match call.method {
+                Some(Method::ListTasks) => self.list(&call).await,
+                Some(Method::TaskResult) => self.answer_at_end(&call).await,
+                Some(Method::CancelTask) => self.cancel(&call).await,
+                Some(Method::UpdateTask) => self.update(&call).await,
+                _ => self.get(&call).await,
+            };
+            match answered {
+                Ok(Answered::Done) => {}
+                Ok(Answered::Not(record, version)) => self.run_again(call, record, version).await,
+                Err(why) => self.postpone(&call, &why),
+            }
+        })
+    }
+
+    fn postpone(&self, call: &Call, _: &StoreError) {
+        let why = "tasks of other processes cannot be found now: try again later";
+        let data = Some("{\"retryAfter\":1}");
+        let mut replies = self.handle.replies();
+        replies.error(&call.reply, ErrorKind::Overloaded, why, data);
+    }
+
+    /// Runs a task here that nobody runs any more. Then the request is answered, from what the record has become.
+    async fn run_again(self, call: Call, record: TaskRecord, seen: BlobVersion) {
+        if call.cancel.is_cancelled() || self.handle.is_closed() {
+            return;
+        }
+        let (mut again, task, kept) = match self.take_over(&call, record, seen).await {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return self.answer(call).await,
+            Err(why) => return self.postpone(&call, &why),
         };
-        if answered.is_err() {
-            let why = "tasks of other processes cannot be found now: try again later";
-            let data = Some("{\"retryAfter\":1}");
-            let mut replies = self.handle.replies();
-            replies.error(&call.reply, ErrorKind::Overloaded, why, data);
+        let (handle, registry, shared) = (
+            self.handle.clone(),
+            self.registry.clone(),
+            self.shared.clone(),
+        );
+        let timers = handle.timers().unwrap_or_else(|| handle.clone());
+        let (keeping, kept_task) = (registry.clone(), task.clone());
+        let begun = move || {
+            drive(Box::pin(shared.keep_on(keeping, kept_task, kept, timers)));
+            drive(self.answer(call));
+        };
+        let stream = again.reply.key().stream();
+        again.reply.key = registry.tasks().resuming().add(stream, task, begun);
+        handle.run_detached(again);
+    }
+
+    /// The call to run, its task and its record; `None` if the record has changed.
+    async fn take_over(
+        &self,
+        call: &Call,
+        record: TaskRecord,
+        seen: BlobVersion,
+    ) -> Result<Option<(Call, Arc<Task>, Kept)>, StoreError> {
+        let (tasks, revision) = (self.registry.tasks(), self.revision);
+        let request = self.shared.call(&record.id).await?;
+        let depth = self.handle.config().limits.max_depth;
+        let request = request.and_then(|bytes| Message::parse(&bytes, depth).ok());
+        let number = |request: &Message| self.registry.tool(&request.as_ref().name()?);
+        let number = request.as_ref().and_then(number);
+        let number = number.filter(|number| self.registry.is_idempotent(*number));
+        let Some((message, number)) = request.zip(number) else {
+            self.shared.give_up(record, seen, revision).await?;
+            return Ok(None);
+        };
+        let Some(task) = tasks.take_over(&record, revision, self.asks()) else {
+            // Another process may have room.
+            self.handle.sleep(RENEWAL).await;
+            return Ok(None);
+        };
+        let taken = self.shared.take_over(&task, record, seen).await;
+        let Ok(Some(kept)) = taken else {
+            tasks.forget(&task);
+            return taken.map(|_| None);
+        };
+        task.set_shared(true);
+        let again = Call {
+            message,
+            reply: call.reply.clone(),
+            method: Some(Method::CallTool),
+            operation: Operation::CallTool(number),
+            cancel: task.cancel.clone(),
+            scope: None,
+        };
+        Ok(Some((again, task, kept)))
+    }
+
+    fn asks(&self) -> Asker<'_> {
+        Asker {
+            handle: &self.handle,
+            principal: self.principal.as_deref(),
         }
     }
 
@@ -83,25 +177,28 @@ impl Request {
         replies.error(&call.reply, ErrorKind::InvalidParams, why, None);
     }
 
-    async fn get(&self, call: &Call) -> Result<(), StoreError> {
+    async fn get(&self, call: &Call) -> Answering {
         let found = self.shared.find(&self.id, &self.owner, self.revision);
         let detail = match (found.await, &self.own) {
-            (Ok(Some(record)), _) => record.detail,
-            // The store has lost it, or is away.
+            (Ok(Some(Found::Known(record))), _) => record.detail,
+            (Ok(Some(Found::Abandoned(record, seen))), None) => {
+                return Ok(Answered::Not(record, seen));
+            }
+            // It runs here after all, or the store has lost it, or is away.
             (_, Some(own)) => own.detail(),
             // R-TSK-15, R-TSX-13
             (Ok(None), None) => {
                 self.refuse(call, NO_TASK);
-                return Ok(());
+                return Ok(Answered::Done);
             }
             (Err(why), None) => return Err(why),
         };
         let mut replies = self.handle.replies();
         replies.result(&call.reply, |result| result.members(&detail));
-        Ok(())
+        Ok(Answered::Done)
     }
 
-    async fn cancel(&self, call: &Call) -> Result<(), StoreError> {
+    async fn cancel(&self, call: &Call) -> Answering {
         let cancelled = self.shared.cancel(&self.id, &self.owner, self.revision);
         let (cancelled, own) = (cancelled.await, self.own.as_ref());
         let had_ended = own.map(|own| self.registry.cancel_task(own));
@@ -110,7 +207,7 @@ impl Request {
             (_, Some((own, had_ended))) => (own.summary(), had_ended),
             (Ok(None), None) => {
                 self.refuse(call, NO_TASK);
-                return Ok(());
+                return Ok(Answered::Done);
             }
             (Err(why), None) => return Err(why),
         };
@@ -125,69 +222,70 @@ impl Request {
                 replies.error(&call.reply, ErrorKind::InvalidParams, HAS_ENDED, None);
             }
         }
-        Ok(())
+        Ok(Answered::Done)
     }
 
     /// R-TSX-12
-    async fn update(&self, call: &Call) -> Result<(), StoreError> {
+    async fn update(&self, call: &Call) -> Answering {
         let found = self.shared.find(&self.id, &self.owner, self.revision);
         if found.await?.is_none() {
             self.refuse(call, NO_TASK);
-            return Ok(());
+            return Ok(Answered::Done);
         }
         let given = answers(&self.params).unwrap_or("{}").to_owned();
         self.shared.ask(&self.id, &Asked::Answers(given)).await?;
         self.handle.replies().result(&call.reply, |_| ());
-        Ok(())
+        Ok(Answered::Done)
     }
 
     /// R-TSK-20. Tasks that this process alone knows come first.
-    async fn list(&self, call: &Call) -> Result<(), StoreError> {
+    async fn list(&self, call: &Call) -> Answering {
         let after = cursor(&call.message.as_ref()).unwrap_or_default();
         let page = self.shared.list(&self.owner, self.revision, after, PAGE);
         let page = page.await?;
-        let asks = Asker {
-            handle: &self.handle,
-            principal: self.principal.as_deref(),
-        };
         let mut listed = Vec::new();
         if after == 0 {
-            let own = self.registry.tasks().list(asks, self.revision, 0);
+            let own = self.registry.tasks().list(self.asks(), self.revision, 0);
             let own = own.iter().filter(|own| !own.is_shared());
             listed.extend(own.map(|own| own.summary()));
         }
         listed.extend(page.tasks.into_iter().map(|record| record.detail));
         let mut replies = self.handle.replies();
         replies.result(&call.reply, |result| write_page(result, &listed, page.next));
-        Ok(())
+        Ok(Answered::Done)
     }
 
     /// Answers `tasks/result` once the task has ended (R-TSK-10).
-    async fn answer_at_end(&self, call: &Call) -> Result<(), StoreError> {
+    async fn answer_at_end(&self, call: &Call) -> Answering {
         let mut changes = None;
         while !call.cancel.is_cancelled() && !self.handle.is_closed() {
             let found = self.shared.find(&self.id, &self.owner, self.revision);
             match (found.await, &self.own, &mut changes) {
-                (Ok(Some(record)), ..) if record.has_ended => {
+                (Ok(Some(Found::Known(record))), ..) if record.has_ended => {
                     record.answer(&mut self.handle.replies(), &call.reply);
-                    return Ok(());
+                    return Ok(Answered::Done);
+                }
+                (Ok(Some(Found::Abandoned(record, seen))), None, _) => {
+                    return Ok(Answered::Not(record, seen));
                 }
                 (Ok(Some(_)), _, Some(changes)) => self.wait(call, changes).await,
                 // What changes before this is seen by looking again.
-                (Ok(Some(record)), ..) => changes = Some(self.shared.changes(&record).await?),
-                // The store has lost it, or is away.
+                (Ok(Some(Found::Known(record))), ..) => {
+                    changes = Some(self.shared.changes(&record).await?)
+                }
+                // It runs here after all, or the store has lost it, or is away.
                 (_, Some(own), _) => {
                     own.answer_at_end(&self.handle, call.clone());
-                    return Ok(());
+                    return Ok(Answered::Done);
                 }
                 (Ok(None), None, _) => {
                     self.refuse(call, NO_TASK);
-                    return Ok(());
+                    return Ok(Answered::Done);
                 }
                 (Err(why), None, _) => return Err(why),
             }
         }
-        Ok(())
+        Ok(Answered::Done)
     }
 
     /// Waits for a change of a task, at most until the process that runs it must have shown that it lives.

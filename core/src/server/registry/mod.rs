@@ -377,6 +377,14 @@ impl Registry {
         self.task_support(number) != TaskSupport::Forbidden
     }
 
+    /// Whether the tool says of itself that repeating a call has no further effect.
+    pub(in crate::server) fn is_idempotent(&self, number: u32) -> bool {
+        let annotations = self
+            .tool_at(number)
+            .and_then(|tool| tool.annotations.as_deref());
+        annotations.and_then(|all| crate::json::reader::find(all, "idempotentHint")) == Some("true")
+    }
+
     pub(super) fn task_support(&self, number: u32) -> TaskSupport {
         let tool = self.tool_at(number);
         tool.map_or(TaskSupport::Forbidden, |tool| tool.task_support)

@@ -9,7 +9,7 @@ use crate::correlate::CancelToken;
 use crate::handler::driven::drive;
 use crate::json::{number, reader};
 use crate::mcp::{ErrorKind, Method, TaskForm, extension};
-use crate::message::Field;
+use crate::message::{Field, Message};
 use crate::server::registry::Registry;
 
 /// A call of a tool that opted in to tasks. For executors; handlers use
@@ -23,6 +23,8 @@ pub struct TaskCall {
     form: TaskForm,
     /// The lifetime that the client wants, if it asked for a task and named one.
     asked: Option<Option<Duration>>,
+    /// The request, if another process may run its call once more.
+    again: Option<Message>,
     task: OnceLock<Arc<Task>>,
 }
 
@@ -49,7 +51,9 @@ impl TaskCall {
         }
         let view = call.message.as_ref();
         let form = call.reply.revision().rules().tasks?;
+        let resumed = registry.tasks().resuming().arrived(call.reply.key());
         let asked = match form {
+            _ if resumed.is_some() => Some(None),
             TaskForm::Core => {
                 let task =
                     reader::find(view.params()?, "task").filter(|task| task.starts_with('{'))?;
@@ -70,8 +74,18 @@ impl TaskCall {
             cancel: call.cancel.clone(),
             form,
             asked,
-            task: OnceLock::new(),
+            again: Self::again(registry, number, call),
+            task: resumed.map(OnceLock::from).unwrap_or_default(),
         }))
+    }
+
+    /// The request, if another process may run its call once more when this one has ended.
+    fn again(registry: &Registry, number: u32, call: &Call) -> Option<Message> {
+        let may = registry.tasks().shared().is_some() && registry.is_idempotent(number);
+        let params = call.message.as_ref().params().filter(|_| may)?;
+        let has_rounds = |name| reader::find(params, name).is_some();
+        let is_whole = !has_rounds("requestState") && !has_rounds("inputResponses");
+        is_whole.then(|| call.message.clone())
     }
 
     fn owner(&self) -> Asker<'_> {
@@ -125,8 +139,8 @@ impl TaskCall {
         match (tasks.shared(), self.handle.timers(), owner) {
             (Some(shared), Some(timers), Some(owner)) => {
                 let (shared, registry) = (shared.clone(), self.registry.clone());
-                let keep = shared.keep(registry, (task, owner), timers, announce);
-                drive(Box::pin(keep));
+                let begun = (task, owner, self.again.clone());
+                drive(Box::pin(shared.keep(registry, begun, timers, announce)));
             }
             _ => announce(),
         }

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::record::{TaskOwner, TaskRecord};
-use super::shared::{Asked, LEASE, SharedTasks, asked, name};
+use super::record::{TaskOrigin, TaskOwner, TaskRecord};
+use super::shared::{Asked, LEASE, SharedTasks, asked, call, name};
 use super::task::Task;
 use crate::connection::{Handle, Sleep};
 use crate::mcp::TaskForm;
+use crate::message::Message;
 use crate::server::registry::Registry;
-use crate::store::{BlobVersion, StoreError, StoreFault, Subscription, When};
+use crate::store::{
+    BlobVersion, Leased, MAX_VALUE_BYTES, StoreError, StoreFault, Subscription, When,
+};
 
 /// How often a process renews the leases of its tasks, and repeats what the store did not take.
 pub const RENEWAL: Duration = Duration::from_secs(2);
@@ -24,19 +27,16 @@ impl SharedTasks {
     pub async fn keep(
         self: Arc<Self>,
         registry: Arc<Registry>,
-        (task, owner): (Arc<Task>, TaskOwner),
+        (task, owner, again): (Arc<Task>, TaskOwner, Option<Message>),
         timers: Handle,
         announce: impl FnOnce() + Send,
     ) {
         let longest = registry.tasks().limits().ttl;
-        let begun = self.begin(&task, &owner, longest).await;
+        let begun = self.begin(&task, owner, again, longest).await;
         task.set_shared(begun.is_ok());
         announce();
         match begun {
-            Ok(mut kept) => {
-                kept.follow(&self, &registry, &task, &timers).await;
-                let _ = self.store.release(&name(&task.id), self.runner).await;
-            }
+            Ok(kept) => self.keep_on(registry, task, kept, timers).await,
             Err(why) => {
                 #[cfg(feature = "tracing")]
                 tracing::warn!(%why, "other processes do not know a task that begins while the store is away");
@@ -46,10 +46,63 @@ impl SharedTasks {
         }
     }
 
+    /// Takes a task over that nobody runs any more; `None` if another process has, or its record has changed otherwise.
+    pub async fn take_over(
+        &self,
+        task: &Task,
+        record: TaskRecord,
+        seen: BlobVersion,
+    ) -> Result<Option<Kept>, StoreError> {
+        let name = name(&record.id);
+        self.store.release(&name, self.asker).await?;
+        let lease = self.store.lease(&name, self.runner, b"", LEASE);
+        if let Leased::Busy { .. } = lease.await? {
+            return Ok(None);
+        }
+        let log = asked(&record.id);
+        let hints = self.store.subscribe(&log).await?;
+        // What was asked of earlier runs does not count.
+        let after = self.store.read(&log, None, 0).await?.last;
+        let (again, changes) = (record.again(), task.changes());
+        let bytes = again.to_bytes();
+        let put = self.store.put(&name, &bytes, again.left(), When::Is(seen));
+        let Some(version) = put.await? else {
+            // The lease may be that of another request at this process.
+            return Ok(None);
+        };
+        let _ = self.tell(&again).await;
+        Ok(Some(
+            Kept::new(again.origin, hints, version, changes).behind(after),
+        ))
+    }
+
+    /// Keeps a record that this process has begun, or taken over.
+    pub async fn keep_on(
+        self: Arc<Self>,
+        registry: Arc<Registry>,
+        task: Arc<Task>,
+        mut kept: Kept,
+        timers: Handle,
+    ) {
+        kept.follow(&self, &registry, &task, &timers).await;
+        if kept.is_lost {
+            return registry.tasks().forget(&task);
+        }
+        if !kept.is_over {
+            // It fails or is run at another process.
+            task.cancel.cancel(Some("the server has ended"));
+        }
+        if kept.is_over && kept.origin.is_idempotent {
+            let _ = self.store.remove(&call(&task.id), When::Always).await;
+        }
+        let _ = self.store.release(&name(&task.id), self.runner).await;
+    }
+
     async fn begin(
         &self,
         task: &Task,
-        owner: &TaskOwner,
+        owner: TaskOwner,
+        again: Option<Message>,
         longest: Duration,
     ) -> Result<Kept, StoreError> {
         let name = name(&task.id);
@@ -57,30 +110,37 @@ impl SharedTasks {
         let hints = self.store.subscribe(&asked(&task.id)).await?;
         if task.form() == TaskForm::Core {
             // R-TSK-20
-            self.enlist(&task.id, owner, longest).await?;
+            self.enlist(&task.id, &owner, longest).await?;
         }
+        let again = again.as_ref().map(|request| request.as_ref().bytes());
+        let again = again.filter(|request| request.len() <= MAX_VALUE_BYTES);
+        if let Some(request) = again {
+            let call = call(&task.id);
+            let put = self.store.put(&call, request, task.ttl, When::Always);
+            put.await?;
+        }
+        let session = task.connection.as_ref();
+        let session = session.and_then(|connection| connection.shared_session());
+        let origin = TaskOrigin {
+            owner,
+            session: session.map(Into::into),
+            run: 1,
+            is_idempotent: again.is_some(),
+        };
         let seen = task.changes();
-        let record = TaskRecord::of(task, owner);
+        let record = TaskRecord::of(task, &origin);
         let bytes = record.to_bytes();
         let put = self.store.put(&name, &bytes, record.left(), When::Absent);
         let version = put.await?.ok_or_else(|| {
             StoreError::new(StoreFault::Unreadable, "another task has the same name")
         })?;
-        Ok(Kept {
-            owner: owner.clone(),
-            hints,
-            version,
-            written: seen,
-            after: None,
-            is_asked: false,
-            is_over: record.has_ended,
-        })
+        Ok(Kept::new(origin, hints, version, seen))
     }
 }
 
 /// The record of a task that this process runs.
-struct Kept {
-    owner: TaskOwner,
+pub struct Kept {
+    origin: TaskOrigin,
     hints: Subscription,
     version: BlobVersion,
     /// The number of the change that was written last.
@@ -91,9 +151,36 @@ struct Kept {
     is_asked: bool,
     /// The task has ended on the store.
     is_over: bool,
+    /// It has ended there, or is run, by another process.
+    is_lost: bool,
 }
 
 impl Kept {
+    /// `written`: the number of the change that the record has.
+    pub fn new(
+        origin: TaskOrigin,
+        hints: Subscription,
+        version: BlobVersion,
+        written: u64,
+    ) -> Self {
+        Self {
+            origin,
+            hints,
+            version,
+            written,
+            after: None,
+            is_asked: false,
+            is_over: false,
+            is_lost: false,
+        }
+    }
+
+    /// Passes over what clients have asked up to this entry of the log.
+    pub fn behind(mut self, entry: u64) -> Self {
+        self.after = Some(entry);
+        self
+    }
+
     async fn follow(
         &mut self,
         shared: &SharedTasks,
@@ -102,7 +189,7 @@ impl Kept {
         timers: &Handle,
     ) {
         let (mut has_failed, mut renewed) = (false, Instant::now());
-        while !self.is_over && !timers.is_closed() && task.ends > Instant::now() {
+        while !self.is_over && !self.is_lost && !timers.is_closed() && task.ends > Instant::now() {
             let renewal = timers.sleep(RENEWAL.saturating_sub(renewed.elapsed()));
             self.wait(task, renewal, has_failed).await;
             if renewed.elapsed() >= RENEWAL {
@@ -163,27 +250,31 @@ impl Kept {
         }
     }
 
-    /// Writes the state of the task, unless it has ended on the store: then it ends here, too.
+    /// Writes the state of the task, unless it has ended on the store, or another process runs it: then it ends here, too.
     async fn write(&mut self, shared: &SharedTasks, task: &Task) -> Result<(), StoreError> {
         let (name, seen) = (name(&task.id), task.changes());
-        let record = TaskRecord::of(task, &self.owner);
+        let record = TaskRecord::of(task, &self.origin);
         let (bytes, keep) = (record.to_bytes(), record.left());
         let put = shared
             .store
             .put(&name, &bytes, keep, When::Is(self.version));
         let mut version = put.await?;
         if version.is_none() {
-            let when = match shared.store.get(&name).await? {
-                Some(found) if TaskRecord::read(&found.bytes)?.has_ended => {
-                    self.is_over = true;
-                    task.cancel.cancel(Some("the task has ended elsewhere"));
-                    return Ok(());
-                }
-                // It was written, but the answer of the store was lost.
+            let found = shared.store.get(&name).await?;
+            let when = match &found {
+                // It was written, but the answer of the store was lost; or it has another end.
                 Some(found) => When::Is(found.version),
                 // The store has lost it.
                 None => When::Absent,
             };
+            if let Some(found) = &found {
+                let found = TaskRecord::read(&found.bytes)?;
+                if found.has_ended || found.origin.run != self.origin.run {
+                    self.is_lost = true;
+                    task.cancel.cancel(Some("the task has ended elsewhere"));
+                    return Ok(());
+                }
+            }
             version = shared.store.put(&name, &bytes, keep, when).await?;
         }
         if let Some(version) = version {

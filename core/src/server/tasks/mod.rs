@@ -9,6 +9,7 @@ mod call;
 mod json;
 mod keeping;
 mod record;
+mod resuming;
 mod shared;
 mod task;
 mod timestamp;
@@ -19,9 +20,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub(super) use self::call::Ended;
 pub use self::call::TaskCall;
-pub(super) use self::keeping::RENEWAL;
-pub(super) use self::record::TaskOwner;
-pub(super) use self::shared::{Asked, SharedTasks};
+pub(super) use self::keeping::{Kept, RENEWAL};
+pub(super) use self::record::{TaskOwner, TaskRecord};
+pub(super) use self::resuming::Resuming;
+pub(super) use self::shared::{Asked, Found, SharedTasks};
 use self::task::State;
 pub(super) use self::task::{Asker, Outcome, Task};
 use super::store::{Bounds, Keep, MemoryStore, Store};
@@ -44,6 +46,8 @@ pub(super) struct Tasks {
     limits: TaskLimits,
     /// Where other processes find them.
     shared: Option<Arc<SharedTasks>>,
+    /// The calls of tasks of other processes, on their way to their handlers.
+    resuming: Resuming,
 }
 
 /// Limits of a server's stored tasks.
@@ -94,6 +98,14 @@ impl TaskLimits {
     }
 }
 
+/// What a task begins with.
+struct Beginning {
+    id: Box<str>,
+    created: SystemTime,
+    ttl: Duration,
+    run: u32,
+}
+
 impl Default for Tasks {
     fn default() -> Self {
         Self::new(TaskLimits::default(), None)
@@ -112,6 +124,7 @@ impl Tasks {
             last: Mutex::default(),
             limits,
             shared,
+            resuming: Resuming::default(),
         }
     }
 
@@ -122,6 +135,11 @@ impl Tasks {
     /// Where other processes find the tasks.
     pub fn shared(&self) -> Option<&Arc<SharedTasks>> {
         self.shared.as_ref()
+    }
+
+    /// The calls of tasks of other processes, on their way to their handlers.
+    pub fn resuming(&self) -> &Resuming {
+        &self.resuming
     }
 
     /// Calls `see` with each task whose time is not over. Drops the others and cancels their calls.
@@ -147,6 +165,38 @@ impl Tasks {
     ) -> Option<Arc<Task>> {
         // R-TSK-07, R-TSX-18
         let name = unguessable::name()?;
+        let ttl = asked.map_or(self.limits.ttl, |asked| asked.min(self.limits.ttl));
+        self.add(revision, owner, cancel, |number| Beginning {
+            id: format!("{number}-{name}").into(),
+            created: SystemTime::now(),
+            ttl,
+            run: 1,
+        })
+    }
+
+    /// Stores a task that another process has begun, to be run once more here; `None` when the limits are reached.
+    pub fn take_over(
+        &self,
+        record: &TaskRecord,
+        revision: Revision,
+        owner: Asker<'_>,
+    ) -> Option<Arc<Task>> {
+        let (created, ttl) = record.times();
+        self.add(revision, owner, CancelToken::new(), |_| Beginning {
+            id: record.id.clone(),
+            created,
+            ttl,
+            run: record.origin.run + 1,
+        })
+    }
+
+    fn add(
+        &self,
+        revision: Revision,
+        owner: Asker<'_>,
+        cancel: CancelToken,
+        begin: impl FnOnce(u64) -> Beginning,
+    ) -> Option<Arc<Task>> {
         let source = owner.source();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = 0;
@@ -154,11 +204,17 @@ impl Tasks {
         if own >= self.limits.per_owner {
             return None;
         }
-        let (number, created) = (*last + 1, SystemTime::now());
+        let number = *last + 1;
+        let Beginning {
+            id,
+            created,
+            ttl,
+            run,
+        } = begin(number);
+        let age = created.elapsed().unwrap_or_default();
         let is_core = revision.rules().tasks == Some(TaskForm::Core);
-        let ttl = asked.map_or(self.limits.ttl, |asked| asked.min(self.limits.ttl));
         let task = Arc::new(Task {
-            id: format!("{number}-{name}").into(),
+            id,
             number,
             revision,
             connection: is_core.then(|| owner.handle.clone()),
@@ -166,11 +222,11 @@ impl Tasks {
             source,
             is_shared: AtomicBool::new(false),
             cancel,
-            ends: crate::limits::later(Instant::now(), ttl),
+            ends: crate::limits::later(Instant::now(), ttl.saturating_sub(age)),
             ttl,
             poll_interval: self.limits.poll_interval,
             created,
-            state: Mutex::new(State::new(created)),
+            state: Mutex::new(State::new(created, run)),
         });
         let keep = Keep {
             until: task.ends,
@@ -183,6 +239,14 @@ impl Tasks {
             *last = number;
             task
         })
+    }
+
+    /// Drops a task that other processes know, since they know better.
+    pub fn forget(&self, task: &Task) {
+        let ours = self.kept.get(&task.id);
+        if ours.is_some_and(|ours| std::ptr::eq(&*ours, task)) {
+            self.kept.remove(&task.id);
+        }
     }
 
     /// Returns whether this principal has a task with this id that belongs to no connection.

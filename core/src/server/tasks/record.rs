@@ -57,17 +57,29 @@ impl Asker<'_> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskRecord {
     pub id: Box<str>,
-    owner: TaskOwner,
-    /// The session in which it was begun, if it was.
-    pub session: Option<Box<str>>,
+    pub origin: TaskOrigin,
     revision: Box<str>,
-    /// When it is forgotten, in milliseconds since 1970.
-    ends: u64,
+    /// When it was begun, in milliseconds since 1970.
+    created: u64,
+    /// How long it is kept from then on, in milliseconds.
+    ttl: u64,
     pub has_ended: bool,
     /// The members of the answer to `tasks/get`.
     pub detail: String,
     /// The answer to `tasks/result`, in revisions with this method; `None` if the task was cancelled.
     outcome: Option<RecordedOutcome>,
+}
+
+/// What is known of a task beside its state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskOrigin {
+    pub owner: TaskOwner,
+    /// The session in which it was begun, if it was.
+    pub session: Option<Box<str>>,
+    /// How often it is run, with the present run.
+    pub run: u32,
+    /// Whether it may be run once more.
+    pub is_idempotent: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,7 +91,7 @@ enum RecordedOutcome {
 }
 
 impl TaskRecord {
-    pub fn of(task: &Task, owner: &TaskOwner) -> Self {
+    pub fn of(task: &Task, origin: &TaskOrigin) -> Self {
         let state = task.state();
         let has_ended = state.status.is_terminal();
         let outcome = match (&task.connection, &state.outcome) {
@@ -91,13 +103,12 @@ impl TaskRecord {
             _ => None,
         };
         drop(state);
-        let session = task.connection.as_ref().and_then(|it| it.shared_session());
         Self {
             id: task.id.clone(),
-            owner: owner.clone(),
-            session: session.map(Into::into),
+            origin: origin.clone(),
             revision: task.revision.name().into(),
-            ends: millis(task.created).saturating_add(task.ttl.as_millis() as u64),
+            created: millis(task.created),
+            ttl: task.ttl.as_millis() as u64,
             has_ended,
             detail: task.detail(),
             outcome,
@@ -118,19 +129,25 @@ impl TaskRecord {
 
     /// How long it is kept from now on.
     pub fn left(&self) -> Duration {
-        let left = self.ends.saturating_sub(millis(SystemTime::now()));
-        Duration::from_millis(left.max(1))
+        let age = millis(SystemTime::now()).saturating_sub(self.created);
+        Duration::from_millis(self.ttl.saturating_sub(age).max(1))
+    }
+
+    /// When it was begun, and how long it is kept from then on.
+    pub fn times(&self) -> (SystemTime, Duration) {
+        let created = UNIX_EPOCH + Duration::from_millis(self.created);
+        (created, Duration::from_millis(self.ttl))
     }
 
     /// Whether it belongs to the asker and the revision.
     pub fn belongs_to(&self, owner: &TaskOwner, revision: Revision) -> bool {
-        self.owner == *owner && *self.revision == *revision.name()
+        self.origin.owner == *owner && *self.revision == *revision.name()
     }
 
     /// The same of a task that has failed without an answer.
     pub fn failed(self, revision: Revision, why: &str) -> Self {
         let code = ErrorKind::Internal.code(revision);
-        let mut failed = self.ended(TaskStatus::Failed, |members| {
+        let mut failed = self.changed(TaskStatus::Failed, |members| {
             members.insert("statusMessage".into(), why.into());
             if revision.rules().tasks == Some(TaskForm::Extension) {
                 members.insert("error".into(), json!({"code": code, "message": why}));
@@ -142,12 +159,21 @@ impl TaskRecord {
 
     /// The same of a task that was cancelled.
     pub fn cancelled(self) -> Self {
-        self.ended(TaskStatus::Cancelled, |members| {
+        self.changed(TaskStatus::Cancelled, |members| {
             members.remove("statusMessage");
         })
     }
 
-    fn ended(mut self, status: TaskStatus, edit: impl FnOnce(&mut Map<String, Value>)) -> Self {
+    /// The same of a task that runs once more.
+    pub fn again(self) -> Self {
+        let mut again = self.changed(TaskStatus::Working, |members| {
+            members.remove("statusMessage");
+        });
+        again.origin.run += 1;
+        again
+    }
+
+    fn changed(mut self, status: TaskStatus, edit: impl FnOnce(&mut Map<String, Value>)) -> Self {
         let members = serde_json::from_str::<Map<String, Value>>(&format!("{{{}}}", self.detail));
         let mut members = members.unwrap_or_default();
         members.remove("inputRequests");
@@ -156,7 +182,7 @@ impl TaskRecord {
         edit(&mut members);
         let members = Value::Object(members).to_string();
         self.detail = members[1..members.len() - 1].to_owned();
-        self.has_ended = true;
+        self.has_ended = status.is_terminal();
         self
     }
 

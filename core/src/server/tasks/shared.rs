@@ -4,7 +4,7 @@
 //!   runs the task:   state ─▶ record, unless it has ended there      asked ◀─ log
 //!   any other:       tasks/get, tasks/result ◀─ record      tasks/update ─▶ log
 //!                    tasks/cancel ─▶ record: cancelled, then log
-//!                    lease over ─▶ record: failed
+//!                    lease over ─▶ record: failed, or the task is run once more here
 //!                    tasks/list ◀─ log of the ids of an owner's tasks
 //! ```
 //!
@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::record::{TaskOwner, TaskRecord};
@@ -41,6 +42,9 @@ const TOLD: LogBounds = LogBounds {
 /// Most tasks of one owner that are listed.
 const MAX_LISTED: u32 = 10_000;
 
+/// Most runs of a task, each at another process when the one before has ended.
+const MAX_RUNS: u32 = 3;
+
 /// Why a task fails whose process has ended.
 const DEAD: &str = "the process that ran the task has ended";
 
@@ -50,7 +54,7 @@ pub struct SharedTasks {
     pub(super) store: Arc<dyn SharedStore>,
     pub(super) runner: HolderId,
     /// Finds out whether a lease is free; not the holder of any.
-    asker: HolderId,
+    pub(super) asker: HolderId,
 }
 
 /// What clients ask at other processes.
@@ -59,6 +63,22 @@ pub enum Asked {
     Cancel,
     /// Answers to questions, raw JSON.
     Answers(String),
+}
+
+/// What the store knows of a task.
+pub enum Found {
+    /// It has ended, or a process runs it.
+    Known(TaskRecord),
+    /// Nobody runs it any more, and it may be run once more, unless its record has changed.
+    Abandoned(TaskRecord, BlobVersion),
+}
+
+impl Found {
+    pub fn record(self) -> TaskRecord {
+        match self {
+            Self::Known(record) | Self::Abandoned(record, _) => record,
+        }
+    }
 }
 
 /// A page of an owner's tasks.
@@ -74,6 +94,11 @@ pub(super) fn name(id: &str) -> String {
 
 pub(super) fn asked(id: &str) -> String {
     format!("task {id} asked")
+}
+
+/// The request of a task that may be run once more.
+pub(super) fn call(id: &str) -> String {
+    format!("task {id} call")
 }
 
 /// The log of the ids of an owner's tasks.
@@ -137,28 +162,63 @@ impl SharedTasks {
         Ok(is_own.then_some((record, blob.version)))
     }
 
-    /// The record of an owner's task, which has ended if nobody runs it any more.
+    /// The record of an owner's task, which has ended if nobody runs it any more and it cannot be run once more.
     pub async fn find(
         &self,
         id: &str,
         owner: &TaskOwner,
         revision: Revision,
-    ) -> Result<Option<TaskRecord>, StoreError> {
+    ) -> Result<Option<Found>, StoreError> {
         while let Some((record, version)) = self.read(id, owner, revision).await? {
             if record.has_ended {
-                return Ok(Some(record));
+                return Ok(Some(Found::Known(record)));
             }
             let name = name(id);
             let lease = self.store.lease(&name, self.asker, b"", TRIAL);
             if let Leased::Busy { .. } = lease.await? {
-                return Ok(Some(record));
+                return Ok(Some(Found::Known(record)));
             }
-            let failed = record.failed(revision, DEAD);
-            if self.replace(&failed, version).await? {
-                return Ok(Some(failed));
+            let (is_idempotent, run) = (record.origin.is_idempotent, record.origin.run);
+            if is_idempotent && run < MAX_RUNS {
+                return Ok(Some(Found::Abandoned(record, version)));
+            }
+            let each_time =
+                format!("the task was run {run} times, and its process has ended each time");
+            let why = if run == 1 { DEAD } else { &*each_time };
+            if let Some(failed) = self.fail(record, version, revision, why).await? {
+                return Ok(Some(Found::Known(failed)));
             }
         }
         Ok(None)
+    }
+
+    /// Ends a task that cannot be run once more after all, unless its record has changed.
+    pub async fn give_up(
+        &self,
+        record: TaskRecord,
+        seen: BlobVersion,
+        revision: Revision,
+    ) -> Result<(), StoreError> {
+        self.fail(record, seen, revision, DEAD).await?;
+        Ok(())
+    }
+
+    async fn fail(
+        &self,
+        record: TaskRecord,
+        seen: BlobVersion,
+        revision: Revision,
+        why: &str,
+    ) -> Result<Option<TaskRecord>, StoreError> {
+        let failed = record.failed(revision, why);
+        let is_written = self.replace(&failed, seen).await?;
+        Ok(is_written.then_some(failed))
+    }
+
+    /// The request of a task that may be run once more, as a message.
+    pub async fn call(&self, id: &str) -> Result<Option<Bytes>, StoreError> {
+        let blob = self.store.get(&call(id)).await?;
+        Ok(blob.map(|blob| blob.bytes))
     }
 
     /// Ends an owner's task as cancelled. Returns its record, and whether it had ended before.
@@ -195,7 +255,7 @@ impl SharedTasks {
 
     /// Tells whoever waits for changes of a task that there was one.
     pub(super) async fn tell(&self, record: &TaskRecord) -> Result<(), StoreError> {
-        if let Some(session) = &record.session {
+        if let Some(session) = &record.origin.session {
             let entry = record.detail.as_bytes();
             self.store.append(&told(session), entry, TOLD, 0).await?;
         }
@@ -204,7 +264,7 @@ impl SharedTasks {
 
     /// Is woken by changes of a task of a session.
     pub async fn changes(&self, record: &TaskRecord) -> Result<Subscription, StoreError> {
-        let session = record.session.as_deref().unwrap_or_default();
+        let session = record.origin.session.as_deref().unwrap_or_default();
         self.store.subscribe(&told(session)).await
     }
 
@@ -221,7 +281,8 @@ impl SharedTasks {
         for entry in &page.entries {
             let id = std::str::from_utf8(&entry.bytes).unwrap_or_default();
             // Others have been forgotten.
-            tasks.extend(self.find(id, owner, revision).await?);
+            let found = self.find(id, owner, revision).await?;
+            tasks.extend(found.map(Found::record));
         }
         let last = page.entries.last().map(|entry| entry.id);
         Ok(TaskPage {

@@ -98,7 +98,8 @@ impl Outcome {
 }
 
 impl State {
-    pub fn new(now: SystemTime) -> Self {
+    /// `run`: how often the task is run, with this time.
+    pub fn new(now: SystemTime, run: u32) -> Self {
         Self {
             status: TaskStatus::Working,
             message: None,
@@ -107,7 +108,8 @@ impl State {
             account: None,
             open: Vec::new(),
             answers: HashMap::new(),
-            asked: 0,
+            // No earlier run has asked so many.
+            asked: (run as usize - 1) << 16,
             wakers: Vec::new(),
             changes: 0,
             writer: None,
@@ -146,7 +148,7 @@ impl Task {
         self.state().account = Some(account);
     }
 
-    pub(super) fn set_shared(&self, is_shared: bool) {
+    pub fn set_shared(&self, is_shared: bool) {
         self.is_shared.store(is_shared, Ordering::Release);
     }
 

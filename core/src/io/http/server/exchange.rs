@@ -75,6 +75,10 @@ impl Host for Checked<'_, '_> {
         self.inner.dispatch(batch);
     }
 
+    fn detached(&mut self, batch: Batch) {
+        self.inner.detached(batch);
+    }
+
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
         self.inner.cancelled(key, reason);
     }
