@@ -91,11 +91,22 @@ impl Start {
         }
     }
 
-    /// The same with these credentials, and no others.
-    pub fn with_credentials(self, bearer: Option<String>, headers: Vec<String>) -> Self {
+    /// Whether a command starts the server, for each connection anew.
+    pub fn is_command(&self) -> bool {
+        self.at.is_none()
+    }
+
+    /// The same with these credentials and variables, and no others.
+    pub fn with_secrets(
+        self,
+        bearer: Option<String>,
+        headers: Vec<String>,
+        env: Vec<String>,
+    ) -> Self {
         Self {
             bearer,
             headers,
+            env,
             ..self
         }
     }

@@ -50,29 +50,29 @@ pub struct Requests {
     /// Call this tool. With --workload, the name that its tool has on this server
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
-    /// The arguments of the tool, a JSON object; an n in braces becomes the number of the call
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    pub arguments: String,
+    /// The arguments of the tool, a JSON object, by default one without members; an n in braces becomes the number of the call
+    #[arg(long, value_name = "JSON")]
+    pub arguments: Option<String>,
     /// The text that each answer must have; an n in braces becomes the number of the call
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["workload", "trace"])]
     pub expect: Option<String>,
     /// Send requests of one kind, and check their answers
     #[arg(long, value_name = "KIND", conflicts_with = "trace")]
     pub workload: Option<Kind>,
-    /// Send the requests of a file, at the times in it: a JSON object a line, with method, params, and perhaps at_ms
-    /// and expect; or a file that MCPBOLT_TRACE has written
+    /// Send the requests of a file, at the times in it if there are any: a JSON object a line, with method, params, and
+    /// perhaps at_ms and expect; or a file that MCPBOLT_TRACE has written, which has no times
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Replay the trace so many times faster
-    #[arg(long, value_name = "TIMES", requires = "trace", default_value_t = 1.0, value_parser = units::speed,
+    /// Replay a trace with times so many times faster
+    #[arg(long, value_name = "TIMES", requires = "trace", value_parser = units::speed,
         conflicts_with_all = ["rate", "in_flight", "ramp"])]
-    pub speed: f64,
+    pub speed: Option<f64>,
     /// The lengths of the texts of echo and sizes, which take turns: 100,10k,1MB
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = units::size)]
     pub bytes: Vec<usize>,
-    /// How many notifications each call of progress reports
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    pub notifications: u32,
+    /// How many notifications each call of progress reports; 20 by default
+    #[arg(long, value_name = "COUNT")]
+    pub notifications: Option<u32>,
     /// The resource that listen subscribes to
     #[arg(long, value_name = "URI")]
     pub uri: Option<String>,
@@ -105,19 +105,20 @@ pub struct PaceArgs {
     #[arg(long, value_name = "REQUESTS", conflicts_with_all = ["in_flight", "ramp"], value_parser = units::rate)]
     pub rate: Option<f64>,
     /// Requests in flight, each followed by the next one when it is answered; 1 without --rate
-    #[arg(long, value_name = "COUNT", conflicts_with = "ramp")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "ramp", value_parser = units::in_flight)]
     pub in_flight: Option<usize>,
     /// Rising rates, to find the highest one that the server holds: 100..20k
     #[arg(long, value_name = "FROM..TO", value_parser = units::rates, conflicts_with_all = ["through", "against"])]
     pub ramp: Option<(f64, f64)>,
     /// How many rates of the ramp, each by the same factor above the one before
-    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "ramp")]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "ramp",
+        value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub steps: u32,
     /// The p99 up to which a rate of the ramp counts as held; ten times that of the first rate by default, at least 10ms
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "ramp")]
     pub knee_p99: Option<Duration>,
     /// How long to measure: 500ms, 30s, 5m; 10s by default, 3s for each rate of a ramp, 1s for each turn of two servers
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", value_parser = units::some_duration)]
     pub duration: Option<Duration>,
     /// How long to load before that
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::duration)]
@@ -126,7 +127,7 @@ pub struct PaceArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
     pub timeout: Duration,
     /// Connections, which take turns. A command is started once for each
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = units::count)]
     pub connections: usize,
     /// The revision to speak; the newest of the server by default
     #[arg(long, value_name = "REVISION")]
@@ -137,8 +138,8 @@ pub struct PaceArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Two servers, in turns")]
 pub struct Second {
-    /// A gateway or proxy before the same server: what it adds to the latency, and its processor time. It gets --bearer
-    /// and --header, too
+    /// A gateway or proxy before the same server: what it adds to the latency, and its processor time. It gets --bearer,
+    /// --header and --env, too
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -146,11 +147,11 @@ pub struct Second {
         group = "other"
     )]
     pub through: Option<Address>,
-    /// Another server, to compare with. It gets neither --bearer nor --header
+    /// Another server, to compare with. It gets none of --bearer, --header and --env
     #[arg(long, value_name = "ADDRESS", group = "other")]
     pub against: Option<Address>,
     /// How many turns each side has: at least 6 for an interval, which more turns narrow
-    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "other")]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "other", value_parser = units::count)]
     pub rounds: usize,
     /// The process of the second one, if it is not the command and does not listen on this machine
     #[arg(long, value_name = "PID", requires = "other")]
@@ -164,6 +165,9 @@ pub struct Second {
     /// A further header for the server of --against, as NAME=VALUE
     #[arg(long = "other-header", value_name = "NAME=VALUE", requires = "against")]
     pub other_headers: Vec<String>,
+    /// A variable for the command of --against, as NAME=VALUE, or NAME alone to pass on its current value
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "against")]
+    pub other_env: Vec<String>,
 }
 
 /// Where the results go, and when they are a failure.

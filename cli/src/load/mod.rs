@@ -1,7 +1,7 @@
 //! `mcpbolt load`: sends requests to a server, checks the answers, and measures.
 //!
 //! ```text
-//!   args ─▶ plan (when), workload (what), side (to whom)
+//!   args ─▶ job: plan (when), workload (what), side (to whom)
 //!                        ▼
 //!             drive: one run ─▶ tally ─▶ report
 //!                ▲
@@ -15,6 +15,7 @@ mod bootstrap;
 mod drive;
 mod figures;
 mod interrupt;
+mod job;
 mod live;
 mod pair;
 mod plan;
@@ -33,35 +34,44 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 pub use self::args::{Args, EXAMPLES};
-use self::args::{Kind, Requests};
 use self::drive::drive;
 use self::interrupt::Interrupt;
+use self::job::{Job, Target};
 use self::live::Live;
 use self::pair::Relation;
-use self::plan::{Pace, Plan, Recording};
+use self::plan::{Pace, Plan};
 use self::report::Report;
 use self::side::{Approach, Side};
 use self::threshold::{Figures, Threshold};
-use self::workload::{
-    Calls, Cancellations, Echo, Lists, MARK_BYTES, Replay, Reports, SAMPLING_TOOL, SIZES,
-    Samplings, Subscriptions, Workload,
-};
-use crate::session::Start;
 use crate::shown;
 
 /// The failure of messages that no request has asked for.
 const STRAY: &str = "a message of the server was an answer to no request in flight (repeated, or unknown), progress out of order, or not valid";
 
-/// Loads the server, prints the table, and returns 1 if a bound is crossed. At a signal, this is done with what was
-/// measured up to then, and the status is that of the signal.
+/// Loads the server, prints the table, and returns 1 if a bound is crossed, 2 if the arguments are wrong. At a signal,
+/// this is done with what was measured up to then, and the status is that of the signal.
 pub fn load(args: &Args) -> Result<u8> {
-    check(args)?;
+    let job = match Job::new(args) {
+        Ok(job) => job,
+        Err(error) => {
+            shown::tell(&format!("error: {}", shown::lines(&format!("{error:#}"))));
+            return Ok(2);
+        }
+    };
     let interrupt = Interrupt::default();
-    let done = measure(args, &interrupt);
+    let live = Live::new(args.results.live);
+    let done = match (args.pace.ramp, job.second) {
+        (Some(rates), _) => ramp(args, job.first, rates, &live, &interrupt),
+        (None, Some((relation, second))) => {
+            let targets = [job.first, second];
+            pair(args, relation, targets, job.pace, &live, &interrupt)
+        }
+        (None, None) => single(args, job.first, job.pace, &live, &interrupt),
+    };
     let Some(status) = interrupt.status() else {
         return done;
     };
@@ -70,53 +80,16 @@ pub fn load(args: &Args) -> Result<u8> {
     Ok(status)
 }
 
-fn measure(args: &Args, interrupt: &Interrupt) -> Result<u8> {
-    let live = Live::new(args.results.live);
-    let start = match &args.address {
-        Some(address) => args.start.moved_to(address.clone()),
-        None => args.start.clone(),
-    };
-    let second = &args.second;
-    let other = second.through.as_ref().map(|at| (Relation::Through, at));
-    let other = other.or(second.against.as_ref().map(|at| (Relation::Against, at)));
-    match (args.pace.ramp, other) {
-        (Some(rates), _) => ramp(args, &start, rates, &live, interrupt),
-        (None, Some((relation, address))) => {
-            let other = args.start.moved_to(address.clone());
-            // Credentials for one server are not for another one to see.
-            let other = match relation {
-                Relation::Through => other,
-                Relation::Against => other
-                    .with_credentials(second.other_bearer.clone(), second.other_headers.clone()),
-            };
-            pair(args, relation, [&start, &other], &live, interrupt)
-        }
-        (None, None) => single(args, &start, &live, interrupt),
-    }
-}
-
-fn check(args: &Args) -> Result<()> {
-    let is_some = |time: Duration| !time.is_zero();
-    ensure!(
-        args.pace.connections > 0,
-        "--connections must be at least 1"
-    );
-    ensure!(
-        args.pace.duration.is_none_or(is_some),
-        "--duration must be more than 0"
-    );
-    ensure!(args.second.rounds > 0, "--rounds must be at least 1");
-    ensure!(
-        args.requests.bytes.iter().all(|bytes| *bytes >= MARK_BYTES),
-        "--bytes must be at least {MARK_BYTES}, so that each text is different"
-    );
-    Ok(())
-}
-
 /// One server, one pace.
-fn single(args: &Args, start: &Start, live: &Live, interrupt: &Interrupt) -> Result<u8> {
-    let (side, times) = open(args, start, "", args.results.pid)?;
-    let plan = plan(args, times, Duration::from_secs(10), interrupt)?;
+fn single(
+    args: &Args,
+    target: Target,
+    pace: Pace,
+    live: &Live,
+    interrupt: &Interrupt,
+) -> Result<u8> {
+    let side = open(args, target)?;
+    let plan = plan(args, pace, Duration::from_secs(10), interrupt)?;
     let outcome = drive(&side, &plan, &Arc::default(), live)?;
     let mut report = Report::new(&side.name, &outcome);
     report.failed(STRAY, close(side, interrupt));
@@ -128,13 +101,13 @@ fn single(args: &Args, start: &Start, live: &Live, interrupt: &Interrupt) -> Res
 /// One server, rising rates.
 fn ramp(
     args: &Args,
-    start: &Start,
+    target: Target,
     rates: (f64, f64),
     live: &Live,
     interrupt: &Interrupt,
 ) -> Result<u8> {
-    let (side, _) = open(args, start, "", args.results.pid)?;
-    let plan = plan(args, None, Duration::from_secs(3), interrupt)?;
+    let side = open(args, target)?;
+    let plan = plan(args, Pace::Rate(rates.0), Duration::from_secs(3), interrupt)?;
     let pace = &args.pace;
     let ramp = ramp::run(&side, &plan, rates, pace.steps, pace.knee_p99, live);
     let strays = close(side, interrupt);
@@ -147,14 +120,14 @@ fn ramp(
 fn pair(
     args: &Args,
     relation: Relation,
-    starts: [&Start; 2],
+    targets: [Target; 2],
+    pace: Pace,
     live: &Live,
     interrupt: &Interrupt,
 ) -> Result<u8> {
-    let prefix = &args.second.other_prefix;
-    let (first, times) = open(args, starts[0], "", args.results.pid)?;
-    let (second, _) = open(args, starts[1], prefix, args.second.other_pid)?;
-    let plan = plan(args, times, Duration::from_secs(1), interrupt)?;
+    let [first, second] = targets;
+    let (first, second) = (open(args, first)?, open(args, second)?);
+    let plan = plan(args, pace, Duration::from_secs(1), interrupt)?;
     let sides = [first.clone(), second.clone()];
     let pair = pair::run(relation, sides, &plan, args.second.rounds, live);
     let strays = [close(first, interrupt), close(second, interrupt)];
@@ -164,23 +137,29 @@ fn pair(
     finish(args, &pair.table(), &pair, &pair, || plot::of_pair(&pair))
 }
 
-/// Opens the connections of a side. `prefix` stands before the names of tools. Returns the times of the trace, too.
-fn open(
-    args: &Args,
-    start: &Start,
-    prefix: &str,
-    process: Option<u32>,
-) -> Result<(Arc<Side>, Option<Vec<Duration>>)> {
-    let (workload, times) = workload(&args.requests, prefix)?;
+/// Opens the connections of a side.
+fn open(args: &Args, target: Target) -> Result<Arc<Side>> {
     let pace = &args.pace;
     let approach = Approach {
-        start,
+        start: &target.start,
         connections: pace.connections,
         revision: pace.revision,
         timeout: pace.timeout,
-        process,
+        process: target.process,
     };
-    Ok((Arc::new(Side::open(&approach, workload)?), times))
+    Ok(Arc::new(Side::open(&approach, target.workload)?))
+}
+
+/// The plan of the runs. Up to here, a signal ends the process.
+fn plan(args: &Args, how: Pace, duration: Duration, interrupt: &Interrupt) -> Result<Plan> {
+    interrupt.listen()?;
+    let pace = &args.pace;
+    Ok(Plan {
+        pace: how,
+        warm_up: pace.warm_up,
+        duration: pace.duration.unwrap_or(duration),
+        interrupt: interrupt.clone(),
+    })
 }
 
 /// Closes a side. Returns how many messages of the server were of no use; after a signal they are not waited for.
@@ -194,71 +173,6 @@ fn close(side: Arc<Side>, interrupt: &Interrupt) -> u64 {
         Err(side) => side.abandon(),
     }
     strays
-}
-
-/// The plan of the runs. Up to here, a signal ends the process.
-fn plan(
-    args: &Args,
-    times: Option<Vec<Duration>>,
-    duration: Duration,
-    interrupt: &Interrupt,
-) -> Result<Plan> {
-    interrupt.listen()?;
-    let pace = &args.pace;
-    let speed = args.requests.speed;
-    let how = match (pace.rate, pace.in_flight, times) {
-        (Some(rate), ..) => Pace::Rate(rate),
-        (None, Some(count), _) => Pace::in_flight(count)?,
-        (None, None, Some(times)) => Pace::Recorded(Arc::new(Recording { times, speed })),
-        (None, None, None) => Pace::in_flight(1)?,
-    };
-    Ok(Plan {
-        pace: how,
-        warm_up: pace.warm_up,
-        duration: pace.duration.unwrap_or(duration),
-        interrupt: interrupt.clone(),
-    })
-}
-
-fn workload(requests: &Requests, prefix: &str) -> Result<(Workload, Option<Vec<Duration>>)> {
-    if let Some(file) = &requests.trace {
-        let (replay, times) = Replay::read(file)?;
-        ensure!(
-            prefix.is_empty(),
-            "a trace has the names of tools in it: --other-prefix does not go with --trace"
-        );
-        return Ok((Workload::Replay(replay), times));
-    }
-    let tool = |name: &str| {
-        let name = requests.tool.as_deref().unwrap_or(name);
-        format!("{prefix}{name}")
-    };
-    let lengths = |default: &[usize]| match requests.bytes.as_slice() {
-        [] => default.to_owned(),
-        bytes => bytes.to_owned(),
-    };
-    let workload = match requests.workload {
-        Some(Kind::Echo) => Workload::Echo(Echo::new(&tool("echo"), &lengths(&[100]))),
-        Some(Kind::Sizes) => Workload::Echo(Echo::new(&tool("echo"), &lengths(&SIZES))),
-        Some(Kind::List) => Workload::Lists(Lists::default()),
-        Some(Kind::Progress) => {
-            Workload::Reports(Reports::new(&tool("progress"), requests.notifications))
-        }
-        Some(Kind::Cancel) => Workload::Cancellations(Cancellations::new(prefix)),
-        Some(Kind::Listen) => Workload::Subscriptions(Subscriptions {
-            uri: requests.uri.clone(),
-        }),
-        Some(Kind::Sampling) => Workload::Samplings(Samplings::new(tool(SAMPLING_TOOL))),
-        None => {
-            let named = requests.tool.as_deref();
-            let named =
-                named.context("what to send is missing: add --tool, --workload or --trace")?;
-            let expected = requests.expect.as_deref();
-            let calls = Calls::new(&tool(named), &requests.arguments, expected)?;
-            Workload::Calls(calls)
-        }
-    };
-    Ok((workload, None))
 }
 
 /// Prints the table, writes the files, and tells of crossed bounds.

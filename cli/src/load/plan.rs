@@ -25,9 +25,9 @@ pub enum Pace {
 #[derive(Debug)]
 pub struct Recording {
     /// When each request was sent, from the first one on.
-    pub times: Vec<Duration>,
+    times: Vec<Duration>,
     /// How much faster than recorded it is replayed.
-    pub speed: f64,
+    speed: f64,
 }
 
 /// One run.
@@ -43,14 +43,6 @@ pub struct Plan {
 }
 
 impl Pace {
-    pub fn in_flight(count: usize) -> Result<Self> {
-        ensure!(
-            (1..=MAX_IN_FLIGHT).contains(&count),
-            "--in-flight must be between 1 and {MAX_IN_FLIGHT}"
-        );
-        Ok(Self::InFlight(count))
-    }
-
     /// When requests of an open loop are due, from the begin of the run on, without an end; none for a closed loop.
     pub fn dues(&self) -> Box<dyn Iterator<Item = Duration>> {
         match self {
@@ -80,12 +72,21 @@ impl Pace {
 }
 
 impl Recording {
+    /// Fails if the times are all the same, which is no pace.
+    pub fn new(times: Vec<Duration>, speed: f64) -> Result<Self> {
+        ensure!(
+            times.last() > times.first(),
+            "the trace has no two different at_ms, so they are no pace: add --rate or --in-flight"
+        );
+        Ok(Self { times, speed })
+    }
+
     /// From the first request of the trace to that of its repetition: as long after the last one as they are apart.
     fn length(&self) -> Duration {
         let last = self.times.last().copied().unwrap_or_default();
         let gaps = u32::try_from(self.times.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let gap = last.checked_div(gaps).unwrap_or_default();
-        last.saturating_add(gap.max(Duration::from_micros(1)))
+        last.saturating_add(gap)
     }
 
     fn due(&self, number: usize) -> Duration {
@@ -115,16 +116,23 @@ mod tests {
     #[test]
     fn a_trace_begins_again_after_its_mean_gap() {
         let times = [0, 10, 40].map(Duration::from_millis).into();
-        let pace = Pace::Recorded(Arc::new(Recording { times, speed: 2.0 }));
+        let pace = Pace::Recorded(Arc::new(Recording::new(times, 2.0).unwrap()));
         let dues: Vec<_> = pace.dues().take(5).map(|due| due.as_micros()).collect();
         assert_eq!(dues, [0, 5_000, 20_000, 30_000, 35_000]);
         assert_eq!(pace.rate(), Some(100.0));
     }
 
     #[test]
+    fn times_that_are_all_the_same_are_no_pace() {
+        for count in 1..3 {
+            assert!(Recording::new(vec![Duration::ZERO; count], 1.0).is_err());
+        }
+    }
+
+    #[test]
     fn times_beyond_all_clocks_are_the_longest_one() {
         let times = vec![Duration::ZERO, Duration::MAX];
-        let pace = Pace::Recorded(Arc::new(Recording { times, speed: 1e-3 }));
+        let pace = Pace::Recorded(Arc::new(Recording::new(times, 1e-3).unwrap()));
         assert_eq!(pace.dues().nth(1), Some(Duration::MAX));
         assert_eq!(pace.dues().nth(2), Some(Duration::MAX));
     }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::plan::MAX_IN_FLIGHT;
+use super::workload::MARK_BYTES;
+
 /// The longest time, in milliseconds. The sum of a few can be added to any instant.
 const LONGEST_MS: f64 = 1000.0 * 3_600e3;
 
@@ -58,12 +61,41 @@ pub fn duration(text: &str) -> Result<Duration> {
     }
 }
 
-/// A size such as `100`, `10k` or `1MB`, in bytes.
+/// A time that is not 0.
+pub fn some_duration(text: &str) -> Result<Duration> {
+    let duration = duration(text)?;
+    ensure!(!duration.is_zero(), "it must be more than 0");
+    Ok(duration)
+}
+
+/// A number from 1 on.
+pub fn count(text: &str) -> Result<usize> {
+    let count: usize = text.parse()?;
+    ensure!(count > 0, "it must be at least 1");
+    Ok(count)
+}
+
+/// A number of requests in flight.
+pub fn in_flight(text: &str) -> Result<usize> {
+    let count = text.parse()?;
+    ensure!(
+        (1..=MAX_IN_FLIGHT).contains(&count),
+        "it must be between 1 and {MAX_IN_FLIGHT}"
+    );
+    Ok(count)
+}
+
+/// The size of a text, such as `100`, `10k` or `1MB`, in bytes.
 pub fn size(text: &str) -> Result<usize> {
     match Quantity::parse(text)? {
         Quantity::Plain(bytes) | Quantity::Bytes(bytes) if bytes.fract() == 0.0 => {
             ensure!(bytes <= 64e6, "{text:?} is more than 64 MB");
-            Ok(bytes as usize)
+            let bytes = bytes as usize;
+            ensure!(
+                bytes >= MARK_BYTES,
+                "it must be at least {MARK_BYTES}, so that each text is different"
+            );
+            Ok(bytes)
         }
         _ => bail!("{text:?} is not a size; write 100, 10k or 1MB"),
     }
@@ -125,8 +157,11 @@ mod tests {
         assert!(rate("0.001").is_ok() && rate("0.0001").is_err() && rate("11M").is_err());
         assert!(speed("0.5").is_ok() && speed("0").is_err() && speed("2M").is_err());
         assert!(duration("5").is_err() && duration("5MB").is_err());
+        assert!(some_duration("0s").is_err() && some_duration("1ms").is_ok());
+        assert!(count("1").is_ok() && count("0").is_err() && count("-1").is_err());
+        assert!(in_flight("65536").is_ok() && in_flight("65537").is_err());
         assert_eq!(size("10k").unwrap(), 10_000);
-        assert!(size("1GB").is_err() && size("5ms").is_err());
+        assert!(size("1GB").is_err() && size("15").is_err() && size("5ms").is_err());
         assert_eq!(rates("100..20k").unwrap(), (100.0, 20e3));
         assert!(rates("20..10").is_err() && rates("0..10").is_err() && rates("10").is_err());
     }

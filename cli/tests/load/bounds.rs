@@ -108,93 +108,139 @@ fn errors_are_allowed_up_to_a_bound() {
     );
 }
 
+/// The status is 2, and no server was started.
 #[test]
 fn wrong_arguments_are_told() {
-    let echo = ["--workload", "echo"];
+    let (untimed, timed) = (Scratch::new("jsonl"), Scratch::new("jsonl"));
+    let line = "{\"method\":\"tools/list\"}\n";
+    std::fs::write(untimed.path(), line).unwrap();
+    let line = "{\"at_ms\":5,\"method\":\"tools/list\"}\n";
+    std::fs::write(timed.path(), line.repeat(2)).unwrap();
+    let (untimed, timed) = (untimed.path(), timed.path());
+    let started = Scratch::new("started");
+    let server = format!("echo yes > '{}'", started.path());
+    let against = ["--against", "stdio:true", "--connections", "2"];
     for (args, why) in [
-        (vec![], "what to send is missing"),
+        ("", "what to send is missing"),
+        ("--tool echo --arguments [1]", "must be a JSON object"),
+        ("--tool echo --arguments {", "--arguments is not JSON"),
+        ("--workload dance", "possible values: echo, "),
+        ("--trace /nowhere", "reading /nowhere"),
+        ("--workload echo --rate 0", "a rate must be between 0.001"),
         (
-            vec!["--tool", "echo", "--arguments", "[1]"],
-            "must be a JSON object",
-        ),
-        (
-            vec!["--tool", "echo", "--arguments", "{"],
-            "--arguments is not JSON",
-        ),
-        (vec!["--tool", "ecko"], "it has echo, "),
-        (vec!["--workload", "dance"], "possible values: echo, "),
-        (vec!["--trace", "/nowhere"], "reading /nowhere"),
-        (
-            [&echo[..], &["--rate", "0"]].concat(),
-            "a rate must be between 0.001",
-        ),
-        (
-            [&echo[..], &["--in-flight", "0"]].concat(),
-            "--in-flight must be between",
-        ),
-        (
-            [&echo[..], &["--connections", "0"]].concat(),
-            "--connections must be at least 1",
-        ),
-        (
-            [&echo[..], &["--duration", "0s"]].concat(),
-            "--duration must be more than 0",
-        ),
-        (
-            [&echo[..], &["--duration", "5"]].concat(),
-            "write 500ms, 30s, 5m or 1h",
-        ),
-        (
-            [&echo[..], &["--bytes", "10"]].concat(),
-            "--bytes must be at least 16",
-        ),
-        (
-            [&echo[..], &["--fail-if", "p98>5ms"]].concat(),
-            "the figures are p50, ",
-        ),
-        ([&echo[..], &["--ramp", "5"]].concat(), "write 100..20k"),
-        (
-            [&echo[..], &["--warm-up", "99999999999999999999h"]].concat(),
-            "is more than 1000h",
-        ),
-        (
-            [&echo[..], &["--rate", "0.00000000001"]].concat(),
+            "--workload echo --rate 0.00000000001",
             "a rate must be between",
         ),
         (
-            vec!["--trace", "x", "--speed", "0"],
-            "a speed must be between",
+            "--workload echo --in-flight 0",
+            "it must be between 1 and 65536",
+        ),
+        ("--workload echo --connections 0", "it must be at least 1"),
+        ("--workload echo --duration 0s", "it must be more than 0"),
+        ("--workload echo --duration 5", "write 500ms, 30s, 5m or 1h"),
+        ("--workload echo --bytes 10", "it must be at least 16"),
+        ("--workload echo --fail-if p98>5ms", "the figures are p50, "),
+        ("--workload echo --ramp 5", "write 100..20k"),
+        (
+            "--workload echo --ramp 1..2 --steps 1",
+            "1 is not in 2..=1000",
         ),
         (
-            vec!["--trace", "x", "--speed", "2", "--rate", "9"],
-            "cannot be used with",
+            "--workload echo --warm-up 99999999999999999999h",
+            "is more than 1000h",
         ),
-        ([&echo[..], &["--steps", "3"]].concat(), "--ramp <FROM..TO>"),
+        ("--trace x --speed 0", "a speed must be between"),
+        ("--trace x --speed 2 --rate 9", "cannot be used with"),
         (
-            [&echo[..], &["--knee-p99", "1s"]].concat(),
-            "--ramp <FROM..TO>",
+            &format!("--trace {untimed} --speed 2"),
+            "--speed is for a trace with at_ms",
+        ),
+        (&format!("--trace {timed}"), "no two different at_ms"),
+        (
+            &format!("--trace {timed} --speed 2"),
+            "no two different at_ms",
         ),
         (
-            [&echo[..], &["--rounds", "9"]].concat(),
+            &format!("--trace {timed} --uri a:b"),
+            "--uri is for --workload listen",
+        ),
+        (
+            &format!("--trace {timed} --tool echo"),
+            "--tool is for calls of one tool",
+        ),
+        (
+            "--workload cancel --tool echo",
+            "--tool is for calls of one tool",
+        ),
+        (
+            "--workload list --tool echo",
+            "--tool is for calls of one tool",
+        ),
+        (
+            "--workload listen --tool echo",
+            "--tool is for calls of one tool",
+        ),
+        (
+            "--workload echo --arguments {}",
+            "--arguments is for --tool without --workload",
+        ),
+        (
+            "--workload list --bytes 100",
+            "--bytes is for --workload echo or sizes",
+        ),
+        (
+            "--tool echo --notifications 5",
+            "--notifications is for --workload progress",
+        ),
+        (
+            "--workload echo --uri a:b",
+            "--uri is for --workload listen",
+        ),
+        (
+            "--workload cancel --connections 2",
+            "takes one connection to a command",
+        ),
+        ("--workload echo --steps 3", "--ramp <FROM..TO>"),
+        ("--workload echo --knee-p99 1s", "--ramp <FROM..TO>"),
+        (
+            "--workload echo --rounds 9",
             "--through <ADDRESS>|--against <ADDRESS>",
         ),
         (
-            [&echo[..], &["--other-pid", "9"]].concat(),
+            "--workload echo --other-pid 9",
             "--through <ADDRESS>|--against <ADDRESS>",
         ),
         (
-            [&echo[..], &["--other-prefix", "a"]].concat(),
+            "--workload echo --other-prefix a",
             "--through <ADDRESS>|--against <ADDRESS>",
         ),
-        (
-            [&echo[..], &["--other-bearer", "a"]].concat(),
-            "--against <ADDRESS>",
-        ),
+        ("--workload echo --other-bearer a", "--against <ADDRESS>"),
+        ("--workload echo --other-env A=b", "--against <ADDRESS>"),
     ] {
-        let loaded = Loaded::of(&args, "workloads", "stdio:");
-        assert!(!loaded.output.status.success(), "{args:?}");
-        assert!(loaded.said().contains(why), "{args:?}: {}", loaded.said());
+        let words: Vec<_> = args.split_whitespace().collect();
+        let loaded = Loaded::new(&[&words[..], &["--", "sh", "-c", &server]].concat());
+        assert_eq!(loaded.output.status.code(), Some(2), "{args}");
+        assert!(loaded.said().contains(why), "{args}: {}", loaded.said());
+        assert_eq!(started.read(), "", "{args}");
     }
+    let address = ["http://127.0.0.1:1/mcp", "--workload", "cancel"];
+    let loaded = Loaded::new(&[&address[..], &against].concat());
+    assert_eq!(loaded.output.status.code(), Some(2), "{}", loaded.said());
     let loaded = Loaded::new(&["--workload", "echo"]);
     assert!(loaded.said().contains("ADDRESS"), "{}", loaded.said());
+    assert_eq!(loaded.output.status.code(), Some(2), "{}", loaded.said());
+}
+
+/// What only the server can tell is told when it has answered, before any load.
+#[test]
+fn what_the_server_does_not_have_is_told() {
+    let old = "2025-11-25";
+    for (args, why) in [
+        (&["--tool", "ecko"][..], "it has echo, "),
+        (&["--workload", "listen", "--revision", old], "add --uri"),
+    ] {
+        let loaded = Loaded::of(args, "workloads", "stdio:");
+        assert_eq!(loaded.output.status.code(), Some(1), "{args:?}");
+        assert!(loaded.said().contains(why), "{args:?}: {}", loaded.said());
+    }
 }

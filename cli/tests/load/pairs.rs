@@ -160,3 +160,24 @@ fn another_server_does_not_get_the_credentials_of_the_first_one() {
     let header = ["--other-header", "Authorization=Basic abc"];
     assert_eq!(heard("--against", &header), "basic abc");
 }
+
+/// The same with the variables of a command.
+#[cfg(unix)]
+#[test]
+fn another_command_does_not_get_the_variables_of_the_first_one() {
+    let server = example("faulty");
+    let (script, heard) = (Scratch::new("sh"), Scratch::new("heard"));
+    let text = format!("echo \"<$TOKEN>\" > '{}'\nexec '{server}'\n", heard.path());
+    std::fs::write(script.path(), text).unwrap();
+    let other = format!("stdio:sh {}", script.path());
+    let run = |relation: &str, more: &[&str]| {
+        let args = [relation, &other, "--env", "TOKEN=mine"];
+        let server = ["--", server.as_str()];
+        Loaded::new(&[&TURNS[..], &args, more, &server].concat()).succeeded();
+        heard.read()
+    };
+    assert_eq!(run("--against", &[]), "<>\n");
+    let theirs = ["--other-env", "TOKEN=theirs"];
+    assert_eq!(run("--against", &theirs), "<theirs>\n");
+    assert_eq!(run("--through", &[]), "<mine>\n");
+}
