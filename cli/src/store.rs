@@ -16,7 +16,8 @@ use crate::reference::resolve;
 #[derive(clap::Args)]
 pub struct Store {
     /// Share sessions, their streams and the limits of a policy with all processes that have the same store: a Redis or Valkey at
-    /// redis://HOST:PORT/DATABASE, rediss://… for TLS, or redis+unix:///PATH
+    /// redis://HOST:PORT/DATABASE, rediss://… for TLS, redis+unix:///PATH, or a cluster of them at
+    /// redis+cluster://HOST:PORT,HOST:PORT (rediss+cluster://… for TLS), which names some of its nodes
     ///
     /// A password is given as ${env:NAME} or ${file:PATH}, as in 'redis://:${env:PASSWORD}@HOST:6379/0'; percent-encoded
     /// where it has characters of an address.

@@ -405,6 +405,12 @@ fn wrong_addresses_and_options_are_named_without_secrets() {
         ("http://user:s3cret@host", RedisOptions::default()),
         ("redis://:s3cret@host/letters", RedisOptions::default()),
         (
+            "redis+cluster://:s3cret@host:1,host:a",
+            RedisOptions::default(),
+        ),
+        ("redis+cluster://:s3cret@", RedisOptions::default()),
+        ("redis+unix+cluster:///s3cret", RedisOptions::default()),
+        (
             "redis://host",
             RedisOptions {
                 root_certificates: vec![b"s3cret".to_vec()],
@@ -435,6 +441,11 @@ fn wrong_addresses_and_options_are_named_without_secrets() {
         password: Some("s3cret".into()),
         ..RedisOptions::default()
     };
-    let store = RedisStore::open("redis://user:s3cret@localhost:1", &options).unwrap();
-    assert!(!format!("{options:?} {store:?}").contains("s3cret"));
+    for url in [
+        "redis://user:s3cret@localhost:1",
+        "rediss+cluster://user:s3cret@localhost:1,[::1]:2/0",
+    ] {
+        let store = RedisStore::open(url, &options).unwrap();
+        assert!(!format!("{options:?} {store:?}").contains("s3cret"));
+    }
 }

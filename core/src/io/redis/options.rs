@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use redis::{
     Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _,
-    ProtocolVersion, TlsCertificates,
+    ProtocolVersion, RedisResult, TlsCertificates,
 };
+
+use super::connection::StoreServer;
 
 use crate::io::ClientCertificate;
 use crate::store::{StoreError, StoreFault};
@@ -59,14 +61,17 @@ impl fmt::Debug for RedisOptions {
     }
 }
 
-/// A client for an address, and the address as texts may show it.
-pub fn client(url: &str, options: &RedisOptions) -> Result<(Client, String), StoreError> {
+/// What is at an address, and the address as texts may show it.
+pub fn server(url: &str, options: &RedisOptions) -> Result<(StoreServer, String), StoreError> {
     let misuse = |why: String| StoreError::new(StoreFault::Misuse, why);
+    let is_cluster = url.split_once("+cluster://").is_some();
+    let nodes = nodes(url).into_iter();
+    let nodes = nodes.map(|url| Ok(settled(url.into_connection_info()?, options)));
     // The error of the library might quote the password.
-    let info = url.into_connection_info().map_err(|error| {
+    let nodes = nodes.collect::<RedisResult<Vec<_>>>().map_err(|error| {
         misuse(format!(
-            "the address of the store is not valid ({}); write redis://HOST:PORT/DATABASE, rediss://… for TLS, or \
-             redis+unix:///PATH",
+            "the address of the store is not valid ({}); write redis://HOST:PORT/DATABASE, rediss://… for TLS, \
+             redis+unix:///PATH, or redis+cluster://HOST:PORT,HOST:PORT",
             error.category()
         ))
     })?;
@@ -76,29 +81,55 @@ pub fn client(url: &str, options: &RedisOptions) -> Result<(Client, String), Sto
             options.prefix
         )));
     }
-    let shown = info.addr().to_string();
-    let info = settled(info, options);
-    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        if !options.root_certificates.is_empty() || options.certificate.is_some() {
+    let shown: Vec<_> = nodes.iter().map(|node| node.addr().to_string()).collect();
+    let has_tls = |node: &ConnectionInfo| matches!(node.addr(), ConnectionAddr::TcpTls { .. });
+    let certificates = match nodes.iter().all(has_tls) {
+        true => Some(certificates(options)),
+        false if !options.root_certificates.is_empty() || options.certificate.is_some() => {
             let why = "certificates are given, but the address of the store is not one of rediss";
             return Err(misuse(why.into()));
         }
-        let client = Client::open(info).map_err(|error| misuse(error.category().into()))?;
-        return Ok((client, shown));
-    }
+        false => None,
+    };
+    let server = match (<[_; 1]>::try_from(nodes), certificates) {
+        (Ok([node]), Some(certificates)) if !is_cluster => {
+            Client::build_with_tls(node, certificates).map(StoreServer::One)
+        }
+        (Ok([node]), None) if !is_cluster => Client::open(node).map(StoreServer::One),
+        (Ok([node]), certificates) => StoreServer::cluster(vec![node], certificates),
+        (Err(nodes), certificates) => StoreServer::cluster(nodes, certificates),
+    };
+    let server = server.map_err(|error| misuse(format!("the store cannot be set up: {error}")))?;
+    Ok((server, shown.join(",")))
+}
+
+/// The addresses in one of a cluster: with the same scheme, user and database. Any other one is itself.
+fn nodes(url: &str) -> Vec<String> {
+    let parts = || {
+        let (scheme, rest) = url.split_once("://")?;
+        let scheme = scheme.strip_suffix("+cluster")?;
+        let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        Some((scheme, user, rest.split_at(end)))
+    };
+    let Some((scheme, user, (hosts, database))) = parts() else {
+        return vec![url.to_owned()];
+    };
+    let at = if user.is_empty() { "" } else { "@" };
+    let node = |host| format!("{scheme}://{user}{at}{host}{database}");
+    hosts.split(',').map(node).collect()
+}
+
+fn certificates(options: &RedisOptions) -> TlsCertificates {
     let roots =
         (!options.root_certificates.is_empty()).then(|| options.root_certificates.join(&b'\n'));
-    let certificate = options.certificate.clone().map(|own| ClientTlsConfig {
-        client_cert: own.certificates,
-        client_key: own.key,
-    });
-    let tls = TlsCertificates {
-        client_tls: certificate,
+    TlsCertificates {
+        client_tls: options.certificate.clone().map(|own| ClientTlsConfig {
+            client_cert: own.certificates,
+            client_key: own.key,
+        }),
         root_cert: roots,
-    };
-    let client = Client::build_with_tls(info, tls)
-        .map_err(|error| misuse(format!("TLS to the store cannot be set up: {error}")))?;
-    Ok((client, shown))
+    }
 }
 
 fn settled(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
@@ -116,4 +147,27 @@ fn settled(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
     }
     let tcp = info.tcp_settings().clone().set_nodelay(true);
     info.set_redis_settings(settings).set_tcp_settings(tcp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nodes;
+
+    #[test]
+    fn the_nodes_of_a_cluster_have_one_user_and_one_scheme() {
+        for (url, all) in [
+            ("redis://a:1/2", &["redis://a:1/2"][..]),
+            ("valkey+cluster://a", &["valkey://a"]),
+            (
+                "redis+cluster://a:1,[::1]:2",
+                &["redis://a:1", "redis://[::1]:2"],
+            ),
+            (
+                "rediss+cluster://u:p%40@a:1,b:2/0?x=a,b",
+                &["rediss://u:p%40@a:1/0?x=a,b", "rediss://u:p%40@b:2/0?x=a,b"],
+            ),
+        ] {
+            assert_eq!(nodes(url), all);
+        }
+    }
 }

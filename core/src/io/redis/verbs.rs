@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value, cmd};
 
 use super::RedisStore;
+use super::connection::StoreConnection;
 use super::scripts::{APPEND, LEASE, PUT, READ, RELEASE, REMOVE, SPEND, TAKE};
 use crate::limits::Quota;
 use crate::store::{
@@ -50,7 +50,7 @@ impl RedisStore {
     /// Runs a script that returns 0, or after how many microseconds there is enough.
     async fn taken<F>(
         &self,
-        script: impl FnOnce(MultiplexedConnection) -> F + Send + 'static,
+        script: impl FnOnce(StoreConnection) -> F + Send + 'static,
     ) -> Result<Taken, StoreError>
     where
         F: Future<Output = RedisResult<u64>> + Send,
