@@ -66,8 +66,22 @@ pub struct Limits {
 pub struct Rate {
     /// How many may happen at once; at least one.
     pub burst: u32,
-    /// How many may happen per second, on average.
+    /// How many may happen per second, on average. With 0, the burst is all that may happen in
+    /// 366 days, in one process as in several that share a store.
     pub per_second: u32,
+}
+
+/// The time in which a rate of 0 per second allows its burst again: the longest for which a store keeps anything.
+pub(crate) const SLOWEST_REFILL: Duration = Duration::from_secs(366 * 24 * 3600);
+
+impl Rate {
+    /// How many may happen per second: a rate of 0 is as slow as any may be.
+    pub(crate) fn exact_per_second(self) -> f64 {
+        match self.per_second {
+            0 => f64::from(self.burst.max(1)) / SLOWEST_REFILL.as_secs_f64(),
+            per_second => per_second.into(),
+        }
+    }
 }
 
 /// How many calls may be made in a period.

@@ -26,7 +26,7 @@ impl RateLimiter {
     /// Takes one token; returns whether there was one.
     pub fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.since);
-        let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);
+        let gained = passed.as_secs_f64() * self.rate.exact_per_second();
         self.left = (self.left + gained).min(f64::from(self.rate.burst.max(1)));
         self.since = self.since.max(now);
         let taken = self.left >= 1.0;
@@ -39,7 +39,7 @@ impl RateLimiter {
     /// Tokens missing to a full bucket, in thousandths.
     pub fn missing(&self, now: Instant) -> u128 {
         let passed = now.saturating_duration_since(self.since);
-        let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);
+        let gained = passed.as_secs_f64() * self.rate.exact_per_second();
         let missing = f64::from(self.rate.burst.max(1)) - self.left - gained;
         (missing.max(0.0) * 1000.0) as u128
     }
@@ -47,7 +47,7 @@ impl RateLimiter {
     /// How long, counted from the last `take`, until there is a token again.
     pub fn wait(&self) -> Duration {
         let missing = (1.0 - self.left).max(0.0);
-        let seconds = missing / f64::from(self.rate.per_second.max(1));
+        let seconds = missing / self.rate.exact_per_second();
         // Slightly longer, so that rounding wakes nobody too early.
         Duration::from_secs_f64(seconds) + Duration::from_micros(1)
     }
@@ -56,6 +56,26 @@ impl RateLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::SLOWEST_REFILL;
+
+    /// As on a store, where a bucket is at most as slow.
+    #[test]
+    fn a_rate_of_nothing_allows_its_burst_once() {
+        let start = Instant::now();
+        let rate = Rate {
+            burst: 2,
+            per_second: 0,
+        };
+        let mut pace = RateLimiter::new(rate, start);
+        assert!(pace.take(start) && pace.take(start) && !pace.take(start));
+        let half = SLOWEST_REFILL / 2;
+        let wait = pace.wait();
+        assert!(
+            wait >= half && wait < half + Duration::from_secs(1),
+            "{wait:?}"
+        );
+        assert!(!pace.take(start + half / 2) && pace.take(start + wait));
+    }
 
     #[test]
     fn a_burst_at_once_then_so_many_in_each_second() {

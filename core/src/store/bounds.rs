@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::{StoreError, StoreFault};
 use super::verbs::Bucket;
-use crate::limits::Quota;
+use crate::limits::{Quota, SLOWEST_REFILL};
 
 /// Longest name of a blob, a log, a topic, a lease, a bucket, a quota or a mark, in bytes. Names are not empty and contain
 /// no braces.
@@ -20,7 +20,7 @@ pub const MAX_VALUE_BYTES: usize = 4 << 20;
 pub const MAX_NOTE_BYTES: usize = 256;
 
 /// Longest time for which anything is kept.
-pub const MAX_KEEP: Duration = Duration::from_secs(366 * 24 * 3600);
+pub const MAX_KEEP: Duration = SLOWEST_REFILL;
 
 /// Most entries of a log.
 pub const MAX_LOG_ENTRIES: u32 = 65_536;

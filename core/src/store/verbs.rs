@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::bounds::LogBounds;
+use super::bounds::{LogBounds, MAX_KEEP};
 use super::error::StoreError;
 use super::hints::Subscription;
 use crate::limits::{Quota, Rate};
@@ -181,12 +181,15 @@ pub struct Bucket {
 }
 
 impl From<Rate> for Bucket {
-    /// A rate of more than a million per second counts as a million, of 0 as one.
+    /// A rate of more than a million per second counts as a million. A bucket is full after [`MAX_KEEP`] at the latest.
     fn from(rate: Rate) -> Self {
-        let per_second = rate.per_second.clamp(1, 1_000_000);
+        let burst = rate.burst.max(1);
+        let slowest = MAX_KEEP / burst;
+        let per_second = rate.per_second.min(1_000_000);
+        let interval = Duration::from_secs(1).checked_div(per_second);
         Self {
-            burst: rate.burst.max(1),
-            interval: Duration::from_nanos(1_000_000_000 / u64::from(per_second)),
+            burst,
+            interval: interval.map_or(slowest, |interval| interval.min(slowest)),
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcpbolt::store::{Bucket, Taken};
+use mcpbolt::limits::Rate;
+use mcpbolt::store::{Bucket, MAX_KEEP, Taken};
 
-use crate::stores::{Store, fresh, on_every_store};
+use crate::stores::{LONG, Store, fresh, on_every_store};
 
 #[test]
 fn a_bucket_says_when_it_has_enough() {
@@ -31,6 +32,25 @@ fn a_bucket_says_when_it_has_enough() {
             one.take(&fresh("bucket"), bucket, 10).await.unwrap(),
             Taken::Now
         );
+    });
+}
+
+/// As in one process, where a rate of 0 is counted by `RateLimiter`. A rate whose burst would take longer to come is as slow.
+#[test]
+fn a_rate_of_nothing_allows_its_burst_once() {
+    on_every_store(async |world| {
+        let store = world.connect();
+        for (burst, per_second) in [(2, 0), (0, 0), (u32::MAX, 1)] {
+            let rate = Rate { burst, per_second };
+            let (name, bucket) = (fresh("bucket"), Bucket::from(rate));
+            let burst = burst.max(1);
+            assert_eq!(store.take(&name, bucket, burst).await.unwrap(), Taken::Now);
+            let Taken::After(wait) = store.take(&name, bucket, burst).await.unwrap() else {
+                panic!("the bucket is empty")
+            };
+            let missing = MAX_KEEP.checked_sub(wait).unwrap();
+            assert!(missing < LONG, "{rate:?}: {wait:?}");
+        }
     });
 }
 
