@@ -60,8 +60,10 @@ export interface EndpointOptions {
     /** How long calls in flight may still take when the server shuts down, in ms; 5000 by default. */
     grace?: number;
     /**
-     * A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, and go on with each other's
-     * streams. All have the same `url`, such as `redis://:PASSWORD@HOST:6379/0` (`rediss:` for TLS, `redis+unix:///PATH`), `prefix` and keys.
+     * A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, go on with each other's
+     * streams, and count the rates and quotas of a `policy` together. For addresses of HTTP alone. All have the same `url`, such as
+     * `redis://:PASSWORD@HOST:6379/0` (`rediss:` for TLS, `redis+unix:///PATH`, `redis+cluster://HOST:6379,HOST:6379` for some nodes of a
+     * cluster), `prefix` and keys.
      * `keys` is the path of a file, which other users must not be able to read: a key of 64 hexadecimal digits on each line, of which the
      * first names, the second seals, and further ones open. The `prefix` of all names, `mcpbolt:` by default, tells servers apart that share no
      * sessions. `ca` is the path of a file of certificate authorities in PEM that are trusted in place of the system's.

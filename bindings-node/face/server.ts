@@ -150,6 +150,7 @@ export class Server<State = undefined> extends Entries<State> {
         if (this.#front) return this.#front.run(address, options);
         return runAt(this.title, address, options, this.#links, async (own, isWorker) => {
             if (String(address) !== STDIO) return this.#serveAt(address, own, true, isWorker);
+            guarded(() => native.checkOptions(STDIO, endpointOf(own)));
             const { ended, link } = await this.serveStdio(own.grace, own);
             return { address: STDIO, ended, close: () => (link.native.stop(), ended) };
         });

@@ -122,6 +122,14 @@ pub fn serve_address(
     })
 }
 
+/// Checks options, which are JSON, for an address.
+#[napi(catch_unwind)]
+pub fn check_options(address: String, options: String) -> Result<()> {
+    let options: ServeSettings<Milliseconds> = read(&options)?;
+    let address = address.parse().map_err(misuse)?;
+    options.serve(&address).map(drop).map_err(misuse)
+}
+
 /// Where to serve, and as what.
 pub struct Place {
     address: Address,
@@ -134,7 +142,7 @@ impl Place {
     pub fn read(address: &str, options: &str, role: Role) -> Result<Self> {
         let options: ServeSettings<Milliseconds> = read(options)?;
         let address = address.parse().map_err(misuse)?;
-        let mut options = options.serve().map_err(misuse)?;
+        let mut options = options.serve(&address).map_err(misuse)?;
         if role.is_worker {
             supervise::take_place(&mut options)?;
         }

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { Server } from 'mcpbolt';
+import { Client as Own, Server } from 'mcpbolt';
+import { Session } from './http.mjs';
 import { place } from './place.mjs';
 import { at, SERVER, Tree } from './trees.mjs';
+import { until } from './until.mjs';
+import { valkey } from './valkey.mjs';
 import { program } from './wire.mjs';
 
 /** A file of keys, the same for all processes of a server. */
@@ -47,4 +50,52 @@ test('what a store cannot be is told', async () => {
         const server = new Server('many', '1');
         await assert.rejects(server.serve('http://127.0.0.1:0/mcp', { store }), { code: 'ERR_MCP_MISUSE', message: why });
     }
+});
+
+/** A server that says which one it is. */
+function offer(name, options = {}) {
+    const server = new Server('many', '1', { subscriptions: true, ...options });
+    server.tool('which', {}, () => name);
+    server.resource('memo://a', {}, () => 'a memo');
+    return server;
+}
+
+test('R-SES-05 R-RES-06 servers with one store go on with sessions of each other, and tell each other of changes', async t => {
+    const store = { url: await valkey(t), keys: keys('a1'.repeat(32), 'b2'.repeat(32)) };
+    const [one, other] = ['one', 'other'].map(name => offer(name));
+    const [here, there] = await Promise.all([one, other].map(server => server.serve('http://127.0.0.1:0/mcp', { store })));
+    t.after(() => Promise.all([here.close(), there.close()]));
+    const session = await Session.open(here.address);
+    assert.equal(await session.said('which'), 'one');
+    session.url = there.address;
+    assert.equal(await session.said('which'), 'other');
+    const updates = [];
+    const client = await Own.connect(there.address, { revision: '2025-11-25', on: { resourceUpdated: uri => updates.push(uri) } });
+    await client.subscribe('memo://a');
+    // Processes hear of each other once both have begun.
+    await until(() => (one.resourceUpdated('memo://a'), updates.length > 0));
+    await client.close();
+});
+
+test('R-S14-05 servers with one store count the calls of a client together', async t => {
+    const store = { url: await valkey(t), keys: keys('a1'.repeat(32), 'b2'.repeat(32)) };
+    const policy = { quota: { calls: 3, period: 3_600_000 } };
+    const all = await Promise.all(['one', 'other'].map(name => offer(name, { policy }).serve('http://127.0.0.1:0/mcp', { store })));
+    t.after(() => Promise.all(all.map(one => one.close())));
+    const session = await Session.open(all[0].address);
+    const statuses = [];
+    for (const { address } of [...all, ...all, ...all]) {
+        session.url = address;
+        statuses.push((await session.request('tools/call', { name: 'which', arguments: {} })).status);
+    }
+    assert.deepEqual(statuses, [200, 200, 200, 429, 429, 429]);
+});
+
+test('a store is refused where there are no sessions', async () => {
+    const store = { url: 'redis://127.0.0.1:1/0', keys: keys('a1'.repeat(32), 'b2'.repeat(32)) };
+    const refused = { code: 'ERR_MCP_MISUSE', message: /^store: a store shares sessions of HTTP, and .* has none/ };
+    for (const address of ['tcp:127.0.0.1:0', `unix:${join(place('mcpbolt-store-'), 'socket')}`]) {
+        await assert.rejects(offer('one').serve(address, { store }), refused);
+    }
+    await assert.rejects(offer('one').run('stdio:', { store }), refused);
 });

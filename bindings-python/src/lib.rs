@@ -146,7 +146,7 @@ mod _core {
     #[pymodule_export]
     use crate::result_cache::{CachedCall, Results};
     #[pymodule_export]
-    use crate::serving::{Counter, Serving};
+    use crate::serving::{Counter, Serving, check_options};
     #[pymodule_export]
     use crate::signal::Wake;
     #[pymodule_export]

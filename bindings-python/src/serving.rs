@@ -66,6 +66,14 @@ impl Serving {
     }
 }
 
+/// Checks options, which are JSON, for an address.
+#[pyfunction]
+pub fn check_options(address: &str, options: &str) -> PyResult<()> {
+    let address = address.parse().map_err(wrong)?;
+    let options = read::<ServeSettings<Seconds>>(options)?.serve(&address);
+    options.map(drop).map_err(unusable)
+}
+
 #[pymethods]
 impl Serving {
     /// Takes stdin and stdout and serves on them. `own` says that the process runs only this server:
@@ -122,7 +130,7 @@ impl Serving {
         worker: bool,
     ) -> PyResult<Self> {
         let address = address.parse().map_err(wrong)?;
-        let options = read::<ServeSettings<Seconds>>(options)?.serve();
+        let options = read::<ServeSettings<Seconds>>(options)?.serve(&address);
         let mut options = options.map_err(unusable)?;
         supervise::take_place(&mut options, worker)?;
         let hub = Hub::new(py, catalog.shared.clone(), interpreter, worker::spawn)?;

@@ -69,6 +69,7 @@ __all__ = [
     "action_schemas",
     "call_action",
     "check_joined",
+    "check_options",
     "command_of",
     "connect_child",
     "connect_front",
@@ -130,6 +131,7 @@ def mount(
     interpreter: Interpreter,
     options: str,
 ) -> tuple[Serving, Endpoint]: ...
+def check_options(address: str, options: str) -> None: ...
 def mount_front(front: Front, serving: Serving, options: str) -> Endpoint: ...
 def call_tool(
     link: Link,

@@ -13,12 +13,13 @@ from ._options import Options, options
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedStore(Options):
-    """A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, and go on with each other's
-    streams. All have the same address, prefix and keys. A store that cannot be reached is no error: sessions go on, and are
+    """A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, go on with each other's
+    streams, and count the rates and quotas of a `Policy` together. All have the same address, prefix and keys. A store that cannot be reached is no error: sessions go on, and are
     accepted by the other processes.
 
     Args:
-        url: Its address: `"redis://:PASSWORD@HOST:6379/0"`, `rediss:` for TLS, or `redis+unix:///PATH`. `repr` omits it.
+        url: Its address: `"redis://:PASSWORD@HOST:6379/0"`, `rediss:` for TLS, `redis+unix:///PATH`, or some nodes of a cluster:
+            `"redis+cluster://HOST:6379,HOST:6379"`. `repr` omits it.
         keys: The path of a file that other users must not be able to read: a key of 64 hexadecimal digits on each line, of which
             the first names, the second seals, and further ones open.
         prefix: What all names in the store begin with, `"mcpbolt:"` by default: it tells servers apart that share no sessions.
@@ -82,7 +83,8 @@ class ServeOptions(Options):
             finished its handshake; if there is none, the new one is closed at once.
         max_connections_per_peer: Connections of one address (IPv6: one /64 network); by default three quarters of
             `max_connections`. Unix sockets and trusted proxies are exempt.
-        store: Where processes of this server share its sessions, over HTTP in revisions before 2026-07-28; by default each has its own.
+        store: Where processes of this server share its sessions, over HTTP in revisions before 2026-07-28, and the rates, quotas and
+            proofs of its policy; by default each has its own.
     """
 
     hosts: Sequence[str] | None = None
@@ -121,6 +123,12 @@ class ServeOptions(Options):
             certificate, key = self.tls
             fields["tls"] = options(certificate=certificate, key=key, clients=clients)
         return options(**fields)
+
+
+def check_on_stdio(options: ServeOptions | None) -> None:
+    """Refuses options that have no meaning on stdin and stdout, and would be missed."""
+    if options is not None:
+        _core.check_options("stdio:", _core.to_json(options.wire()))
 
 
 def serve_options(options: ServeOptions | None, grace: float) -> str:

@@ -212,7 +212,8 @@ class Server(Offer):
                 503 while the first processes start or the last ones end; `/healthz` and `/livez` have status 200.
 
         Raises:
-            ValueError: The address is malformed, or is `stdio:` although `workers` is given, or `health` is given without.
+            ValueError: The address is malformed, or is `stdio:` although `workers` is given, or `health` is given without; or `options` has a
+                `store`, and the address is not one of HTTP.
             OSError: Listening at the address failed, or a worker ended before all served.
             RuntimeError: `workers` is given in a program that cannot be started again, such as an interactive one.
             PermissionError: Other machines can reach the address, and the server's policy checks no credentials;
@@ -241,7 +242,9 @@ class Server(Offer):
 
             return asyncio.run(serve_listening(self, address, grace, options, ready, worker))
         from ._running import interrupts_left_to_the_engine, stray_output
+        from ._serve_options import check_on_stdio
 
+        check_on_stdio(options)
         catalog = self._catalog()
         with interrupts_left_to_the_engine():
             if catalog.needs_loop or self._has_lifespan():
@@ -281,6 +284,9 @@ class Server(Offer):
         from ._event_loop import shielded
 
         if address == "stdio:":
+            from ._serve_options import check_on_stdio
+
+            check_on_stdio(options)
             return await _loop.serve(self, grace, own=False)
         async with _loop.listening(self, address, grace, options) as (_, ended):
             await shielded(ended)

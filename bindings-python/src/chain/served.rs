@@ -58,7 +58,7 @@ impl ServedFront {
         worker: bool,
     ) -> PyResult<Self> {
         let address = address.parse().map_err(wrong)?;
-        let options = read::<ServeSettings<Seconds>>(options)?.serve();
+        let options = read::<ServeSettings<Seconds>>(options)?.serve(&address);
         let mut options = options.map_err(unusable)?;
         supervise::take_place(&mut options, worker)?;
         options.stdio.grace = options.http.grace;

@@ -94,7 +94,7 @@ pub struct Policy {
     permissions: Option<Permissions>,
     rates: Option<Arc<Rates>>,
     quotas: Option<Arc<Quotas>>,
-    shared_counts: Option<SharedCounts>,
+    shared_counts: OnceLock<SharedCounts>,
     tool_timeout: Option<Duration>,
     timeouts: BTreeMap<String, Duration>,
     sinks: Vec<Sink>,

@@ -33,20 +33,27 @@ impl Policy {
     /// case. The store sees digests of the names of clients and of proofs; a `SealedStore` above it keeps these secret, too.
     #[must_use]
     pub fn share(mut self, store: Arc<dyn SharedStore>) -> Self {
-        self.shared_counts = Some(SharedCounts::new(store));
+        self.shared_counts = SharedCounts::new(store).into();
         self
+    }
+
+    /// Does as [`share`](Self::share) with a policy that a server has already. The first store stays.
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    pub(crate) fn share_on(&self, store: impl SharedStore) {
+        self.shared_counts
+            .get_or_init(|| SharedCounts::new(Arc::new(store)));
     }
 
     /// The store that all processes have.
     #[cfg(feature = "resource-server")]
     pub(crate) fn shared_store(&self) -> Option<&Arc<dyn SharedStore>> {
-        Some(self.shared_counts.as_ref()?.store())
+        Some(self.shared_counts.get()?.store())
     }
 
     /// Whether requests of this method are counted on a store.
     pub(crate) fn counts_elsewhere(&self, method: Option<Method>) -> bool {
         let has_quota = self.has_quotas() && method == Some(Method::CallTool);
-        self.shared_counts.is_some() && (self.has_rates() || has_quota)
+        self.shared_counts.get().is_some() && (self.has_rates() || has_quota)
     }
 
     /// Counts one request of `client` on the store, also against the quota if it is such a call. `None` while the store is
@@ -56,7 +63,7 @@ impl Policy {
         client: &RequestSource,
         is_call: bool,
     ) -> Option<Result<(), Limited>> {
-        let counts = self.shared_counts.as_ref()?;
+        let counts = self.shared_counts.get()?;
         if let Some(rates) = &self.rates
             && let Err(wait) = counts.take(client, rates.limit()).await?
         {

@@ -9,7 +9,8 @@
 //! use mcpbolt::settings::{self, Seconds, ServeSettings};
 //!
 //! let settings: ServeSettings<Seconds> = settings::read(r#"{"maxSessions": 50, "headerTimeout": 2.5}"#)?;
-//! assert_eq!(settings.serve()?.http.header_timeout.as_millis(), 2500);
+//! let address = "http://127.0.0.1:8000/mcp".parse()?;
+//! assert_eq!(settings.serve(&address)?.http.header_timeout.as_millis(), 2500);
 //!
 //! let wrong = settings::read::<ServeSettings<Seconds>>(r#"{"headerTimeout": -1}"#).err();
 //! assert_eq!(wrong.map(|error| error.to_string()).as_deref(), Some("headerTimeout: a time is a positive number of seconds"));
@@ -95,10 +96,15 @@ mod tests {
         }
     }
 
+    fn http() -> crate::io::Address {
+        "http://127.0.0.1:0/mcp".parse().unwrap()
+    }
+
     #[test]
     fn absent_members_take_the_defaults_of_the_crate() {
         use crate::io::{ConnectOptions, ServeOptions};
-        let serve = read::<ServeSettings<Seconds>>("{}").unwrap().serve();
+        let serve = read::<ServeSettings<Seconds>>("{}").unwrap();
+        let serve = serve.serve(&http());
         let usual = format!("{:?}", ServeOptions::default());
         assert_eq!(format!("{:?}", serve.unwrap()), usual);
         let connect = read::<ConnectSettings<Seconds>>("{}").unwrap().connect();
@@ -114,8 +120,8 @@ mod tests {
     fn members_are_read_in_the_unit_of_the_language() {
         let json = r#"{"path":"/a","sessionTtl":1500,"heartbeat":20,"maxDepth":7,"keepaliveInterval":5,
             "trustedProxies":["10.0.0.0/8"],"tls":{"certificate":"c","key":"k"},"threads":2}"#;
-        let options = read::<ServeSettings<Milliseconds>>(json).unwrap().serve();
-        let options = options.unwrap();
+        let options = read::<ServeSettings<Milliseconds>>(json).unwrap();
+        let options = options.serve(&http()).unwrap();
         assert_eq!(options.http.session_ttl, Duration::from_millis(1500));
         assert_eq!(options.http.heartbeat, Some(Duration::from_millis(20)));
         let interval = options.http.limits.keepalive_interval;
@@ -221,6 +227,28 @@ mod tests {
             assert!(!error.contains(" at line "), "{error}");
         }
         let host = read::<ServeSettings<Seconds>>(r#"{"hosts":["http://a"]}"#).unwrap();
-        assert!(host.serve().unwrap_err().to_string().starts_with("hosts: "));
+        let wrong = host.serve(&http()).unwrap_err().to_string();
+        assert!(wrong.starts_with("hosts: "), "{wrong}");
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_store_is_refused_where_there_are_no_sessions() {
+        for (address, why) in [
+            (
+                "tcp:127.0.0.1:0",
+                "store: a store shares sessions of HTTP, and tcp:127.0.0.1:0 has none",
+            ),
+            (
+                "stdio:",
+                "store: a store shares sessions of HTTP, and stdio: has none",
+            ),
+            ("http://127.0.0.1:0/mcp", "store.keys: "),
+        ] {
+            let store = r#"{"store":{"url":"redis://127.0.0.1:1/0","keys":"/none/keys"}}"#;
+            let settings = read::<ServeSettings<Seconds>>(store).unwrap();
+            let refused = settings.serve(&address.parse().unwrap()).unwrap_err();
+            assert!(refused.to_string().starts_with(why), "{refused}");
+        }
     }
 }

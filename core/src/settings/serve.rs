@@ -11,9 +11,9 @@ use super::{SettingsError, set};
 #[cfg(feature = "redis")]
 use crate::io::http::SharedSessions;
 use crate::io::http::{HttpOptions, Network};
+use crate::io::{Address, ServeOptions, TlsOptions};
 #[cfg(feature = "redis")]
 use crate::io::{RedisOptions, RedisStore, read_store_keys};
-use crate::io::{ServeOptions, TlsOptions};
 
 /// Options of a server on the network; they are explained at [`ServeOptions`], [`HttpOptions`] and
 /// [`Limits`](crate::limits::Limits).
@@ -80,7 +80,7 @@ pub struct SharedStoreSettings {
 
 #[cfg(feature = "redis")]
 impl SharedStoreSettings {
-    /// How sessions are shared. Reads the files, and does not wait for the store.
+    /// How sessions are shared, and the policy of their server. Reads the files, and does not wait for the store.
     ///
     /// # Errors
     /// When the address or a file is not valid.
@@ -98,17 +98,27 @@ impl SharedStoreSettings {
         let store = store.map_err(|why| SettingsError::at("store", why))?;
         Ok(SharedSessions {
             scope: options.prefix.into(),
+            shares_policy: true,
             ..SharedSessions::new(Arc::new(store), Arc::new(keys))
         })
     }
 }
 
 impl<T: Into<Duration>> ServeSettings<T> {
-    /// The options for any address.
+    /// The options for an address.
     ///
     /// # Errors
-    /// When a host or an origin is not written as [`HttpOptions`] wants it, or the store's address or files are not valid.
-    pub fn serve(mut self) -> Result<ServeOptions, SettingsError> {
+    /// When a host or an origin is not written as [`HttpOptions`] wants it, the store's address or files are not valid, or there is a
+    /// store, and the address is not one of HTTP.
+    pub fn serve(mut self, address: &Address) -> Result<ServeOptions, SettingsError> {
+        #[cfg(feature = "redis")]
+        if self.store.is_some() && !matches!(address, Address::Http(_)) {
+            let why = format!(
+                "a store shares sessions of HTTP, and {address} has none; serve at an address such as http://127.0.0.1:8000/mcp"
+            );
+            return Err(SettingsError::at("store", why));
+        }
+        let _ = address;
         let mut options = ServeOptions {
             tls: self.tls.take().map(|tls| TlsOptions {
                 certificate: tls.certificate,

@@ -107,10 +107,10 @@ impl Endpoint {
             Arc::new(sessions)
         });
         #[cfg(feature = "sealing")]
-        let changes = options
-            .shared_sessions
-            .as_ref()
-            .and_then(|shared| SharedChanges::new(shared, &*hosting));
+        let changes = options.shared_sessions.as_ref().and_then(|shared| {
+            shared.share_policy(hosting.policy().as_deref());
+            SharedChanges::new(shared, &*hosting)
+        });
         #[cfg(feature = "resource-server")]
         connect_issuers(hosting.policy().as_deref())?;
         #[cfg(feature = "consent-proxy")]
