@@ -41,6 +41,17 @@ fn answer(client: &mut Client, session: &str, question: &serde_json::Value) -> u
     sent.unwrap().status
 }
 
+/// Sets the least severe level of what a session logs.
+fn set_level(client: &mut Client, session: &str, level: &str) -> u16 {
+    let set = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": level},
+    });
+    client
+        .send("POST", session, &set.to_string())
+        .unwrap()
+        .status
+}
+
 /// R-SES-05, R-SES-06, R-SSE-04: sessions and streams go on at another server, whose workers are fewer, and sessions after a restart.
 #[test]
 fn servers_with_one_store_go_on_with_each_others_sessions_and_streams() {
@@ -62,12 +73,17 @@ fn servers_with_one_store_go_on_with_each_others_sessions_and_streams() {
         let mut sessions = Vec::new();
         for _ in 0..8 {
             let mut client = many.client();
-            sessions.push(client.begin().unwrap());
+            let session = client.begin().unwrap();
+            assert_eq!(set_level(&mut client, &session, "error"), 200);
+            sessions.push(session);
         }
         for tree in [&many, &two, &one] {
             for session in &sessions {
-                let answer = tree.client().call_in(session, "test_simple_text").unwrap();
+                let answer = tree.client().call_in(session, "test_tool_with_logging");
+                let answer = answer.unwrap();
                 assert_eq!(answer.status, 200, "{session}: {answer:?}");
+                // R-LOG-02: the log level goes along.
+                assert!(!answer.body.contains("notifications/message"), "{answer:?}");
             }
         }
         for session in &sessions {
@@ -133,6 +149,36 @@ fn sessions_outlive_the_workers_that_have_them() {
     let tree = Tree::new(2, &[&["--log", "info"][..], &sharing(&url, &keys)].concat());
     let tally = replaced(&tree);
     assert_eq!(tally.begun_again.load(Relaxed), 0, "{}", tree.log());
+}
+
+/// R-CAN-02: what a client sends about a call finds it, though the worker that began the session has ended.
+#[test]
+fn the_worker_of_a_session_has_one_successor() {
+    let store = Server::start(Program::Valkey, &[]);
+    let keys = file("keys-successor", &[&"a1".repeat(32), &"b2".repeat(32)]);
+    let url = store.url();
+    let tree = Tree::new(4, &[&["--log", "info"][..], &sharing(&url, &keys)].concat());
+    let sessions = [(); 8].map(|()| tree.client().begin().unwrap());
+    let old = tree.workers();
+    tree.signal("-HUP");
+    assert!(tree.has_replaced(&old), "{}", tree.log());
+    for session in &sessions {
+        let mut call = tree.client().open(session, "test_elicitation");
+        let question = call.next().unwrap();
+        // Each comes on a connection of its own, to any worker.
+        assert_eq!(answer(&mut tree.client(), session, &question), 202);
+        let whole = call.next().unwrap();
+        assert!(whole["result"]["content"].is_array(), "{whole}");
+        let mut call = tree.client().open(session, "test_elicitation");
+        call.next().unwrap();
+        let cancel = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1},
+        });
+        let told = tree.client().send("POST", session, &cancel.to_string());
+        assert_eq!(told.unwrap().status, 202);
+        let last = call.next().unwrap();
+        assert_eq!(last["error"]["code"], -32800, "{last}");
+    }
 }
 
 /// R-S14-05: gateways with one store count the calls of a client together.

@@ -486,6 +486,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_log_is_bounded_and_read_from_anywhere",
     ),
     (
+        "io::http::server::session_wishes::MAX_MESSAGE_BYTES",
+        "the_wishes_of_a_session_are_bounded",
+    ),
+    (
         "io::http::server::hop_body::MAX_COPIED_BYTES",
         "a_short_body_is_sent_again",
     ),

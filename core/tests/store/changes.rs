@@ -57,17 +57,17 @@ impl Process {
     }
 }
 
-fn note(n: usize) -> String {
+pub fn note(n: usize) -> String {
     format!("note:{n}")
 }
 
 /// What a client hears: how often each notification came.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<BTreeMap<String, usize>>>);
+pub struct Heard(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Heard {
     /// Reads the events of a response, in a task of its own.
-    fn of(response: Response<HttpBody>) -> Self {
+    pub fn of(response: Response<HttpBody>) -> Self {
         assert_eq!(response.status(), 200);
         let heard = Self::default();
         let told = heard.clone();
@@ -92,12 +92,12 @@ impl Heard {
         heard
     }
 
-    fn times(&self, method: &str, uri: &str) -> usize {
+    pub fn times(&self, method: &str, uri: &str) -> usize {
         let key = format!("{method} {uri}");
         self.0.lock().unwrap().get(&key).copied().unwrap_or(0)
     }
 
-    fn updates(&self, n: usize) -> usize {
+    pub fn updates(&self, n: usize) -> usize {
         self.times("notifications/resources/updated", &note(n))
     }
 
@@ -106,7 +106,7 @@ impl Heard {
     }
 }
 
-async fn until(what: &str, is_so: impl Fn() -> bool) {
+pub async fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < SOON, "{what}");

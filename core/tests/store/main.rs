@@ -14,6 +14,8 @@ mod buckets;
 #[cfg(all(feature = "redis", feature = "http"))]
 mod changes;
 #[cfg(feature = "redis")]
+mod cluster;
+#[cfg(feature = "redis")]
 mod counts;
 #[cfg(all(feature = "redis", feature = "http"))]
 mod events;
@@ -39,3 +41,5 @@ mod task_runs;
 mod tasks;
 #[cfg(feature = "redis")]
 mod wire;
+#[cfg(all(feature = "redis", feature = "http"))]
+mod wishes;

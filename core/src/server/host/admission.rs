@@ -30,6 +30,8 @@ pub(super) struct Admission {
     is_plain: bool,
     /// The sender of the current message, where the transport knows it per message.
     pub current: Option<Principal>,
+    /// Whether another process has counted the current message.
+    pub is_repeated: bool,
     /// What the current request has waited for, until it is answered or dispatched.
     pub awaited: Option<Awaited>,
     /// The callers of requests that are deferred but not yet dispatched, by the digest of their
@@ -45,6 +47,7 @@ impl Admission {
             handle,
             from: RequestSource::Unknown,
             current: None,
+            is_repeated: false,
             awaited: None,
             proven: Vec::new(),
         }
@@ -201,7 +204,7 @@ impl Admission {
     /// Whether the request is decided only after others were asked: about its sender, or its limits.
     fn has_to_wait(&self, registry: &Registry, request: &IncomingRequest<'_>) -> bool {
         registry.policy().is_some_and(|policy| {
-            policy.counts_elsewhere(request.method)
+            policy.counts_elsewhere(request.method) && !self.is_repeated
                 || policy.verifies_later() && matches!(self.known(request), Ok(Known::Nobody))
         })
     }
@@ -285,7 +288,9 @@ impl Admission {
         match self.counted() {
             Some(Err(limited @ Limited::Rate(_))) => Err(limited),
             Some(_) => Ok(()),
-            None if policy.has_rates() => policy.take(&self.client(answer), Instant::now()),
+            None if policy.has_rates() && !self.is_repeated => {
+                policy.take(&self.client(answer), Instant::now())
+            }
             None => Ok(()),
         }
     }

@@ -152,6 +152,13 @@ impl<E: Executor + ?Sized> ServerHost<E> {
         self.admission.current = principal;
     }
 
+    /// Sets whether the messages received from now on repeat what their client has sent to another process, which has counted
+    /// them.
+    #[cfg(feature = "http")]
+    pub(crate) fn sent_again(&mut self, is_repeated: bool) {
+        self.admission.is_repeated = is_repeated;
+    }
+
     /// Sets the origin of the connection, by which its rates, quotas and share of the workers
     /// count.
     #[cfg(feature = "http")]

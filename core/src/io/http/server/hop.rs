@@ -11,7 +11,7 @@
 //!
 //! | the owner | status |
 //! |---|---|
-//! | has removed its socket: it serves no more | 404, so the client begins another session; where processes share sessions, this worker takes the request |
+//! | has removed its socket: it serves no more | 404, so the client begins another session; where processes share sessions, the request goes to the worker on which all agree as its successor |
 //! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
 //! | has closed the connection with the request unread | one of these two |
 //! | has closed the connection after it had read the request | 502, as the request may have run |
@@ -95,24 +95,40 @@ impl WorkerHop {
         worker_of(name).filter(|number| *number != self.own)
     }
 
+    /// The worker that takes the requests of a session whose worker serves no more, if it is another one.
+    fn successor(&self, parts: &Parts) -> Option<u64> {
+        let session = parts.headers.get(SESSION).filter(|_| self.shares_sessions);
+        let session = session.and_then(|id| id.to_str().ok())?;
+        // One name, whichever worker is in it.
+        let session = session.rsplit_once('-').map_or(session, |(name, _)| name);
+        let next = self.pool.successor(session);
+        next.filter(|next| *next != self.own)
+    }
+
     /// Passes a request on.
     ///
     /// # Errors
-    /// The body of the request, which is unchanged, if the owner serves no more.
+    /// The body of the request, which is unchanged, if the owner serves no more, and no other worker takes its place.
     pub async fn pass(
         &self,
-        owner: u64,
+        mut owner: u64,
         parts: &mut Parts,
         body: Incoming,
         from: (Option<PeerAddress>, Option<&PeerCertificate>),
     ) -> Result<Response<Carried>, HopBody> {
-        let (mut body, kept) = HopBody::coming(body, self.shares_sessions);
+        let (mut body, mut kept) = HopBody::coming(body, self.shares_sessions);
         loop {
             let (mut sender, is_new) = match self.pool.take(owner) {
                 Some(sender) => (sender, false),
                 None => match self.pool.connect(owner).await {
                     Ok(sender) => (sender, true),
-                    Err(_) if !self.pool.has(owner) => return Err(body),
+                    Err(_) if !self.pool.has(owner) => {
+                        let Some(next) = self.successor(parts) else {
+                            return Err(body);
+                        };
+                        owner = next;
+                        continue;
+                    }
                     Err(error) => {
                         event!(warn, owner, %error, "a worker cannot be reached");
                         drop(error);
@@ -123,21 +139,16 @@ impl WorkerHop {
             match sender.try_send_request(onward(parts, from, body)).await {
                 Ok(response) => return Ok(self.relayed(owner, sender, response)),
                 Err(mut error) => match error.take_message() {
-                    Some(request) if is_new && !self.pool.has(owner) => {
-                        return Err(request.into_body());
-                    }
-                    Some(_) if is_new => return Ok(refusal(OWNER_BUSY)),
-                    // The owner had closed a connection that was kept.
+                    Some(_) if is_new && self.pool.has(owner) => return Ok(refusal(OWNER_BUSY)),
+                    // The owner has ended just now, or had closed a connection that was kept.
                     Some(request) => body = request.into_body(),
                     None if !is_unread(owner, error.error()) => return Ok(refusal(OWNER_GONE)),
                     None if self.pool.has(owner) => return Ok(refusal(OWNER_BUSY)),
-                    None => {
-                        return match kept.map(|kept| kept.again()) {
-                            Some(Some(again)) => Err(again),
-                            Some(None) => Ok(refusal(OWNER_BUSY)),
-                            None => Ok(refusal(SESSION_GONE)),
-                        };
-                    }
+                    None if !self.shares_sessions => return Ok(refusal(SESSION_GONE)),
+                    None => match kept.take().and_then(|kept| kept.again()) {
+                        Some(again) => body = again,
+                        None => return Ok(refusal(OWNER_BUSY)),
+                    },
                 },
             }
         }

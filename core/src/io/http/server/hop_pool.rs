@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use hmac_sha256::Hash;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
@@ -34,6 +35,14 @@ impl HopPool {
     /// Whether a worker may have sessions: its socket is there until it serves no more.
     pub fn has(&self, worker: u64) -> bool {
         private_socket(&self.folder, worker).exists()
+    }
+
+    /// The worker that goes on with a session whose worker has ended: of those that are there, the one with the highest hash for
+    /// the session (rendezvous hashing). All workers name the same one, and few sessions move when a worker comes or goes.
+    pub fn successor(&self, session: &str) -> Option<u64> {
+        let files = std::fs::read_dir(&self.folder).ok()?;
+        let workers = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
+        workers.max_by_key(|worker: &u64| Hash::hash(format!("{worker} {session}").as_bytes()))
     }
 
     /// A kept connection that takes a request at once. One that still sends the rest of a request whose answer has come is
@@ -97,6 +106,34 @@ impl HopPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_has_one_successor_which_stays() {
+        let folder = std::env::temp_dir().join(format!("mcpbolt-successor-{}", std::process::id()));
+        // What a process of this number left that was killed.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let pool = HopPool::new(&folder);
+        assert_eq!(pool.successor("a"), None);
+        let open = |worker| std::fs::write(private_socket(&folder, worker), "").unwrap();
+        (2..=5).for_each(open);
+        let of = |session: usize| pool.successor(&session.to_string()).unwrap();
+        let before: Vec<_> = (0..400).map(of).collect();
+        for worker in 2..=5 {
+            let own = before.iter().filter(|it| **it == worker).count();
+            assert!((50..=150).contains(&own), "worker {worker} gets {own}");
+        }
+        std::fs::remove_file(private_socket(&folder, 3)).unwrap();
+        for (session, before) in before.iter().enumerate() {
+            let stays = of(session) == *before;
+            assert!(stays != (*before == 3), "session {session} of {before}");
+        }
+        open(6);
+        for (session, before) in before.iter().enumerate() {
+            assert!(of(session) == 6 || *before == 3 || of(session) == *before);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[tokio::test]
     async fn few_connections_to_a_worker_are_kept() {

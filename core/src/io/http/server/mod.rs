@@ -25,6 +25,7 @@
 //! | `session`, `session_bell` | one session; which task handles what handlers submit to it |
 //! | `session_name` | the names of sessions, and of the streams of actions |
 //! | `shared_sessions`, `session_facts` | sessions that every process accepts; what their ids say |
+//! | `adoption`, `session_wishes` | accepting such a session; its subscriptions and log level |
 //! | `shared_changes`, `following` | changes of lists and resources at other processes; a task that follows such |
 //! | `shared_events`, `absences` | streams of sessions that any process goes on with; when the process of one is dead |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
@@ -48,6 +49,8 @@ mod action_request;
 mod action_response;
 mod action_streams;
 mod actions;
+#[cfg(feature = "sealing")]
+mod adoption;
 mod body;
 mod carried;
 mod chunked_events;
@@ -96,6 +99,8 @@ mod session_logs;
 mod session_name;
 mod session_reader;
 mod session_table;
+#[cfg(feature = "sealing")]
+mod session_wishes;
 mod sessions;
 #[cfg(feature = "sealing")]
 mod shared_changes;

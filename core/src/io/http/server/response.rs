@@ -44,6 +44,12 @@ fn code(message: &MessageBytes) -> Option<i64> {
     reader::find_path(error, &["error", "code"]).and_then(number::as_i64)
 }
 
+/// Whether a message is an error.
+#[cfg(feature = "sealing")]
+pub fn is_error(message: &MessageBytes) -> bool {
+    code(message).is_some()
+}
+
 /// Whether an answer has the usual form of the engine's results: a numeric id followed directly by
 /// `result`. Spares the search for a code.
 fn is_result(answer: &[u8]) -> bool {

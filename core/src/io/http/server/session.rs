@@ -20,6 +20,8 @@ use super::message_log::MessageLog;
 use super::session_bell::SessionBell;
 use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
 #[cfg(feature = "sealing")]
+use super::session_wishes::Noted;
+#[cfg(feature = "sealing")]
 use super::shared_sessions::digest;
 use super::sse::StreamPosition;
 use crate::buffer::Input;
@@ -50,6 +52,9 @@ pub struct HttpSession {
     came: AtomicU8,
     /// When the handshake must be finished.
     due: Instant,
+    /// Held while the store is told.
+    #[cfg(feature = "sealing")]
+    noted: tokio::sync::Mutex<Noted>,
     state: Mutex<State>,
 }
 
@@ -109,6 +114,8 @@ impl HttpSession {
             base: 0,
             came: AtomicU8::new(0),
             due: later(now, config.limits.handshake_timeout),
+            #[cfg(feature = "sealing")]
+            noted: tokio::sync::Mutex::default(),
             state: Mutex::new(State {
                 host,
                 connection,
@@ -144,6 +151,12 @@ impl HttpSession {
         let handle = state.connection.handle();
         handle.set_timers(timers);
         handle.set_shared_session(&name);
+    }
+
+    /// What the store has of the session.
+    #[cfg(feature = "sealing")]
+    pub fn noted(&self) -> &tokio::sync::Mutex<Noted> {
+        &self.noted
     }
 
     /// The position after `read` messages of a stream.
@@ -216,13 +229,14 @@ impl HttpSession {
     }
 
     /// Takes one message in and returns the reader of its answer; `None` when the session has ended. `head`
-    /// is set if the host asked for heads; `request` is what carries the message, with the current grants of the session's principal.
+    /// is set if the host asked for heads; `request` is what carries the message, with the current grants of the session's principal;
+    /// `is_repeated` says that it did the same at another process, so that it counts against no rate.
     /// The task of `cx` is to call [`poll_answer`](Self::poll_answer).
     pub fn post(
         &self,
-        body: Input,
-        head: Option<Arc<Head>>,
+        (body, head): (Input, Option<Arc<Head>>),
         request: &Admitted<'_>,
+        is_repeated: bool,
         cx: &Context<'_>,
     ) -> Option<LogReader> {
         let mut state = self.state();
@@ -243,8 +257,10 @@ impl HttpSession {
         }
         *connection.input(stream) = body;
         host.sent_by(request.principal().cloned());
+        host.sent_again(is_repeated);
         connection.receive_end(stream, now, host);
         host.sent_by(None);
+        host.sent_again(false);
         if is_rung {
             connection.handle_submissions(now, host);
         }

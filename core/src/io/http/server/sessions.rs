@@ -1,8 +1,6 @@
 //! Requests of sessions: beginning one, posting to it, reading its streams and ending it.
 
 use std::future::poll_fn;
-#[cfg(feature = "sealing")]
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
@@ -10,6 +8,8 @@ use std::task::Poll;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
+#[cfg(feature = "sealing")]
+use super::adoption::{Adoption, is_granted, take_over};
 #[cfg(feature = "sealing")]
 use super::following::Following;
 use super::gate::Admitted;
@@ -27,13 +27,15 @@ use super::session_logs::LogReader;
 use super::session_logs::SESSION_LOG;
 use super::session_name::name;
 #[cfg(feature = "sealing")]
-use super::session_name::{at_worker, of_worker, without_worker};
+use super::session_name::{at_worker, of_worker};
 use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
 #[cfg(feature = "sealing")]
-use super::shared_events::{RemoteReader, SharedEvents};
+use super::session_wishes::Wishes;
 #[cfg(feature = "sealing")]
-use super::shared_sessions::SharedSessions;
+use super::shared_events::RemoteReader;
+#[cfg(feature = "sealing")]
+use super::shared_sessions::KnownSession;
 use super::sse::StreamPosition;
 use super::timekeeper::Timekeeper;
 use crate::buffer::Input;
@@ -142,7 +144,8 @@ impl Sessions {
         if let Ok(session) = self.find(Some(&id), request) {
             return Ok(session);
         }
-        if adoption.shared.has_ended(&id).await {
+        let known = adoption.shared.known(&id).await;
+        if matches!(known, KnownSession::Ended) {
             return Err(SESSION_GONE);
         }
         self.follow_ends(adoption);
@@ -154,12 +157,28 @@ impl Sessions {
         let mut opened = Input::new();
         opened.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
         self.post(&session, request, opened).await?;
+        take_over(&session, request, known).await;
         self.list(session.clone(), request)?;
-        // Whoever ended it meanwhile was heard before it was listed.
-        if adoption.shared.has_ended(&id).await {
-            self.close(&id);
+        self.look_again(adoption, session, request).await
+    }
+
+    /// Takes in what has changed of a session at other processes.
+    ///
+    /// # Errors
+    /// When its client has ended it.
+    #[cfg(feature = "sealing")]
+    async fn look_again(
+        &self,
+        adoption: &Adoption,
+        session: Arc<HttpSession>,
+        request: &Admitted<'_>,
+    ) -> Result<Arc<HttpSession>, HttpRefusal> {
+        let known = adoption.shared.known(session.id()).await;
+        if matches!(known, KnownSession::Ended) {
+            self.close(session.id());
             return Err(SESSION_GONE);
         }
+        take_over(&session, request, known).await;
         Ok(session)
     }
 
@@ -339,17 +358,29 @@ impl Sessions {
         body: Input,
     ) -> HttpAnswer {
         self.advance(session);
+        #[cfg(feature = "sealing")]
+        let wishes = self
+            .adoption
+            .as_ref()
+            .and_then(|all| Some((all, Wishes::of(&body)?)));
         let head = self.hosting.wants_heads();
         let head = head.then(|| request.head(Some(session.id())));
         let mut message = Some((body, head));
         let log = poll_fn(|cx| {
-            let (body, head) = message.take().unwrap_or_default();
-            Poll::Ready(session.post(body, head, request, cx))
+            let message = message.take().unwrap_or_default();
+            Poll::Ready(session.post(message, request, false, cx))
         });
         let log = log.await.ok_or(SESSION_GONE)?;
         // Detaches itself if the client is gone.
         let reader = SessionReader::new(session.clone(), log);
-        Ok(match poll_fn(|cx| session.poll_answer(log, cx)).await {
+        let answer = poll_fn(|cx| session.poll_answer(log, cx)).await;
+        #[cfg(feature = "sealing")]
+        if let Some((adoption, wishes)) = wishes
+            && is_granted(&answer)
+        {
+            Box::pin(adoption.note(session, *wishes)).await;
+        }
+        Ok(match answer {
             // The session ended before there was an answer.
             PostAnswer::None if session.is_closed() => return Err(SESSION_GONE),
             PostAnswer::None => response::empty(StatusCode::ACCEPTED),
@@ -457,6 +488,13 @@ impl Sessions {
                 if let Some(reader) = self.resume_elsewhere(&session, last).await? {
                     return Ok(response::events(reader, self.options.comment_interval));
                 }
+                #[cfg(feature = "sealing")]
+                let session = match &self.adoption {
+                    Some(adoption) if last.is_none_or(HttpSession::is_standing) => {
+                        self.look_again(adoption, session, request).await?
+                    }
+                    _ => session,
+                };
                 listen(session, last)?
             }
         };
@@ -536,39 +574,6 @@ fn listen(
         (None, _) => session.listen().ok_or(SESSION_GONE)?,
     };
     Ok(SessionReader::new(session, log).begin(None))
-}
-
-/// What sessions of other processes are accepted by.
-#[cfg(feature = "sealing")]
-struct Adoption {
-    shared: SharedSessions,
-    events: Option<SharedEvents>,
-    /// Sessions with the same remainder of their hash are begun one after the other.
-    turns: [tokio::sync::Mutex<()>; 64],
-    /// The ends of sessions at other processes.
-    following: OnceLock<Following>,
-}
-
-#[cfg(feature = "sealing")]
-impl Adoption {
-    fn new(shared: SharedSessions, options: &HttpOptions) -> Self {
-        Self {
-            events: SharedEvents::new(&shared, options),
-            shared,
-            turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
-            following: OnceLock::new(),
-        }
-    }
-
-    async fn turn(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
-        // The end of an id is random.
-        let last = without_worker(id)
-            .bytes()
-            .rev()
-            .take(2)
-            .fold(0, |sum, byte| sum * 31 + usize::from(byte));
-        self.turns[last % self.turns.len()].lock().await
-    }
 }
 
 /// Drives a session until it has ended, then removes it from the table.

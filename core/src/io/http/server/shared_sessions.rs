@@ -8,9 +8,13 @@ use tokio::time::timeout;
 
 use super::session_facts::SessionFacts;
 use super::session_name::without_worker;
+use super::session_wishes::Wishes;
 use crate::buffer::Input;
 use crate::connection::{Config, Principal};
-use crate::store::{LogBounds, SharedStore, StoreError, StoreFault, StoreKeys, When};
+use crate::policy::Policy;
+use crate::store::{
+    Blob, BlobVersion, LogBounds, SealedStore, SharedStore, StoreError, StoreFault, StoreKeys, When,
+};
 
 /// The log of sessions that have been ended by their clients. Its entries are their ids, sealed.
 const ENDED: &str = "sessions that ended";
@@ -24,9 +28,10 @@ const LOOK: Duration = Duration::from_secs(30);
 /// Has the sessions of the handshake era accepted by every process that has the same keys and store, whichever has begun them.
 ///
 /// What a process has to know of a session is sealed in its id: the revision, what the client has said of itself, a digest of
-/// its principal, and when the session began. So there is nothing to look up, and an idle session costs the store nothing. A process
+/// its principal, and when the session began. So there is nothing to look up, and a session costs the store nothing, unless its client subscribes to something. A process
 /// that meets a session for the first time begins it again from its id; for the server it is a new session of that
-/// client. What a client has done before stays with the process where it was done: its log level and subscriptions, requests in
+/// client, which has the log level and the subscriptions that the client has asked for (`logging/setLevel`,
+/// `resources/subscribe`): these are on the store. What else a client has done before stays with the process where it was done: requests in
 /// flight and the questions that they ask the client, values that the program keeps for a session. So a client should reach one process as long as
 /// this lives, as by a load balancer with sticky sessions, and goes on at another one without a handshake when it does not.
 ///
@@ -47,6 +52,7 @@ const LOOK: Duration = Duration::from_secs(30);
 /// | a session that a process meets for the first time | is accepted, even if its client has ended it meanwhile (fails open: an id is no proof of identity) |
 /// | the stream of a request | goes on at its process, after one attempt to tell the store (fails open); what the store has missed is written when it is back, as far as the process still keeps it, and unless the stream has been over for five attempts, about 4 s |
 /// | a client resumes the stream of another process | the answer is 503 (fails closed: no event is skipped) |
+/// | a client subscribes, or sets its log level | this has effect at its process, and elsewhere once the store is back (fails open) |
 /// | a list or a resource changes | clients of this process hear of it; those of the others when the store is back (fails open) |
 /// | a client ends its session | it ends in this process, and the answer is 503, because others cannot be told (fails closed) |
 ///
@@ -63,6 +69,10 @@ pub struct SharedSessions {
     /// Tells the sessions of this server from those of other servers that have the same keys, which do not accept them; the
     /// prefix of names in the store is one such text. Empty by default.
     pub scope: Arc<str>,
+    /// Whether rates, quotas and proofs of the server's policy are kept on the store, too, sealed, as
+    /// [`Policy::share`](crate::policy::Policy::share) does; false by default. If another server has the same policy, the first store
+    /// counts.
+    pub shares_policy: bool,
 }
 
 impl SharedSessions {
@@ -73,6 +83,14 @@ impl SharedSessions {
             keys,
             max_age: Duration::from_secs(24 * 3600),
             scope: Arc::default(),
+            shares_policy: false,
+        }
+    }
+
+    /// Has the policy of a server kept on the store, if that is wanted.
+    pub(super) fn share_policy(&self, policy: Option<&Policy>) {
+        if let Some(policy) = policy.filter(|_| self.shares_policy) {
+            policy.share_on(SealedStore::new(self.store.clone(), self.keys.clone()));
         }
     }
 
@@ -103,21 +121,86 @@ impl SharedSessions {
         (facts.is_of(principal) && age < self.max_age()).then_some(facts)
     }
 
-    /// The name of the mark of a session that has ended.
+    /// The name of the mark of a session.
     fn mark(&self, id: &str) -> String {
-        self.keys.name(&format!("session ended {}", digest(id)))
+        self.keys.name(&format!("session {}", digest(id)))
     }
 
-    /// Whether the client of a session has ended it, as far as the store can be asked.
-    pub(super) async fn has_ended(&self, id: &str) -> bool {
-        match self.store.get(&self.mark(id)).await {
-            Ok(mark) => mark.is_some(),
+    /// What the store knows of a session, as far as it can be asked.
+    pub(super) async fn known(&self, id: &str) -> KnownSession {
+        let mark = self.mark(id);
+        match self.store.get(&mark).await {
+            Ok(None) => KnownSession::Nothing,
+            Ok(Some(blob)) => self.read(&mark, &blob),
             Err(why) => {
                 event!(warn, %why, "a session is accepted though the store cannot be asked whether it has ended");
                 let _ = why;
-                false
+                KnownSession::Nothing
             }
         }
+    }
+
+    fn read(&self, mark: &str, blob: &Blob) -> KnownSession {
+        // Without contents, or sealed ones that are longer.
+        if blob.bytes.len() <= TOLD.len() {
+            return KnownSession::Ended;
+        }
+        let wishes = self.keys.open(mark.as_bytes(), &blob.bytes).ok();
+        let wishes = wishes.and_then(|wishes| serde_json::from_slice(&wishes).ok());
+        match wishes {
+            Some(wishes) => KnownSession::Wishes(wishes, blob.version),
+            None => {
+                event!(
+                    warn,
+                    "the subscriptions of a session are sealed with another key"
+                );
+                KnownSession::Nothing
+            }
+        }
+    }
+
+    /// Adds to what is noted of the wishes of a session, for as long as other processes accept it. Returns the versions
+    /// before and after; `None` if no process will ask.
+    pub(super) async fn note(
+        &self,
+        id: &str,
+        wishes: &Wishes,
+    ) -> Result<Option<(Option<BlobVersion>, BlobVersion)>, StoreError> {
+        let facts = SessionFacts::open(&self.keys, &self.scope, without_worker(id));
+        let age = facts.map(|facts| now().saturating_sub(facts.begun));
+        let keep = age.map(|age| {
+            self.max_age()
+                .saturating_sub(Duration::from_secs(age.into()))
+        });
+        let Some(keep) = keep.filter(|keep| !keep.is_zero()) else {
+            return Ok(None);
+        };
+        let mark = self.mark(id);
+        loop {
+            let known = self.store.get(&mark).await?;
+            let before = known.as_ref().map(|blob| blob.version);
+            let mut all = match known.map(|blob| self.read(&mark, &blob)) {
+                Some(KnownSession::Ended) => return Ok(None),
+                Some(KnownSession::Wishes(all, _)) => all,
+                Some(KnownSession::Nothing) | None => Wishes::default(),
+            };
+            all.merge(wishes.clone());
+            all.settle();
+            // Cannot fail: its maps have texts as keys.
+            let text = serde_json::to_vec(&all).unwrap_or_default();
+            let sealed = self.sealed(&mark, &text)?;
+            let when = before.map_or(When::Absent, When::Is);
+            if let Some(after) = self.store.put(&mark, &sealed, keep, when).await? {
+                return Ok(Some((before, after)));
+            }
+        }
+    }
+
+    fn sealed(&self, context: &str, text: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.keys.seal(context.as_bytes(), text).map_err(|_| {
+            let why = "the system provides no randomness to seal with";
+            StoreError::new(StoreFault::Unreadable, why)
+        })
     }
 
     /// Notes that the client of a session has ended it, and tells the other processes, unless they have been told.
@@ -129,17 +212,15 @@ impl SharedSessions {
             if noted.is_some_and(|noted| *noted.bytes == *TOLD) {
                 return Ok(());
             }
+            // In place of the wishes.
+            self.store.put(&mark, b"", keep, When::Always).await?;
         }
         let bounds = LogBounds {
             entries: MAX_ENDED,
             bytes: 4 << 20,
             keep,
         };
-        let sealed = self.keys.seal(ENDED.as_bytes(), id.as_bytes());
-        let sealed = sealed.map_err(|_| {
-            let why = "the end of a session cannot be sealed";
-            StoreError::new(StoreFault::Unreadable, why)
-        })?;
+        let sealed = self.sealed(ENDED, id.as_bytes())?;
         self.store.append(ENDED, &sealed, bounds, 0).await?;
         // The others are told even if this fails; then a repeated request tells them once more.
         let _ = self.store.put(&mark, TOLD, keep, When::Always).await;
@@ -178,6 +259,16 @@ impl SharedSessions {
             }
         }
     }
+}
+
+/// What the store knows of a session.
+pub(super) enum KnownSession {
+    /// Neither its end nor its wishes, or the store cannot be asked.
+    Nothing,
+    /// Its client has ended it.
+    Ended,
+    /// What its client wants.
+    Wishes(Wishes, BlobVersion),
 }
 
 /// What stands for a session in the names of the store.

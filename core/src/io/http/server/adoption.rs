@@ -1,0 +1,128 @@
+//! Sessions of other processes at this one: who accepts them, and what goes with them.
+
+use std::future::poll_fn;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::following::Following;
+use super::gate::Admitted;
+use super::options::HttpOptions;
+use super::response;
+use super::session::{HttpSession, PostAnswer};
+use super::session_name::without_worker;
+use super::session_reader::SessionReader;
+use super::session_wishes::Wishes;
+use super::shared_events::SharedEvents;
+use super::shared_sessions::{KnownSession, SharedSessions};
+use crate::io::net::turns;
+
+/// How long a session that begins here waits for what its client has asked another process for.
+const TAKE_OVER: Duration = Duration::from_secs(5);
+/// The wait between two attempts while the store is away.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What sessions of other processes are accepted by.
+pub struct Adoption {
+    pub shared: SharedSessions,
+    pub events: Option<SharedEvents>,
+    /// Sessions with the same remainder of their hash are begun one after the other.
+    turns: [tokio::sync::Mutex<()>; 64],
+    /// The ends of sessions at other processes.
+    pub following: OnceLock<Following>,
+}
+
+impl Adoption {
+    pub fn new(shared: SharedSessions, options: &HttpOptions) -> Self {
+        Self {
+            events: SharedEvents::new(&shared, options),
+            shared,
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+            following: OnceLock::new(),
+        }
+    }
+
+    pub async fn turn(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
+        // The end of an id is random.
+        let last = without_worker(id)
+            .bytes()
+            .rev()
+            .take(2)
+            .fold(0, |sum, byte| sum * 31 + usize::from(byte));
+        self.turns[last % self.turns.len()].lock().await
+    }
+
+    /// Has other processes know what a client wants. Completes when the store has answered; while it is away, a task goes on.
+    pub async fn note(&self, session: &Arc<HttpSession>, wishes: Wishes) {
+        let (shared, session) = (self.shared.clone(), session.clone());
+        // Goes on if the client does not wait.
+        let told = tokio::spawn(async move {
+            let mut noted = session.noted().lock().await;
+            let is_waiting = !noted.untold.is_empty();
+            noted.untold.merge(wishes);
+            let told = noted.tell(&shared, session.id()).await;
+            if !told && !is_waiting {
+                turns::spawn(tell_later(shared, Arc::downgrade(&session)));
+            }
+        });
+        let _ = told.await;
+    }
+}
+
+/// Whether what a message asks for is granted, as far as its answer tells: one that comes after other messages is not waited
+/// for.
+pub fn is_granted(answer: &PostAnswer) -> bool {
+    match answer {
+        PostAnswer::None => false,
+        PostAnswer::Only(message) => !response::is_error(message),
+        PostAnswer::Stream => true,
+    }
+}
+
+/// Asks for what the client of a session has asked other processes for. Returns when it is granted, or after a while.
+pub async fn take_over(session: &Arc<HttpSession>, request: &Admitted<'_>, known: KnownSession) {
+    let KnownSession::Wishes(wishes, version) = known else {
+        return;
+    };
+    let mut noted = session.noted().lock().await;
+    if noted.version.replace(version) == Some(version) {
+        return;
+    }
+    let mut readers = Vec::new();
+    for body in wishes.requests() {
+        let mut body = Some(body);
+        let log = poll_fn(|cx| {
+            let body = body.take().unwrap_or_default();
+            Poll::Ready(session.post((body, None), request, true, cx))
+        });
+        if let Some(log) = log.await {
+            readers.push((log, SessionReader::new(session.clone(), log)));
+        }
+    }
+    // A server behind this one may take its time.
+    let granted = async {
+        for (log, _) in &readers {
+            poll_fn(|cx| session.poll_answer(*log, cx)).await;
+        }
+    };
+    let _ = tokio::time::timeout(TAKE_OVER, granted).await;
+}
+
+/// Tells the store what it has not taken, as long as there is something and the session lives.
+async fn tell_later(shared: SharedSessions, session: Weak<HttpSession>) {
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let Some(session) = session.upgrade().filter(|session| !session.is_closed()) else {
+            return;
+        };
+        if session
+            .noted()
+            .lock()
+            .await
+            .tell(&shared, session.id())
+            .await
+        {
+            return;
+        }
+    }
+}
