@@ -38,6 +38,7 @@
 //! | states of calls: [`Builder::single_use_states_on`](crate::server::Builder::single_use_states_on) | accepting a state: closed | the call fails as by an overloaded server |
 //! | tasks: [`Builder::share_tasks`](crate::server::Builder::share_tasks) | beginning and running one: open; finding that of another process: closed | tasks go on; other processes answer as an overloaded server does |
 //! | changes of lists and resources, with `SharedSessions` | telling other processes: open | clients of the same process hear of them; the others do when the store is back |
+//! | subscriptions and log levels of these sessions | noting and reading them: open | they have effect at their process; other processes know of them when the store is back |
 //! | streams of these sessions | writing events: open; resuming at another process: closed | streams go on; a client can resume one at its own process only (503 elsewhere) |
 //!
 //! A store that is full refuses new state ([`StoreFault::Full`]) instead of forgetting other state, so nothing is

@@ -57,7 +57,7 @@ impl Adoption {
         let (shared, session) = (self.shared.clone(), session.clone());
         // Goes on if the client does not wait.
         let told = tokio::spawn(async move {
-            let mut noted = session.noted().lock().await;
+            let mut noted = session.noted.lock().await;
             let is_waiting = !noted.untold.is_empty();
             noted.untold.merge(wishes);
             let told = noted.tell(&shared, session.id()).await;
@@ -84,7 +84,7 @@ pub async fn take_over(session: &Arc<HttpSession>, request: &Admitted<'_>, known
     let KnownSession::Wishes(wishes, version) = known else {
         return;
     };
-    let mut noted = session.noted().lock().await;
+    let mut noted = session.noted.lock().await;
     if noted.version.replace(version) == Some(version) {
         return;
     }
@@ -115,13 +115,7 @@ async fn tell_later(shared: SharedSessions, session: Weak<HttpSession>) {
         let Some(session) = session.upgrade().filter(|session| !session.is_closed()) else {
             return;
         };
-        if session
-            .noted()
-            .lock()
-            .await
-            .tell(&shared, session.id())
-            .await
-        {
+        if session.noted.lock().await.tell(&shared, session.id()).await {
             return;
         }
     }

@@ -52,9 +52,9 @@ pub struct HttpSession {
     came: AtomicU8,
     /// When the handshake must be finished.
     due: Instant,
-    /// Held while the store is told.
+    /// What the store has of the session. Held while it is told.
     #[cfg(feature = "sealing")]
-    noted: tokio::sync::Mutex<Noted>,
+    pub noted: tokio::sync::Mutex<Noted>,
     state: Mutex<State>,
 }
 
@@ -128,8 +128,9 @@ impl HttpSession {
 
     /// Has ids of events and of requests to the client differ from those of this session at other processes: what a client
     /// sends to the wrong process, as the answer to a question, is then known to be of another one.
+    /// With `timers`, what the session has begun goes on, timed by them, when it has ended in this process: others know the session.
     #[cfg(feature = "sealing")]
-    pub fn numbers_apart(&mut self) {
+    pub fn share(&mut self, timers: Option<&Handle>) {
         let (mut events, mut requests) = ([0; 4], [0; 4]);
         // Without randomness, a client that resumes at another process may miss events.
         let _ = getrandom::fill(&mut events);
@@ -139,24 +140,10 @@ impl HttpSession {
         let state = state.unwrap_or_else(PoisonError::into_inner);
         let handle = state.connection.handle();
         handle.number_apart(u32::from_be_bytes(requests));
-    }
-
-    /// Has what the session has begun go on when it has ended in this process, timed by these timers: other processes know the
-    /// session.
-    #[cfg(feature = "sealing")]
-    pub fn outlive(&mut self, timers: &Handle) {
-        let name = digest(&self.id);
-        let state = self.state.get_mut();
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        let handle = state.connection.handle();
-        handle.set_timers(timers);
-        handle.set_shared_session(&name);
-    }
-
-    /// What the store has of the session.
-    #[cfg(feature = "sealing")]
-    pub fn noted(&self) -> &tokio::sync::Mutex<Noted> {
-        &self.noted
+        if let Some(timers) = timers {
+            handle.set_timers(timers);
+            handle.set_shared_session(&digest(&self.id));
+        }
     }
 
     /// The position after `read` messages of a stream.

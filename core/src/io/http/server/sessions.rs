@@ -250,10 +250,8 @@ impl Sessions {
         let session = {
             let mut session = session;
             if let Some(adoption) = &self.adoption {
-                session.numbers_apart();
-                if adoption.shared.is_shared(session.id()) {
-                    session.outlive(self.timekeeper.handle());
-                }
+                let is_shared = adoption.shared.is_shared(session.id());
+                session.share(is_shared.then(|| self.timekeeper.handle()));
             }
             session
         };
