@@ -42,6 +42,12 @@ impl Hosting for Host {
         self.served.delegate.is_some()
     }
 
+    fn share_states(&self, key: [u8; 32]) {
+        if let Some(signer) = &self.served.signer {
+            signer.share(key);
+        }
+    }
+
     fn change_feed(&self) -> Option<ChangeFeed> {
         Some(self.served.live.snapshot().registry.change_feed())
     }
@@ -88,6 +94,10 @@ impl Hosting for Traced {
 
     fn wants_heads(&self) -> bool {
         self.inner.wants_heads()
+    }
+
+    fn share_states(&self, key: [u8; 32]) {
+        self.inner.share_states(key);
     }
 
     fn change_feed(&self) -> Option<ChangeFeed> {

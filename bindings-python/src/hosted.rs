@@ -31,6 +31,12 @@ impl Hosting for Hosted {
         self.0.served.kernel.is_some()
     }
 
+    fn share_states(&self, key: [u8; 32]) {
+        if let Some(signer) = &self.0.served.state_signer {
+            signer.share(key);
+        }
+    }
+
     fn change_feed(&self) -> Option<ChangeFeed> {
         Some(self.0.served.live.snapshot().registry.change_feed())
     }

@@ -21,7 +21,7 @@ use crate::hub::{Ending, Event, Hub, Interpreter};
 use crate::job::Job;
 use crate::panics::{self, caught};
 use crate::session::{RunningTask, Session, Work};
-use crate::settings::{read, unusable, wrong};
+use crate::settings::{read, seconds, unusable, wrong};
 use crate::signal::Wake;
 use crate::supervise;
 use crate::target::Lane;
@@ -87,7 +87,7 @@ impl Serving {
         own: bool,
     ) -> PyResult<Self> {
         let options = StdioOptions {
-            grace: Duration::try_from_secs_f64(grace).unwrap_or_default(),
+            grace: seconds(grace)?,
             signals: own,
             ..StdioOptions::default()
         };

@@ -3,29 +3,30 @@
 use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcpbolt::io::{Address, ServeOptions, WorkerProcess};
 use mcpbolt_cli::SuperviseOptions;
 use pyo3::prelude::*;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::SIGUSR1;
 use signal_hook::flag::register;
 
-use crate::settings::wrong;
+use crate::settings::{seconds, wrong};
 
-/// Starts `command` for each of `workers`, and keeps them running until the process gets a signal. Calls `ready` with the address. Answers at
+/// Starts `command` for each worker, and keeps them running until the process gets a signal. `terms`: how many workers, the grace in
+/// seconds, and the signals. Calls `ready` with the address. Answers at
 /// `health` how far they are.
 #[pyfunction]
 pub fn supervise(
     py: Python<'_>,
     command: Vec<OsString>,
     address: &str,
-    workers: usize,
-    grace: f64,
+    terms: (usize, f64, Vec<i32>),
     health: Option<&str>,
     ready: Py<PyAny>,
 ) -> PyResult<()> {
     let place = |text: &str| text.parse::<Address>().map_err(wrong);
+    let (workers, grace, mut signals) = terms;
+    signals.push(SIGUSR1);
     let (address, health) = (place(address)?, health.map(place).transpose()?);
     let ready = |at: &Address| {
         Python::attach(|py| {
@@ -37,9 +38,9 @@ pub fn supervise(
     };
     let options = SuperviseOptions {
         workers,
-        grace: Duration::try_from_secs_f64(grace).unwrap_or_default(),
+        grace: seconds(grace)?,
         health,
-        signals: vec![SIGHUP, SIGINT, SIGTERM, SIGUSR1],
+        signals,
     };
     py.detach(|| mcpbolt_cli::supervise(command, address, options)?.wait(ready))?;
     Ok(())

@@ -55,6 +55,12 @@ if __name__ == "__main__":
     server.run("http://127.0.0.1:0/mcp", workers=2)
 """
 
+THREADED = """
+thread = Thread(target=server.run, args=("http://127.0.0.1:0/mcp",), kwargs={"workers": 2})
+thread.start()
+thread.join()
+"""
+
 HANGS = 60.0
 """Seconds after which a call hangs."""
 
@@ -187,6 +193,17 @@ def test_the_program_runs_in_each_worker_with_its_arguments(tmp_path: Path) -> N
         assert comes(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children))
 
 
+def test_workers_are_started_outside_the_main_thread(tmp_path: Path) -> None:
+    """Where signals are left to the program."""
+    threaded = "\n".join([PROGRAM.partition("if __name__")[0], "from threading import Thread", THREADED])
+    with tree(tmp_path, threaded) as running:
+        children = running.children()
+        assert running.workers() <= children
+        running.process.terminate()
+        assert running.process.wait(HANGS) == -signal.SIGTERM
+        assert comes(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children))
+
+
 def test_workers_are_replaced_without_a_lost_call(tmp_path: Path) -> None:
     with tree(tmp_path) as running:
         old = running.children()
@@ -295,6 +312,7 @@ def test_a_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Signal
     [
         ('server.run(workers=2)', "stdio: has one client and one process"),
         ('server.run("tcp:127.0.0.1:0", workers=0)', "workers: at least 1, not 0"),
+        ('server.run("tcp:127.0.0.1:0", workers=2, grace=-1)', "a time is a positive number of seconds"),
         ('server.run("http://0.0.0.0:0/mcp", workers=2)', "worker 1|worker 2"),
         ('server.run("tcp:127.0.0.1:0", health="http://127.0.0.1:0")', "pass workers="),
         ('server.run("tcp:127.0.0.1:0", workers=2, health="tcp:127.0.0.1:0")', "health is no address of HTTP"),

@@ -78,8 +78,9 @@ pub struct Carrier {
     grace: u64,
     /// Serve with several processes, which share the address; one that ends is started again
     ///
-    /// SIGHUP replaces them one by one: no request without a session is lost on HTTP, and sessions begin anew. A request of a
-    /// session of one process that comes to another is passed on to its owner. The bounds above are those of each process.
+    /// SIGHUP replaces them one by one: on HTTP, no request without a session is lost that ends within 5 s and the --grace, and sessions
+    /// begin anew unless there is a --store. A request of a session of one process that comes to another is passed on to its
+    /// owner. The bounds above are those of each process.
     #[arg(long, value_name = "COUNT", help_heading = "Processes", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
     /// Give each process a socket of its own (SO_REUSEPORT): the system distributes connections by a hash
@@ -158,7 +159,10 @@ fn tell(serving: &Serving) {
 #[cfg(unix)]
 fn watch(serving: &Serving, state: &ServerState) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
     let (stopper, metrics, state) = (serving.stopper(), serving.metrics().clone(), state.clone());
     std::thread::spawn(move || {
         let mut stopping = false;
@@ -175,6 +179,15 @@ fn watch(serving: &Serving, state: &ServerState) -> Result<()> {
         }
     });
     Ok(())
+}
+
+/// Whether this process was started to ignore a signal, as by `nohup`. Known on Linux alone.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << (signal - 1) != 0)
 }
 
 /// On other systems Ctrl-C ends the process.

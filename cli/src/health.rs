@@ -50,7 +50,7 @@ pub fn listen(
     address: Option<&Address>,
     handed: &Handed,
 ) -> Result<Option<PageListener>> {
-    if let Some(handed) = handed.health() {
+    if let Some(handed) = handed.health()? {
         return Ok(Some(handed.into()));
     }
     let listen = |address| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use mcpbolt::io::{
     Address, Listener, Supervising, SupervisionState, Supervisor, SupervisorOptions,
 };
@@ -51,6 +51,9 @@ impl Supervision {
     pub fn start(self, pages: Option<PageListener>) -> Result<Supervised> {
         let address = &self.address;
         let listeners = match self.listener {
+            Some(_) if self.reuse_port => bail!(
+                "--reuse-port: the service manager has handed over one socket for all workers; leave the option out"
+            ),
             Some(listener) => vec![listener],
             None if self.reuse_port => Listener::bind_each(address, self.workers)?,
             None => vec![Listener::bind(address).with_context(|| address.to_string())?],

@@ -74,11 +74,17 @@ impl Handed {
     }
 
     /// The socket for the addresses of health.
-    pub fn health(&self) -> Option<std::net::TcpListener> {
-        match self.take(|name| name == HEALTH)? {
-            Taken::Tcp(listener) => Some(listener),
+    ///
+    /// # Errors
+    /// When it is no TCP socket.
+    pub fn health(&self) -> Result<Option<std::net::TcpListener>> {
+        match self.take(|name| name == HEALTH) {
+            None => Ok(None),
+            Some(Taken::Tcp(listener)) => Ok(Some(listener)),
             #[cfg(unix)]
-            Taken::Unix(_) => None,
+            Some(Taken::Unix(_)) => bail!(
+                "the service manager handed over a Unix socket named {HEALTH}; health is answered over TCP, as with ListenStream=127.0.0.1:9090"
+            ),
         }
     }
 

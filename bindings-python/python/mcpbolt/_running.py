@@ -21,6 +21,17 @@ class stray_output:
         sys.stdout = self.stdout
 
 
+def signals_of_the_engine() -> list[int]:
+    """The signals that end workers or replace them: none outside the main thread, where signals are left to the program, and none to
+    end that the program ignores."""
+    import threading
+    from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal
+
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [SIGHUP, *(number for number in (SIGINT, SIGTERM) if getsignal(number) is not SIG_IGN)]
+
+
 class interrupts_left_to_the_engine:
     """Lets an interrupt shut down a server on stdin and stdout gracefully instead of raising `KeyboardInterrupt`."""
 

@@ -20,13 +20,16 @@ def supervised(name: str, address: str, workers: int | None, grace: float, healt
         raise ValueError("stdio: has one client and one process; workers= needs an address such as http://127.0.0.1:8000/mcp")
     if workers < 1:
         raise ValueError(f"workers: at least 1, not {workers}")
-    from ._running import interrupts_left_to_the_engine
+    from contextlib import nullcontext
+
+    from ._running import interrupts_left_to_the_engine, signals_of_the_engine
 
     def ready(at: str) -> None:
         print(f"{name} listens on {at}, with {workers} workers", file=sys.stderr, flush=True)
 
-    with interrupts_left_to_the_engine():
-        _core.supervise(own_command(), address, workers, grace, health, ready)
+    signals = signals_of_the_engine()
+    with interrupts_left_to_the_engine() if signals else nullcontext():
+        _core.supervise(own_command(), address, (workers, grace, signals), health, ready)
 
 
 def own_command() -> list[str]:

@@ -80,17 +80,25 @@ impl Client {
 
     /// Calls a tool of a server of 2026-07-28, without a session.
     pub fn call(&mut self, tool: &str) -> io::Result<Response> {
+        self.call_with(tool, &json!({}))
+    }
+
+    /// The same, with what a further round of the call has.
+    pub fn call_with(&mut self, tool: &str, round: &Value) -> io::Result<Response> {
         let headers = format!(
             "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
         );
-        let body = json!({
+        let mut body = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": tool, "arguments": {}, "_meta": {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientInfo": {"name": "a", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
             }},
         });
+        for (name, value) in round.as_object().into_iter().flatten() {
+            body["params"][name] = value.clone();
+        }
         self.send("POST", &headers, &body.to_string())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::tree::{Tree, limit_descriptors};
@@ -68,6 +68,38 @@ fn an_answer_finds_the_call_that_asked() {
         assert_eq!(answer["id"], 1, "{answer}");
         assert!(answer["result"]["content"].is_array(), "{answer}");
     }
+}
+
+/// R-MRT-08: the state of a call that asks its client is good at every worker, each round on a connection of its own; and after all
+/// have been replaced.
+#[test]
+fn a_call_goes_on_at_another_worker() {
+    const TOOL: &str = "test_input_required_result_elicitation";
+    let tree = Tree::new(3, &["--reuse-port"]);
+    let mut client = tree.client();
+    let mut asked = |round: &Value| {
+        client.hang_up();
+        client.call_with(TOOL, round).unwrap().message()
+    };
+    let first = asked(&json!({}));
+    let (key, _) = first["result"]["inputRequests"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+    let round =
+        json!({"requestState": first["result"]["requestState"], "inputResponses": {key: answer}});
+    for _ in 0..12 {
+        let done = asked(&round);
+        assert!(done["result"]["content"].is_array(), "{done}");
+    }
+    let old = tree.workers();
+    tree.signal("-HUP");
+    assert!(tree.has_replaced(&old), "{}", tree.log());
+    let done = asked(&round);
+    assert!(done["result"]["content"].is_array(), "{done}");
 }
 
 /// R-SES-05: a client would throw its session away at 404, so it is asked to wait.

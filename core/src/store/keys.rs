@@ -196,6 +196,12 @@ impl StoreKeys {
     pub fn name(&self, name: &str) -> String {
         URL_SAFE_NO_PAD.encode(&HMAC::mac(name.as_bytes(), self.names)[..16])
     }
+
+    /// A key for something else than names and contents. It stays, as that of names does.
+    #[cfg(feature = "http")]
+    pub(crate) fn secret(&self, what: &str) -> [u8; 32] {
+        HMAC::mac(format!("mcpbolt store: key of {what}"), self.names)
+    }
 }
 
 #[cfg(test)]

@@ -413,7 +413,12 @@ fn on_http(
     let worker = options.worker.as_ref().map(WorkerProcess::number);
     #[cfg(not(unix))]
     let worker = None;
-    let service = HttpService::of_worker(hosting, http, worker)?;
+    let service = HttpService::of_worker(hosting.clone(), http, worker)?;
+    // After the key of a store, which further processes may have.
+    #[cfg(unix)]
+    if let Some(key) = options.worker.as_ref().and_then(WorkerProcess::state_key) {
+        hosting.share_states(key);
+    }
     let server = HttpServer::on(listener, service)
         .max_connections(options.max_connections, options.max_connections_per_peer);
     match (url.secure, &options.tls) {

@@ -6,40 +6,41 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, id};
 
 use mio::{Interest, Registry, Token};
 use rustix::process::Signal;
 
-use super::control::{self, READY, REPLACED, VARIABLE};
+use super::control::{self, Key, READY, REPLACED, VARIABLE};
 use super::plan::Number;
 use super::worker::private_socket;
 use crate::io::net::listener::Listener;
 use crate::io::unix::Process;
 use crate::unguessable;
 
-/// The folder of the private sockets, which only this user can enter. Removed when dropped.
-#[derive(Debug)]
-pub struct Folder(PathBuf);
+/// What all workers of a supervisor have: a key, and the folder of the private sockets, which only this user can enter. The
+/// folder is removed when this is dropped.
+pub struct Common {
+    folder: PathBuf,
+    key: Key,
+}
 
-impl Folder {
+impl Common {
     pub fn new() -> io::Result<Self> {
         let chance = unguessable::name().ok_or_else(|| io::Error::other("no randomness"))?;
         let name = format!("mcpbolt-{}", chance.get(..16).unwrap_or_default());
         let path = std::env::temp_dir().join(name);
+        let mut key = Key::default();
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
         DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
+        Ok(Self { folder: path, key })
     }
 }
 
-impl Drop for Folder {
+impl Drop for Common {
     fn drop(&mut self) {
-        let _ = remove_dir(&self.0);
+        let _ = remove_dir(&self.folder);
     }
 }
 
@@ -74,18 +75,18 @@ impl RunningWorker {
     pub fn start(
         mut command: Command,
         number: Number,
-        folder: &Folder,
+        common: &Common,
         listener: &Listener,
         (registry, says, ends): (&Registry, Token, Token),
     ) -> io::Result<Self> {
-        let file = SocketPath(private_socket(folder.path(), number));
+        let file = SocketPath(private_socket(&common.folder, number));
         let private = UnixListener::bind(&file.0)?;
         let (control, theirs) = UnixStream::pair()?;
         let identity = control::identity(&theirs)?;
-        let value = format!("{} {number} {identity} {}", id(), folder.path().display());
+        let value = format!("{} {number} {identity} {}", id(), common.folder.display());
         command.env(VARIABLE, value).stdin(OwnedFd::from(theirs));
         let mut process = Process::spawn(&mut command)?;
-        control::send(&control, [listener.as_fd(), private.as_fd()])?;
+        control::send(&control, [listener.as_fd(), private.as_fd()], &common.key)?;
         control.set_nonblocking(true)?;
         let mut control = mio::net::UnixStream::from_std(control);
         registry.register(&mut control, says, Interest::READABLE)?;

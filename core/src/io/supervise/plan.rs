@@ -62,6 +62,8 @@ pub struct Plan {
     leaving: Vec<Member>,
     /// Slots whose workers are still to be replaced.
     to_replace: VecDeque<usize>,
+    /// When all were last to be replaced.
+    asked: Option<Instant>,
     /// The worker whose end the next replacement waits for.
     replaced: Option<Number>,
     orders: VecDeque<Order>,
@@ -94,6 +96,7 @@ impl Plan {
             slots: (0..count.max(1)).map(|_| Slot::default()).collect(),
             leaving: Vec::new(),
             to_replace: VecDeque::new(),
+            asked: None,
             replaced: None,
             orders: VecDeque::new(),
             last: 0,
@@ -194,18 +197,23 @@ impl Plan {
             return Loss::Expected;
         }
         if let Some(index) = self.slots.iter().position(|slot| is_it(&slot.starting)) {
-            self.slots[index].starting = None;
+            let began = self.slots[index].starting.take().map(|it| it.since);
             if !self.is_up {
                 self.has_failed = true;
                 self.stop(now);
                 return Loss::Fatal;
             }
             if self.slots[index].serving.is_some() {
-                // What fails here would fail in the other slots, too.
-                self.to_replace.clear();
+                // What fails here would fail in the other slots, too, unless something has changed meanwhile.
+                match began < self.asked {
+                    true => self.go_on(now),
+                    false => self.to_replace.clear(),
+                }
                 return Loss::Kept;
             }
-            return Loss::Replaced(self.back_off(index, now, Duration::ZERO));
+            let wait = self.back_off(index, now, Duration::ZERO);
+            self.go_on(now);
+            return Loss::Replaced(wait);
         }
         let Some(index) = self.slots.iter().position(|slot| is_it(&slot.serving)) else {
             return Loss::Expected;
@@ -236,6 +244,7 @@ impl Plan {
     pub fn restart(&mut self, now: Instant) {
         if !self.is_stopping {
             self.to_replace = (0..self.slots.len()).collect();
+            self.asked = Some(now);
             self.go_on(now);
         }
     }
@@ -462,6 +471,32 @@ mod tests {
             [Order::Begin(0, 4)],
             "it can be tried again"
         );
+    }
+
+    /// What a replacement failed for may have been mended since it began.
+    #[test]
+    fn a_replacement_that_fails_ends_no_later_restart() {
+        let mut scene = Scene::up();
+        scene.plan.restart(scene.now());
+        assert_eq!(scene.orders(), [Order::Begin(0, 3)]);
+        scene.wait(ms(10));
+        scene.plan.restart(scene.now());
+        assert_eq!(scene.ended(3), Loss::Kept);
+        assert_eq!(scene.orders(), [Order::Begin(0, 4)]);
+        assert_eq!(scene.ended(4), Loss::Kept);
+        assert_eq!(scene.orders(), []);
+    }
+
+    #[test]
+    fn a_slot_whose_workers_fail_holds_up_no_restart_of_the_others() {
+        let mut scene = Scene::up();
+        scene.ended(1);
+        scene.wait(ms(100));
+        scene.plan.restart(scene.now());
+        assert_eq!(scene.ended(3), Loss::Replaced(ms(200)));
+        assert_eq!(scene.orders(), [Order::Begin(0, 4)]);
+        assert_eq!(scene.ended(4), Loss::Replaced(ms(400)));
+        assert_eq!(scene.orders(), [Order::Begin(1, 5)]);
     }
 
     #[test]

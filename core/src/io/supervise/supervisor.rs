@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token, Waker};
 
-use super::member::{Folder, RunningWorker};
+use super::member::{Common, RunningWorker};
 use super::plan::{Loss, Number, Order, Plan, PlanTerms};
 use crate::io::net::listener::Listener;
 use crate::io::reconnect::Backoff;
@@ -176,7 +176,7 @@ impl Supervisor {
             backoff: self.options.backoff,
         };
         let tree = Tree {
-            folder: Folder::new()?,
+            common: Common::new()?,
             plan: Plan::new(self.options.workers, terms, Instant::now()),
             supervisor: self,
             poll,
@@ -261,7 +261,7 @@ struct Tree {
     supervisor: Supervisor,
     plan: Plan,
     poll: Poll,
-    folder: Folder,
+    common: Common,
     workers: BTreeMap<Number, RunningWorker>,
     /// Workers that could not be started.
     lost: Vec<Number>,
@@ -354,7 +354,7 @@ impl Tree {
         };
         let (says, ends) = tokens(number);
         let registry = (self.poll.registry(), says, ends);
-        match RunningWorker::start(command, number, &self.folder, listener, registry) {
+        match RunningWorker::start(command, number, &self.common, listener, registry) {
             Ok(worker) => {
                 event!(info, worker = number, pid = worker.id(), "a worker starts");
                 self.workers.insert(number, worker);

@@ -13,17 +13,16 @@ use rustix::process::getppid;
 use rustix::stdio;
 use tokio::sync::watch;
 
-use super::control::{self, READY, REPLACED, VARIABLE};
+use super::control::{self, Key, READY, REPLACED, VARIABLE};
 use super::plan::Number;
 use crate::io::net::listener::Listener;
 use crate::sync::lock;
 
 /// This process as one of several that serve an address, which a [`Supervisor`](super::Supervisor) has started. Set
 /// [`ServeOptions::worker`](crate::io::ServeOptions::worker) to serve as this worker. Clones are the same worker.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WorkerProcess(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     number: Number,
     /// The process id of the supervisor.
@@ -33,6 +32,16 @@ struct Inner {
     /// The socket for requests that other workers pass on, until a server takes it.
     private: Mutex<Option<UnixListener>>,
     folder: PathBuf,
+    key: Option<Key>,
+}
+
+impl std::fmt::Debug for WorkerProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerProcess")
+            .field("number", &self.0.number)
+            .field("folder", &self.0.folder)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the supervisor has told a worker.
@@ -89,7 +98,7 @@ impl WorkerProcess {
         let control = UnixStream::from(fcntl_dupfd_cloexec(stdio::stdin(), 3)?);
         let nowhere = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         stdio::dup2_stdin(&nowhere)?;
-        let [listener, private] = control::receive(&control)?;
+        let ([listener, private], key) = control::receive(&control)?;
         control.set_nonblocking(true)?;
         let private = UnixListener::from(private);
         private.set_nonblocking(true)?;
@@ -100,6 +109,7 @@ impl WorkerProcess {
             listener: listener.try_into()?,
             private: Mutex::new(Some(private)),
             folder: folder.into(),
+            key,
         }))))
     }
 
@@ -125,6 +135,11 @@ impl WorkerProcess {
     pub(in crate::io) fn withdraw(&self) {
         // The supervisor may have removed it.
         let _ = std::fs::remove_file(private_socket(&self.0.folder, self.0.number));
+    }
+
+    /// The key that all workers of the supervisor have for states that clients hold.
+    pub(in crate::io) fn state_key(&self) -> Option<Key> {
+        self.0.key
     }
 
     /// The folder of the private sockets.

@@ -172,6 +172,12 @@ impl Hosting for Hosted {
         Some(self.server.registry().change_feed())
     }
 
+    fn share_states(&self, key: [u8; 32]) {
+        if let Some(signer) = &self.server.signer {
+            signer.share(key);
+        }
+    }
+
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost {
         self.server.host(handle, timers, self.spawner.clone())
     }

@@ -7,7 +7,7 @@
 //!
 //! The payload is signed, not encrypted; it contains only what the client itself sent.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -25,6 +25,8 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 #[derive(Clone)]
 pub struct StateSigner {
     key: [u8; 32],
+    /// Takes the place of a random key once the processes of the server share one; `None` if the program has given a key.
+    shared: Option<Arc<OnceLock<[u8; 32]>>>,
     uses: StateUses,
 }
 
@@ -75,6 +77,7 @@ impl StateSigner {
     pub fn new(key: [u8; 32]) -> Self {
         Self {
             key,
+            shared: None,
             uses: StateUses::Any,
         }
     }
@@ -92,11 +95,27 @@ impl StateSigner {
         self
     }
 
-    /// Creates a random key; `None` when the system provides no randomness.
+    /// Creates a random key, in place of which a [shared](Self::share) one is used; `None` when the system provides no
+    /// randomness.
     pub fn random() -> Option<Self> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).ok()?;
-        Some(Self::new(key))
+        Some(Self {
+            shared: Some(Arc::default()),
+            ..Self::new(key)
+        })
+    }
+
+    /// Uses a key that all processes of the server have, unless the program has given one, or another is shared already.
+    pub fn share(&self, key: [u8; 32]) {
+        if let Some(shared) = &self.shared {
+            let _ = shared.set(key);
+        }
+    }
+
+    fn key(&self) -> &[u8; 32] {
+        let shared = self.shared.as_ref().and_then(|shared| shared.get());
+        shared.unwrap_or(&self.key)
     }
 
     /// Signs a payload for the request that `context` identifies.
@@ -114,7 +133,7 @@ impl StateSigner {
     }
 
     fn mac(&self, context: &[u8], payload: &[u8]) -> HMAC {
-        let mut mac = HMAC::new(self.key);
+        let mut mac = HMAC::new(self.key());
         mac.update(context);
         mac.update(payload);
         mac
@@ -246,5 +265,23 @@ mod tests {
         assert_ne!(of(r#"{"a":[1,2]}"#), of(r#"{"a":[2,1]}"#));
         assert_ne!(of(r#"["a","b"]"#), of(r#"["ab"]"#));
         assert_ne!(context_of("m", &json!({})), context_of("n", &json!({})));
+    }
+
+    #[test]
+    fn processes_share_a_key_unless_the_program_has_given_one() {
+        let [one, other] = [(); 2].map(|()| StateSigner::random().unwrap());
+        // A clone that an earlier connection has.
+        let earlier = one.clone();
+        let given = StateSigner::new([1; 32]);
+        for signer in [&one, &other, &given] {
+            signer.share([7; 32]);
+            signer.share([8; 32]);
+        }
+        let opens = |signer: &StateSigner, sealed: &str| signer.open(b"a", sealed).is_some();
+        let sealed = one.close(b"a", "x");
+        assert!(opens(&other, &sealed) && opens(&earlier, &sealed));
+        assert!(!opens(&given, &sealed));
+        assert!(opens(&StateSigner::new([7; 32]), &sealed));
+        assert!(opens(&StateSigner::new([1; 32]), &given.close(b"a", "x")));
     }
 }

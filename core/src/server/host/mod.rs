@@ -65,6 +65,11 @@ pub trait Hosting: Send + Sync + 'static {
         None
     }
 
+    /// Passes a secret on that all processes of the server have: the state that a client holds between the rounds of a call is
+    /// signed with it, if the program has given no key, so that the next round may come to any process
+    /// ([`StateSigner::share`](super::StateSigner::share)). Called by a transport before it serves.
+    fn share_states(&self, _key: [u8; 32]) {}
+
     /// A number that changes when connections that begin from now on have another server. What a
     /// transport has kept of earlier ones, to use it again, is dropped then.
     fn generation(&self) -> u64 {

@@ -94,6 +94,11 @@ impl SharedSessions {
         }
     }
 
+    /// The key of the states that clients hold between the rounds of a call.
+    pub(super) fn state_key(&self) -> [u8; 32] {
+        self.keys.secret(&format!("states of calls {}", self.scope))
+    }
+
     fn max_age(&self) -> Duration {
         let month = Duration::from_secs(30 * 24 * 3600);
         self.max_age.clamp(Duration::from_secs(1), month)
