@@ -45,7 +45,7 @@ const HTTP: [(&str, Revision, u64); 2] = [
 ];
 
 /// What observes a server, and the most instructions that this adds to a call.
-const OBSERVED: [(&str, u64); 2] = [("counted 64", 1_500), ("unsampled 64", 2_600)];
+const OBSERVED: [(&str, u64); 2] = [("counted 64", 940), ("unsampled 64", 2_060)];
 
 /// The dialects of calls, with the prefix of their class names.
 const LANGUAGES: [(&str, Language); 2] = [

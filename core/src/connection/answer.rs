@@ -8,7 +8,7 @@ use super::config::Config;
 use super::framer::Framer;
 use super::interceptor::Interceptor;
 use super::keys::Member;
-use super::observed::Observed;
+use super::observed::Undecided;
 use super::observer::{RequestOutcome, RequestScope};
 use super::principal::Principal;
 use super::reply::{Closing, Encoder, Frame};
@@ -29,7 +29,7 @@ pub(super) struct Asked<'a> {
     /// The place of the request in a batch, if it is a member of one.
     pub member: Option<Member>,
     /// The observer of the request, if it has one.
-    pub observed: Option<&'a Observed>,
+    pub observed: Option<&'a Undecided>,
 }
 
 impl<'a> Asked<'a> {

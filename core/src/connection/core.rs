@@ -13,6 +13,7 @@ use super::incoming::Incoming;
 use super::keys::{CallKey, StreamId};
 use super::liveness::Liveness;
 use super::load::{Load, Sums};
+use super::observed::Undecided;
 use super::observer::{RequestOutcome, SessionObserver};
 use super::opening::{Move, Opening};
 use super::opening_steps;
@@ -138,8 +139,9 @@ impl Core {
         let Some(step) = self.opening.step().filter(|step| step.key == key) else {
             return false;
         };
+        let timer = step.timer;
         self.opening.end_step(outcome);
-        if let Some(timer) = step.timer {
+        if let Some(timer) = timer {
             self.timers.cancel(timer);
         }
         self.shared().outgoing.cancel(key);
@@ -271,7 +273,7 @@ impl Core {
         if let Some(held) = &entry.held {
             exchange.append(held);
         }
-        if let Some(observed) = &entry.observed {
+        if let Some(observed) = entry.observed {
             observed.end(outcome, frame.len());
         }
         let Some(completion) = entry.completion else {
@@ -427,7 +429,8 @@ impl Core {
         }
         if let Some((_, LateAnswer { revision, answer })) = entry.limit.take() {
             let mut asked = entry.asked(id.as_ref(), revision, Some(self.clock));
-            asked.observed = entry.observed.as_deref();
+            let mut undecided = Undecided::of(&mut entry.observed);
+            asked.observed = undecided.get();
             // The request is no longer in flight, so it cannot be deferred.
             let _ = answer(exchange.answer(&self.config, asked));
         }

@@ -21,7 +21,7 @@ use super::config::Config;
 use super::host::Host;
 use super::keys::{CallKey, StreamId};
 use super::load::Load;
-use super::observed::Observed;
+use super::observed::Undecided;
 use super::observer::{RequestOutcome, RequestScope};
 use super::stream::{Completion, Entry, Exchange};
 use super::timers::Timers;
@@ -165,7 +165,7 @@ impl Incoming {
         };
         let scope = match asked.observed {
             None => None,
-            Some(observed) => keep_observer(exchange, incoming, observed),
+            Some(undecided) => keep_observer(exchange, incoming, undecided),
         };
         self.load.begin();
         let message = request.message;
@@ -206,9 +206,11 @@ impl Incoming {
         match insert(exchange, arrival, entry) {
             Ok(key) => {
                 exchange.waiting.push(key, cost);
-                if let Some(observed) = asked.observed {
+                if let Some(mut observed) = asked.observed.and_then(Undecided::take)
+                    && let Some(entry) = exchange.incoming.get_mut(key)
+                {
                     observed.waits(true);
-                    keep_observer(exchange, key, observed);
+                    entry.observed = Some(Box::new(observed));
                 }
             }
             Err(_) => refuse(exchange.answer(self.config(), asked)),
@@ -249,7 +251,7 @@ impl Incoming {
         let Some((_, entry)) = self.end(exchange, timers, key.incoming) else {
             return false;
         };
-        if let Some(observed) = &entry.observed {
+        if let Some(observed) = entry.observed {
             observed.end(RequestOutcome::Cancelled, 0);
         }
         if entry.waiting.is_none() {
@@ -352,13 +354,13 @@ impl Incoming {
             revision,
         } = request;
         let message = message.as_ref();
-        let observed = entry.observed.take();
-        if let Some(observed) = &observed {
+        if let Some(observed) = &mut entry.observed {
             observed.waits(false);
         }
+        let mut undecided = Undecided::of(&mut entry.observed);
         let mut asked = entry.asked(message.echo().unwrap_or(RequestId::NONE), revision, None);
         let cancel = entry.cancel.clone();
-        asked.observed = observed.as_deref();
+        asked.observed = undecided.get();
         let request = IncomingRequest {
             message,
             method,
@@ -369,8 +371,8 @@ impl Incoming {
                 self.end(exchange, timers, key.incoming);
             }
             Disposition::Deferred(operation) => {
-                let observed = asked.observed;
-                let scope = observed.and_then(|it| keep_observer(exchange, key.incoming, it));
+                let undecided = asked.observed;
+                let scope = undecided.and_then(|it| keep_observer(exchange, key.incoming, it));
                 started.push(message.bytes(), |start| Record {
                     start,
                     len: message.bytes().len() as u32,
@@ -420,15 +422,16 @@ impl Incoming {
         why: &str,
     ) {
         while let Some(key) = exchange.waiting.pop() {
-            let Some((_, entry)) = self.end(exchange, timers, key) else {
+            let Some((_, mut entry)) = self.end(exchange, timers, key) else {
                 continue;
             };
+            let mut undecided = Undecided::of(&mut entry.observed);
             let Some(waiting) = &entry.waiting else {
                 continue;
             };
             let id = waiting.message.as_ref().echo().unwrap_or(RequestId::NONE);
             let mut asked = entry.asked(id, waiting.revision, None);
-            asked.observed = entry.observed.as_deref();
+            asked.observed = undecided.get();
             exchange.answer(self.config(), asked).error(kind, why, None);
         }
     }
@@ -439,9 +442,9 @@ impl Incoming {
 fn keep_observer(
     exchange: &mut Exchange,
     key: IncomingKey,
-    observed: &Observed,
+    undecided: &Undecided,
 ) -> Option<RequestScope> {
-    let observed = observed.hand_over();
+    let observed = undecided.take()?;
     let scope = observed.scope();
     exchange.incoming.get_mut(key)?.observed = Some(Box::new(observed));
     scope

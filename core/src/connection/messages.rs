@@ -14,6 +14,7 @@ use super::host::{Host, Stray};
 use super::incoming::{self, Arrival, Started};
 use super::initialize::{self, Introduction};
 use super::keys::{CallKey, Member, StreamId};
+use super::observed::Undecided;
 use super::observer::RequestOutcome;
 use super::opening::Opening;
 use super::peer_error::{failure, peer_error};
@@ -21,7 +22,7 @@ use super::reply::{self, Closing};
 use super::routing::{self, Unserved};
 use super::stream::{Completion, Entry, Exchange, Stream};
 use super::streams::Streams;
-use super::telling::{observe, observe_boxed, unserved};
+use super::telling::{observe, unserved};
 use crate::correlate::{CancelToken, RequestKey, Vacant};
 use crate::error::RequestError;
 use crate::json::{number, reader};
@@ -133,11 +134,32 @@ impl<'a> Pass<'a> {
             // R-RPC-15, R-RPC-16: a server of the stateless era sends no requests, and gets no answers.
             return self.stray(Stray::Unexpected, message.bytes());
         }
-        let observed = match core.config.observer {
-            None => None,
-            Some(_) => observe_boxed(core, exchange, &message, method, revision),
+        match core.config.observer {
+            None => self.serve(exchange, message, method, asked, vacant),
+            Some(_) => self.serve_observed(exchange, message, method, asked, vacant),
+        }
+    }
+
+    /// Serves a request whose revision is known, and of which the observer is told.
+    #[cold]
+    fn serve_observed(
+        &mut self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        method: Option<Method>,
+        asked: Asked<'_>,
+        vacant: Option<Vacant>,
+    ) {
+        let request = IncomingRequest {
+            message,
+            method,
+            revision: asked.revision,
         };
-        asked.observed = observed.as_deref();
+        let mut undecided = Undecided::new(observe(self.core, exchange, &request));
+        let asked = Asked {
+            observed: undecided.get(),
+            ..asked
+        };
         self.serve(exchange, message, method, asked, vacant);
     }
 
@@ -381,8 +403,8 @@ impl<'a> Pass<'a> {
         version: Option<&'static str>,
     ) {
         let mut asked = asked_in_actions(&message, version, None);
-        let observed = observe(self.core, exchange, &action_call(message));
-        asked.observed = observed.as_ref();
+        let mut undecided = Undecided::new(observe(self.core, exchange, &action_call(message)));
+        asked.observed = undecided.get();
         if self.is_refused(exchange, &asked) {
         } else if actions::batch::is_one(&message) {
             self.begin_actions(exchange, message, asked);
@@ -427,7 +449,7 @@ impl<'a> Pass<'a> {
             Ok(operations) => {
                 let completion = Completion::of(&asked, core.clock);
                 let mut entry = Entry::new(CancelToken::new(), completion);
-                entry.observed = asked.observed.map(|it| Box::new(it.hand_over()));
+                entry.observed = asked.observed.and_then(Undecided::take).map(Box::new);
                 // The table has no limit of its own.
                 if let Ok(key) = exchange.incoming.insert_unnamed(asked.id, entry) {
                     load.hold();
@@ -452,7 +474,7 @@ impl<'a> Pass<'a> {
                     let core = &mut *self.core;
                     let ended = core.incoming.end(exchange, &mut core.timers, outer);
                     if let Some((id, entry)) = ended {
-                        if let Some(observed) = &entry.observed {
+                        if let Some(observed) = entry.observed {
                             observed.end(RequestOutcome::Done, result.len());
                         }
                         let closing = entry
@@ -477,8 +499,8 @@ impl<'a> Pass<'a> {
         if message.dialect() != Dialect::Rpc {
             let request = action_call(message);
             let mut asked = asked_in_actions(&message, None, Some(member));
-            let observed = observe(core, exchange, &request);
-            asked.observed = observed.as_ref();
+            let mut undecided = Undecided::new(observe(core, exchange, &request));
+            asked.observed = undecided.get();
             let arrival = Arrival {
                 request,
                 asked,

@@ -158,6 +158,11 @@ impl<'a> ObservedRequest<'a> {
 
     fn named(&self, by: Method) -> Option<Cow<'a, str>> {
         self.known_method().filter(|method| *method == by)?;
+        self.name()
+    }
+
+    /// The `name` in the params, whatever has it.
+    pub(crate) fn name(&self) -> Option<Cow<'a, str>> {
         let name = match &self.text {
             RequestText::Received(message, _) => message.name(),
             RequestText::Sent { params, .. } => {

@@ -44,8 +44,8 @@ pub(super) struct Step {
 
 impl Step {
     /// The request of the step is sent.
-    pub fn sent(&self, now: Instant, bytes: usize) {
-        if let Some(observed) = &self.observed {
+    pub fn sent(&mut self, now: Instant, bytes: usize) {
+        if let Some(observed) = &mut self.observed {
             observed.sent(now, bytes);
         }
     }
@@ -105,8 +105,11 @@ impl Opening {
     }
 
     /// Tells the observer of the step its outcome, and the length of the answer.
-    pub fn end_step(&self, outcome: impl FnOnce() -> (RequestOutcome, usize)) {
-        if let Some(observed) = self.step().and_then(|step| step.observed.as_ref()) {
+    pub fn end_step(&mut self, outcome: impl FnOnce() -> (RequestOutcome, usize)) {
+        let (Self::Probing(step) | Self::Initializing(step)) = self else {
+            return;
+        };
+        if let Some(observed) = step.observed.take() {
             let (outcome, answer_bytes) = outcome();
             observed.end(outcome, answer_bytes);
         }

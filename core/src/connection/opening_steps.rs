@@ -58,7 +58,7 @@ pub(super) fn take(
         }
         Move::Fail(reason) => return Err(reason),
         Move::Probe(ask, wait) => {
-            let step = begin(ask, wait, Method::Discover)?;
+            let mut step = begin(ask, wait, Method::Discover)?;
             let envelope = params::envelope(config, ask.revision);
             let (name, options) = (Method::Discover.name(), RequestOptions::default());
             let (mut frame, envelope) = (Vec::new(), envelope.as_deref());
@@ -69,7 +69,7 @@ pub(super) fn take(
             *opening = Opening::Probing(step);
         }
         Move::Initialize(ask) => {
-            let step = begin(ask, config.limits.handshake_timeout, Method::Initialize)?;
+            let mut step = begin(ask, config.limits.handshake_timeout, Method::Initialize)?;
             let params = format!(
                 "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{}}}",
                 ask.revision,

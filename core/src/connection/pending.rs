@@ -42,9 +42,9 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// Adds a request that was sent, with the length of its frame.
-    pub fn insert(&mut self, request: Request, frame_len: usize, now: Instant) {
+    pub fn insert(&mut self, mut request: Request, frame_len: usize, now: Instant) {
         let key = request.key;
-        if let Some(observed) = &request.observed {
+        if let Some(observed) = &mut request.observed {
             observed.sent(now, frame_len);
         }
         self.watch(

@@ -6,12 +6,12 @@ use super::answer::Asked;
 use super::call::IncomingRequest;
 use super::channel::Channel;
 use super::core::Core;
-use super::observed::Observed;
+use super::observed::{Observed, Undecided};
 use super::observer::{ObservedRequest, ObservedSession, RequestText};
 use super::routing;
 use super::stream::Exchange;
 use crate::error::ConnectionError;
-use crate::mcp::{ErrorKind, Method, Revision};
+use crate::mcp::{ErrorKind, Revision};
 use crate::message::MessageRef;
 
 impl Core {
@@ -38,23 +38,6 @@ impl Core {
             session.end(reason);
         }
     }
-}
-
-/// Tells the observer of a request that has arrived and whose revision is known.
-#[cold]
-pub(super) fn observe_boxed(
-    core: &Core,
-    exchange: &Exchange,
-    message: &MessageRef<'_>,
-    method: Option<Method>,
-    revision: Revision,
-) -> Option<Box<Observed>> {
-    let request = IncomingRequest {
-        message: *message,
-        method,
-        revision,
-    };
-    observe(core, exchange, &request).map(Box::new)
 }
 
 /// Tells the observer of a request that has arrived.
@@ -91,9 +74,9 @@ pub(super) fn unserved(
         method: routing::method_of(message),
         revision: asked.revision,
     };
-    let observed = observe(core, exchange, &request);
+    let mut undecided = Undecided::new(observe(core, exchange, &request));
     let asked = Asked {
-        observed: observed.as_ref(),
+        observed: undecided.get(),
         ..asked
     };
     exchange.answer(&core.config, asked).error(kind, why, data);

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::shards::Adder;
+
 /// Upper bounds of the buckets, in seconds. From 10 ms on they are those of the OpenTelemetry conventions for MCP; the ones
 /// below tell apart what is faster.
 pub const BUCKETS: [f64; 20] = [
@@ -29,7 +31,7 @@ pub(super) struct Histogram {
     micros: AtomicU64,
 }
 
-/// The values of a [`Histogram`] at one moment.
+/// The values of histograms at one moment.
 pub(super) struct Counts {
     /// For each bucket, the number of durations up to its bound.
     pub up_to: [u64; BUCKETS.len()],
@@ -38,30 +40,38 @@ pub(super) struct Counts {
 }
 
 impl Histogram {
-    pub fn record(&self, duration: Duration) {
+    pub fn record(&self, duration: Duration, adder: Adder) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let bucket = NANOS.iter().take_while(|bound| nanos > **bound).count();
         if let Some(count) = self.counts.get(bucket) {
-            count.fetch_add(1, Relaxed);
+            adder.add(count, 1);
         }
-        self.micros
-            .fetch_add(nanos.saturating_add(500) / 1000, Relaxed);
+        adder.add(&self.micros, nanos.saturating_add(500) / 1000);
     }
 
-    pub fn counts(&self) -> Counts {
+    /// How many durations there are.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|count| count.load(Relaxed)).sum()
+    }
+}
+
+impl Counts {
+    /// Of several histograms together.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Histogram> + Clone) -> Self {
         let mut up_to = [0; BUCKETS.len()];
         let mut count = 0;
-        for (bucket, own) in self.counts.iter().enumerate() {
-            count += own.load(Relaxed);
+        for bucket in 0..=BUCKETS.len() {
+            let each = all.clone().filter_map(|it| it.counts.get(bucket));
+            count += each.map(|own| own.load(Relaxed)).sum::<u64>();
             if let Some(up_to) = up_to.get_mut(bucket) {
                 *up_to = count;
             }
         }
-        let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
-        Counts {
+        let micros = all.map(|it| it.micros.load(Relaxed)).sum();
+        Self {
             up_to,
             count,
-            seconds,
+            seconds: Duration::from_micros(micros).as_secs_f64(),
         }
     }
 }
@@ -74,13 +84,14 @@ mod tests {
     fn a_duration_counts_in_the_first_bucket_whose_bound_it_does_not_exceed() {
         let histogram = Histogram::default();
         for micros in [0, 100, 101, 10_000, 400_000_000] {
-            histogram.record(Duration::from_micros(micros));
+            histogram.record(Duration::from_micros(micros), Adder::Shared);
         }
         let Counts {
             up_to,
             count,
             seconds,
-        } = histogram.counts();
+        } = Counts::of([&histogram].into_iter());
+        assert_eq!(histogram.count(), count);
         assert_eq!((up_to[0], up_to[1], up_to[5], up_to[6]), (2, 3, 3, 4));
         assert_eq!((up_to[BUCKETS.len() - 1], count), (4, 5));
         assert!((seconds - 400.010_201).abs() < 1e-6, "{seconds}");
@@ -91,8 +102,9 @@ mod tests {
         let histogram = Histogram::default();
         let year = Duration::from_secs(365 * 24 * 60 * 60);
         for _ in 0..10_000 {
-            histogram.record(year / 10);
+            histogram.record(year / 10, Adder::Shared);
         }
-        assert_eq!(histogram.counts().seconds, (1000 * year).as_secs_f64());
+        let counts = Counts::of([&histogram].into_iter());
+        assert_eq!(counts.seconds, (1000 * year).as_secs_f64());
     }
 }

@@ -249,7 +249,7 @@ impl Observer for HostTelemetry {
     fn request(&self, request: &ObservedRequest<'_>) -> Option<Arc<dyn RequestObserver>> {
         let named = Named::of(request);
         let series = self.0.series.find(&named);
-        let series = series.ok_or_else(|| named.keep(|_| true));
+        let series = series.cloned().ok_or_else(|| named.keep(|_| true));
         let origin = match named.is_sent {
             true => self.current().and_then(|it| it.passes(named.method())),
             false => None,

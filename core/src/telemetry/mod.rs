@@ -10,6 +10,7 @@
 //! | `series` | which measurements belong together: requests that are alike, bounded in number |
 //! | `names` | values of attributes |
 //! | `totals` | counts of what is in progress |
+//! | `shards` | counters of each thread |
 //! | `histogram` | counts durations in buckets, without a lock |
 //! | `prometheus`, `text` | keeps counts and writes them as text for Prometheus |
 //! | `log` | each request as an event of `tracing` |
@@ -45,6 +46,7 @@ mod prometheus;
 mod records;
 mod series;
 mod several;
+mod shards;
 #[cfg(feature = "opentelemetry")]
 mod spans;
 #[cfg(feature = "prometheus")]

@@ -1,8 +1,10 @@
 //! Spans and metrics by the OpenTelemetry API.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
@@ -14,7 +16,8 @@ use super::histogram::BUCKETS;
 use super::instruments::{self, Durations};
 use super::names::{Ended, Failures, refusal, session_error};
 use super::series::{Kept, Named, SeriesTable};
-use super::spans::{self, AnyTracer, Traced, gathered};
+use super::shards::Sharded;
+use super::spans::{self, AnyTracer, Traced, Unknown, gathered};
 use super::totals::{Total, Totals};
 use crate::connection::{
     ObservedRequest, ObservedSession, Observer, RequestEnd, RequestObserver, SessionObserver,
@@ -36,13 +39,13 @@ use crate::mcp::Side;
 pub struct OpenTelemetry {
     tracer: Box<dyn AnyTracer>,
     instruments: Arc<Instruments>,
+    series: Arc<SeriesTable<Attributes>>,
 }
 
 /// What all requests share.
 #[derive(Debug)]
 pub(super) struct Instruments {
     totals: Arc<Totals>,
-    series: Arc<SeriesTable<Attributes>>,
     received: Histogram<f64>,
     sent: Histogram<f64>,
     server_sessions: Histogram<f64>,
@@ -54,10 +57,19 @@ pub(super) struct Instruments {
 #[derive(Debug)]
 pub(super) struct Attributes {
     /// The name of its spans.
-    title: String,
+    title: Cow<'static, str>,
     all: Vec<KeyValue>,
-    is_sent: bool,
+    pub is_sent: bool,
+    pub instruments: Arc<Instruments>,
+    pub counters: Sharded<Counters>,
     failed: Failures<()>,
+}
+
+/// What each request counts.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub begun: AtomicU64,
+    ended: AtomicU64,
     request_bytes: AtomicU64,
     answer_bytes: AtomicU64,
 }
@@ -80,9 +92,14 @@ impl OpenTelemetry {
             .with_version(env!("CARGO_PKG_VERSION"))
             .build();
         let meter = meters.meter_with_scope(scope.clone());
+        let series = Arc::<SeriesTable<_>>::default();
+        for (side, is_sent) in SIDES {
+            watch_bytes(&meter, side, is_sent, &series);
+        }
         Arc::new(Self {
             tracer: Box::new(tracers.tracer_with_scope(scope)),
-            instruments: Arc::new(Instruments::new(&meter)),
+            instruments: Arc::new(Instruments::new(&meter, &series)),
+            series,
         })
     }
 }
@@ -95,17 +112,20 @@ impl fmt::Debug for OpenTelemetry {
     }
 }
 
+/// In which requests arrive, or are sent.
+const SIDES: [(&str, bool); 2] = [("server", false), ("client", true)];
+
 impl Instruments {
-    fn new(meter: &Meter) -> Self {
+    fn new(meter: &Meter, series: &Arc<SeriesTable<Attributes>>) -> Self {
         let histogram = |of: Durations| {
             let histogram = meter.f64_histogram(of.name).with_unit("s");
             let histogram = histogram.with_boundaries(BUCKETS.to_vec());
             histogram.with_description(of.description).build()
         };
-        let (totals, series) = (Arc::<Totals>::default(), Arc::<SeriesTable<_>>::default());
-        for (side, is_sent) in [("server", false), ("client", true)] {
+        let totals = Arc::<Totals>::default();
+        for (side, is_sent) in SIDES {
+            watch_active(meter, side, is_sent, &totals, series);
             watch_totals(meter, side, is_sent, &totals);
-            watch_bytes(meter, side, is_sent, &series);
         }
         Self {
             received: histogram(instruments::of_requests(false)),
@@ -118,39 +138,7 @@ impl Instruments {
                 .with_description("Requests refused by this side.")
                 .build(),
             totals,
-            series,
         }
-    }
-
-    /// Notes a request that has ended.
-    pub fn note(&self, series: &Attributes, ended: Ended, end: &RequestEnd) {
-        let seconds = end.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64());
-        let histogram = match series.is_sent {
-            true => &self.sent,
-            false => &self.received,
-        };
-        match ended == Ended::default() {
-            true => histogram.record(seconds, &series.all),
-            false => {
-                let (ended, ()) = series.failed.of(ended);
-                let mut all = series.all.clone();
-                attributes::of_end(&ended, gathered(&mut all));
-                histogram.record(seconds, &all);
-            }
-        }
-        let add = |counter: &AtomicU64, bytes: usize| counter.fetch_add(bytes as u64, Relaxed);
-        add(&series.request_bytes, end.request_bytes);
-        add(&series.answer_bytes, end.answer_bytes);
-        let total = self.totals.of(series.is_sent);
-        total.active.fetch_sub(1, Relaxed);
-        if let Some(reason) = refusal(end.outcome).filter(|_| !series.is_sent) {
-            self.refused.add(1, &[KeyValue::new("reason", reason)]);
-        }
-    }
-
-    /// The attributes of a request that has ended.
-    pub fn admit(&self, kept: &Kept, end: &RequestEnd) -> Arc<Attributes> {
-        self.series.admit(kept, end.outcome, Attributes::new)
     }
 
     pub fn total(&self, is_sent: bool) -> &Total {
@@ -158,16 +146,44 @@ impl Instruments {
     }
 }
 
-/// Shows what is in progress.
+/// Shows the requests in progress.
+fn watch_active(
+    meter: &Meter,
+    side: &str,
+    is_sent: bool,
+    totals: &Arc<Totals>,
+    series: &Arc<SeriesTable<Attributes>>,
+) {
+    let (totals, series) = (totals.clone(), series.clone());
+    let counter = meter.i64_observable_up_down_counter(format!("mcpbolt.{side}.active_requests"));
+    let counter = counter.with_unit("{request}");
+    let counter = counter.with_description("Requests that are not answered yet.");
+    let active = move || {
+        let sum = |of: fn(&Counters) -> &AtomicU64| {
+            let mut sum = 0;
+            series.each(|_, it: &Attributes| {
+                sum += if it.is_sent == is_sent {
+                    it.counters.sum(of)
+                } else {
+                    0
+                };
+            });
+            sum
+        };
+        // In this order, since requests begin meanwhile.
+        let ended = sum(|it| &it.ended);
+        let begun = sum(|it| &it.begun) + totals.of(is_sent).unknown.load(Relaxed);
+        i64::try_from(begun.saturating_sub(ended)).unwrap_or(i64::MAX)
+    };
+    counter
+        .with_callback(move |to| to.observe(active(), &[]))
+        .build();
+}
+
+/// Shows what else is in progress.
 fn watch_totals(meter: &Meter, side: &str, is_sent: bool, totals: &Arc<Totals>) {
     type Read = fn(&Total) -> i64;
-    let all: [(&str, &str, &str, Read); 3] = [
-        (
-            "active_requests",
-            "{request}",
-            "Requests that are not answered yet.",
-            |total| total.active.load(Relaxed),
-        ),
+    let all: [(&str, &str, &str, Read); 2] = [
         (
             "waiting_requests",
             "{request}",
@@ -193,7 +209,7 @@ fn watch_totals(meter: &Meter, side: &str, is_sent: bool, totals: &Arc<Totals>) 
 
 /// Shows the bytes of all series.
 fn watch_bytes(meter: &Meter, side: &str, is_sent: bool, series: &Arc<SeriesTable<Attributes>>) {
-    type Read = fn(&Attributes) -> &AtomicU64;
+    type Read = fn(&Counters) -> &AtomicU64;
     let all: [(&str, &str, Read); 2] = [
         (
             "request_bytes",
@@ -213,7 +229,7 @@ fn watch_bytes(meter: &Meter, side: &str, is_sent: bool, series: &Arc<SeriesTabl
         let observe = move |to: &dyn opentelemetry::metrics::AsyncInstrument<u64>| {
             series.each(|_, attributes: &Attributes| {
                 if attributes.is_sent == is_sent {
-                    to.observe(read(attributes).load(Relaxed), &attributes.all);
+                    to.observe(attributes.counters.sum(read), &attributes.all);
                 }
             });
         };
@@ -221,17 +237,62 @@ fn watch_bytes(meter: &Meter, side: &str, is_sent: bool, series: &Arc<SeriesTabl
     }
 }
 
+/// How many names of spans are kept for as long as the program runs, so that spans have them without a copy.
+const MAX_TITLES: usize = 4096;
+
+/// A name of spans that many will have.
+fn kept_for_good(title: String) -> Cow<'static, str> {
+    static ALL: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(&*title) {
+        return Cow::Borrowed(known);
+    }
+    if all.len() == MAX_TITLES {
+        return title.into();
+    }
+    let title = title.leak();
+    all.insert(title);
+    Cow::Borrowed(title)
+}
+
 impl Attributes {
-    fn new(kept: &Kept) -> Self {
+    pub fn new(kept: &Kept, instruments: &Arc<Instruments>) -> Self {
         let mut all = Vec::new();
         attributes::of_series(kept, gathered(&mut all));
         Self {
-            title: kept.title(),
+            title: kept_for_good(kept.title()),
             all,
             is_sent: kept.is_sent,
+            instruments: instruments.clone(),
+            counters: Sharded::default(),
             failed: Failures::default(),
-            request_bytes: AtomicU64::new(0),
-            answer_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes a request that has ended.
+    pub fn note(&self, ended: Ended, end: &RequestEnd) {
+        let seconds = end.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64());
+        let instruments = &*self.instruments;
+        let histogram = match self.is_sent {
+            true => &instruments.sent,
+            false => &instruments.received,
+        };
+        match ended == Ended::default() {
+            true => histogram.record(seconds, &self.all),
+            false => {
+                let (ended, ()) = self.failed.of(ended);
+                let mut all = self.all.clone();
+                attributes::of_end(&ended, gathered(&mut all));
+                histogram.record(seconds, &all);
+            }
+        }
+        let (counters, adder) = self.counters.here();
+        adder.add(&counters.ended, 1);
+        adder.add(&counters.request_bytes, end.request_bytes as u64);
+        adder.add(&counters.answer_bytes, end.answer_bytes as u64);
+        if let Some(reason) = refusal(end.outcome).filter(|_| !self.is_sent) {
+            let reason = [KeyValue::new("reason", reason)];
+            instruments.refused.add(1, &reason);
         }
     }
 }
@@ -240,18 +301,26 @@ impl Observer for OpenTelemetry {
     fn request(&self, request: &ObservedRequest<'_>) -> Option<Arc<dyn RequestObserver>> {
         let named = Named::of(request);
         let instruments = &self.instruments;
-        instruments
-            .total(named.is_sent)
-            .active
-            .fetch_add(1, Relaxed);
-        let known = instruments.series.find(&named);
-        let title = known.as_ref().map(|known| known.title.clone());
-        let title = title.unwrap_or_else(|| named.title());
+        let known = self.series.find(&named);
+        let title = match known {
+            Some(known) => {
+                let (counters, adder) = known.counters.here();
+                adder.add(&counters.begun, 1);
+                known.title.clone()
+            }
+            None => {
+                let total = instruments.total(named.is_sent);
+                total.unknown.fetch_add(1, Relaxed);
+                named.title().into()
+            }
+        };
         Some(Arc::new(Traced {
-            instruments: instruments.clone(),
-            is_sent: named.is_sent,
             span: spans::begin(&*self.tracer, &named, title, request),
-            known: known.ok_or_else(|| named.keep(|_| true)),
+            series: known.cloned().ok_or_else(|| Unknown {
+                kept: named.keep(|_| true),
+                instruments: instruments.clone(),
+                series: self.series.clone(),
+            }),
         }))
     }
 
@@ -290,5 +359,19 @@ impl SessionObserver for Session {
             false => &instruments.server_sessions,
         };
         histogram.record(self.begun.elapsed().as_secs_f64(), &attributes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_spans_are_kept_while_there_are_few() {
+        let kept = (0..=MAX_TITLES).map(|n| kept_for_good(n.to_string()));
+        let is_kept: Vec<_> = kept.map(|it| matches!(it, Cow::Borrowed(_))).collect();
+        // Other tests have names, too.
+        assert_eq!((is_kept[0], is_kept[MAX_TITLES]), (true, false));
+        assert!(matches!(kept_for_good("0".into()), Cow::Borrowed("0")));
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::histogram::Histogram;
 use super::names::{Ended, Failures, refusal, session_error};
 use super::series::{Kept, Named, SeriesTable};
+use super::shards::{Adder, Sharded};
 use super::text;
 use super::totals::Totals;
 use crate::connection::{
@@ -71,8 +72,15 @@ pub(super) struct Measured {
     totals: Arc<Totals>,
     ended: Arc<EndedCounts>,
     is_sent: bool,
-    pub succeeded: Histogram,
+    pub counters: Sharded<Counters>,
     pub failed: Failures<Arc<Histogram>>,
+}
+
+/// What most requests count.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub begun: AtomicU64,
+    pub succeeded: Histogram,
     pub request_bytes: AtomicU64,
     pub answer_bytes: AtomicU64,
 }
@@ -101,16 +109,18 @@ impl Prometheus {
 impl Observer for Prometheus {
     fn request(&self, request: &ObservedRequest<'_>) -> Option<Arc<dyn RequestObserver>> {
         let named = Named::of(request);
-        self.totals.of(named.is_sent).active.fetch_add(1, Relaxed);
-        Some(match self.series.find(&named) {
-            Some(measured) => measured,
-            None => Arc::new(Unknown {
-                kept: named.keep(|_| true),
-                totals: self.totals.clone(),
-                ended: self.ended.clone(),
-                series: self.series.clone(),
-            }),
-        })
+        if let Some(measured) = self.series.find(&named) {
+            let (counters, adder) = measured.counters.here();
+            adder.add(&counters.begun, 1);
+            return Some(measured.clone());
+        }
+        self.totals.of(named.is_sent).unknown.fetch_add(1, Relaxed);
+        Some(Arc::new(Unknown {
+            kept: named.keep(|_| true),
+            totals: self.totals.clone(),
+            ended: self.ended.clone(),
+            series: self.series.clone(),
+        }))
     }
 
     fn session(&self, session: &ObservedSession<'_>) -> Option<Box<dyn SessionObserver>> {
@@ -133,26 +143,35 @@ impl Measured {
             totals: totals.clone(),
             ended: ended.clone(),
             is_sent: kept.is_sent,
-            succeeded: Histogram::default(),
+            counters: Sharded::default(),
             failed: Failures::default(),
-            request_bytes: AtomicU64::new(0),
-            answer_bytes: AtomicU64::new(0),
         }
+    }
+
+    /// The requests that have begun here.
+    pub fn begun(&self) -> u64 {
+        self.counters.sum(|it| &it.begun)
+    }
+
+    /// The requests that have ended here, with those that began before this was there.
+    pub fn ended(&self) -> u64 {
+        let succeeded = self.counters.each().map(|it| it.succeeded.count());
+        let failed = self.failed.all().into_iter();
+        succeeded.chain(failed.map(|(_, it)| it.count())).sum()
     }
 
     fn note(&self, end: &RequestEnd) {
         let lasted = end.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let (counters, adder) = self.counters.here();
         match end.outcome {
-            RequestOutcome::Done => self.succeeded.record(lasted),
+            RequestOutcome::Done => counters.succeeded.record(lasted, adder),
             outcome => {
                 let (_, failed) = self.failed.of(Ended::of(outcome, self.is_sent));
-                failed.record(lasted);
+                failed.record(lasted, Adder::Shared);
             }
         }
-        let bytes = |counter: &AtomicU64, bytes: usize| counter.fetch_add(bytes as u64, Relaxed);
-        bytes(&self.request_bytes, end.request_bytes);
-        bytes(&self.answer_bytes, end.answer_bytes);
-        self.totals.of(self.is_sent).active.fetch_sub(1, Relaxed);
+        adder.add(&counters.request_bytes, end.request_bytes as u64);
+        adder.add(&counters.answer_bytes, end.answer_bytes as u64);
         if let Some(reason) = refusal(end.outcome).filter(|_| !self.is_sent) {
             let refused = &self.ended.refused;
             let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,6 +232,6 @@ impl SessionObserver for Session {
         let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = sessions.entry(key).or_default().clone();
         drop(sessions);
-        histogram.record(self.begun.elapsed());
+        histogram.record(self.begun.elapsed(), Adder::Shared);
     }
 }

@@ -4,10 +4,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::iter;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hashbrown::{Equivalent, HashMap};
+use hashbrown::{DefaultHashBuilder, Equivalent};
 
 use super::names::OTHER;
 use crate::connection::{NetworkTransport, ObservedRequest, RequestOutcome};
@@ -45,10 +46,14 @@ impl<'a> Named<'a> {
     pub fn of(request: &ObservedRequest<'a>) -> Self {
         let (is_sent, channel) = (request.is_sent(), request.channel());
         let server = channel.filter(|_| is_sent).and_then(|it| it.peer.as_ref());
+        let method = request.known_method();
         Self {
             is_sent,
-            method: request.known_method().ok_or_else(|| request.method()),
-            name: request.tool().or_else(|| request.prompt()),
+            method: method.ok_or_else(|| request.method()),
+            name: match method {
+                Some(Method::CallTool | Method::GetPrompt) => request.name(),
+                _ => None,
+            },
             revision: request.revision(),
             transport: channel.map(|channel| channel.transport),
             protocol: channel.and_then(|channel| channel.protocol),
@@ -74,9 +79,12 @@ impl<'a> Named<'a> {
 /// By what tells most series apart, since each request is looked up.
 impl<N: Hash, P: Hash> Hash for Series<N, P> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.method.hash(state);
-        self.name.hash(state);
-        self.server.hash(state);
+        match &self.method {
+            Ok(method) => method.hash(state),
+            Err(name) => name.hash(state),
+        }
+        self.name.iter().for_each(|name| name.hash(state));
+        self.server.iter().for_each(|server| server.hash(state));
     }
 }
 
@@ -115,7 +123,11 @@ impl<N: AsRef<str>, P> Series<N, P> {
 impl Equivalent<Kept> for Named<'_> {
     fn equivalent(&self, kept: &Kept) -> bool {
         self.is_sent == kept.is_sent
-            && self.method() == kept.method()
+            && match (&self.method, &kept.method) {
+                (Ok(own), Ok(kept)) => own == kept,
+                (Err(own), Err(kept)) => **own == **kept,
+                _ => false,
+            }
             && self.name.as_deref() == kept.name.as_deref()
             && self.revision == kept.revision
             && self.transport == kept.transport
@@ -128,27 +140,55 @@ impl Equivalent<Kept> for Named<'_> {
     }
 }
 
-/// A value for each series.
+/// How many lists the series of a [`SeriesTable`] are in.
+const LISTS: usize = 256;
+
+/// A value for each series. A series stays for good, so each request finds its own without a lock.
 #[derive(Debug)]
 pub(super) struct SeriesTable<T> {
-    all: RwLock<HashMap<Kept, Arc<T>>>,
+    hash: DefaultHashBuilder,
+    /// The series, by their hash.
+    lists: Box<[Link<T>]>,
     names: Mutex<HashSet<Box<str>>>,
+}
+
+/// The next series of a list, once there is one.
+type Link<T> = OnceLock<Box<Node<T>>>;
+
+#[derive(Debug)]
+struct Node<T> {
+    series: Kept,
+    value: Arc<T>,
+    next: Link<T>,
 }
 
 impl<T> Default for SeriesTable<T> {
     fn default() -> Self {
         Self {
-            all: RwLock::default(),
+            hash: DefaultHashBuilder::default(),
+            lists: iter::repeat_with(OnceLock::new).take(LISTS).collect(),
             names: Mutex::default(),
         }
     }
 }
 
+/// The series of a list.
+fn nodes<T>(list: &Link<T>) -> impl Iterator<Item = &Node<T>> {
+    iter::successors(list.get(), |node| node.next.get()).map(|node| &**node)
+}
+
 impl<T> SeriesTable<T> {
     /// The value of a series that is known.
-    pub fn find(&self, series: &Named<'_>) -> Option<Arc<T>> {
-        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(series).cloned()
+    pub fn find(&self, series: &Named<'_>) -> Option<&Arc<T>> {
+        let mut list = nodes(self.list(series)?);
+        let found = list.find(|node| series.equivalent(&node.series));
+        found.map(|node| &node.value)
+    }
+
+    /// The list that the series is in, or will be.
+    fn list(&self, series: &impl Hash) -> Option<&Link<T>> {
+        let hash = self.hash.hash_one(series);
+        self.lists.get(hash as usize % LISTS)
     }
 
     /// The value for a request that has ended: of its series, or of the one for all names that are not told apart.
@@ -178,23 +218,37 @@ impl<T> SeriesTable<T> {
                 *name = OTHER.into();
             }
         }
-        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        let value = all
-            .entry(kept)
-            .or_insert_with_key(|kept| Arc::new(make(kept)));
-        value.clone()
+        let known = self
+            .list(&kept)
+            .and_then(|list| nodes(list).find(|it| it.series == kept));
+        if let Some(node) = known {
+            return node.value.clone();
+        }
+        let value = Arc::new(make(&kept));
+        self.add(kept, value.clone());
+        value
+    }
+
+    /// Appends a series to its list. Only who has locked the names does.
+    fn add(&self, series: Kept, value: Arc<T>) {
+        let Some(mut end) = self.list(&series) else {
+            return;
+        };
+        while let Some(node) = end.get() {
+            end = &node.next;
+        }
+        let next = OnceLock::new();
+        let _ = end.set(Box::new(Node {
+            series,
+            value,
+            next,
+        }));
     }
 
     /// Calls `see` with each series and its value.
     pub fn each(&self, mut see: impl FnMut(&Kept, &T)) {
-        // Requests that end do not wait for what is done with each.
-        let all: Vec<_> = {
-            let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-            let each = all.iter();
-            each.map(|(series, value)| (series.clone(), value.clone()))
-                .collect()
-        };
-        all.iter().for_each(|(series, value)| see(series, value));
+        let all = self.lists.iter().flat_map(nodes);
+        all.for_each(|node| see(&node.series, &node.value));
     }
 }
 
@@ -250,10 +304,7 @@ mod tests {
         }
         assert!(!admit("one more", RequestOutcome::Done));
         let mut count = 0;
-        table.each(|_, _| {
-            assert!(table.all.try_write().is_ok(), "no request waits");
-            count += 1;
-        });
+        table.each(|_, _| count += 1);
         assert_eq!(count, MAX_NAMES + 1, "all others are one");
         assert!(table.find(&call(OTHER)).is_some());
     }

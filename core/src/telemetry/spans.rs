@@ -1,5 +1,6 @@
 //! Spans of requests, and their parents.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,14 +13,20 @@ use opentelemetry::{Context, KeyValue};
 use super::attributes::{self, Value};
 use super::names::Ended;
 use super::otel::{Attributes, Instruments};
-use super::series::{Kept, Named};
+use super::series::{Kept, Named, SeriesTable};
 use crate::connection::{ObservedRequest, RequestEnd, RequestObserver, RequestScope};
 use crate::mcp::TraceContext;
 
 /// A tracer, whatever its spans are.
 pub(super) trait AnyTracer: Send + Sync {
-    /// Begins a span within a context.
-    fn begin(&self, builder: SpanBuilder, parent: Context) -> Begun;
+    /// Begins a span within a context, with a link if there is one.
+    fn begin(
+        &self,
+        title: Cow<'static, str>,
+        kind: SpanKind,
+        link: Option<SpanContext>,
+        parent: Context,
+    ) -> Begun;
 }
 
 /// A span that has begun.
@@ -35,7 +42,15 @@ impl<T> AnyTracer for T
 where
     T: Tracer<Span: Span + Send + Sync + 'static> + Send + Sync,
 {
-    fn begin(&self, builder: SpanBuilder, parent: Context) -> Begun {
+    fn begin(
+        &self,
+        title: Cow<'static, str>,
+        kind: SpanKind,
+        link: Option<SpanContext>,
+        parent: Context,
+    ) -> Begun {
+        let mut builder = SpanBuilder::from_name(title).with_kind(kind);
+        builder.links = link.map(|link| vec![Link::with_context(link)]);
         let span = self.build_with_context(builder, &parent);
         match span.is_recording() {
             true => Begun::Recorded(parent.with_span(span)),
@@ -50,16 +65,30 @@ where
 /// A request with its span and its series.
 #[derive(Debug)]
 pub(super) struct Traced {
-    pub instruments: Arc<Instruments>,
-    pub is_sent: bool,
-    /// The attributes of its series, or the series, which is admitted when the request ends.
-    pub known: Result<Arc<Attributes>, Kept>,
+    pub series: Result<Arc<Attributes>, Unknown>,
     pub span: Begun,
+}
+
+/// A series that may be admitted when the request ends.
+#[derive(Debug)]
+pub(super) struct Unknown {
+    pub kept: Kept,
+    pub instruments: Arc<Instruments>,
+    pub series: Arc<SeriesTable<Attributes>>,
+}
+
+impl Traced {
+    fn is_sent(&self) -> bool {
+        match &self.series {
+            Ok(series) => series.is_sent,
+            Err(unknown) => unknown.kept.is_sent,
+        }
+    }
 }
 
 impl RequestObserver for Traced {
     fn end(&self, end: &RequestEnd) {
-        let ended = Ended::of(end.outcome, self.is_sent);
+        let ended = Ended::of(end.outcome, self.is_sent());
         if let Begun::Recorded(context) = &self.span {
             let span = context.span();
             let mut all = Vec::new();
@@ -70,17 +99,25 @@ impl RequestObserver for Traced {
             }
             span.end();
         }
-        match &self.known {
-            Ok(attributes) => self.instruments.note(attributes, ended, end),
-            Err(kept) => {
-                let attributes = self.instruments.admit(kept, end);
-                self.instruments.note(&attributes, ended, end);
+        match &self.series {
+            Ok(series) => series.note(ended, end),
+            Err(Unknown {
+                kept,
+                instruments,
+                series,
+            }) => {
+                let make = |kept: &Kept| Attributes::new(kept, instruments);
+                series.admit(kept, end.outcome, make).note(ended, end);
             }
         }
     }
 
     fn waits(&self, waits: bool) {
-        self.instruments.total(self.is_sent).waits(waits);
+        let instruments = match &self.series {
+            Ok(series) => &series.instruments,
+            Err(unknown) => &unknown.instruments,
+        };
+        instruments.total(self.is_sent()).waits(waits);
     }
 
     fn scope(self: Arc<Self>) -> Option<RequestScope> {
@@ -122,16 +159,15 @@ fn told(own: &SpanContext) -> Option<TraceContext> {
 pub(super) fn begin(
     tracer: &dyn AnyTracer,
     named: &Named<'_>,
-    title: String,
+    title: Cow<'static, str>,
     request: &ObservedRequest<'_>,
 ) -> Begun {
     let (parent, link) = parent(request);
-    let mut builder = SpanBuilder::from_name(title).with_kind(match named.is_sent {
+    let kind = match named.is_sent {
         true => SpanKind::Client,
         false => SpanKind::Server,
-    });
-    builder.links = link.map(|link| vec![Link::with_context(link)]);
-    let begun = tracer.begin(builder, parent);
+    };
+    let begun = tracer.begin(title, kind, link, parent);
     if let Begun::Recorded(context) = &begun {
         let mut all = Vec::new();
         attributes::of_series(named, gathered(&mut all));
@@ -144,9 +180,11 @@ pub(super) fn begin(
 /// The context that a span begins in, and the one to which it has a link.
 fn parent(request: &ObservedRequest<'_>) -> (Context, Option<SpanContext>) {
     let current = Context::current();
-    let own = current.span().span_context().clone();
     let head = || remote(request.channel()?.trace.as_ref()?);
-    let ambient = Some(own).filter(SpanContext::is_valid);
+    let ambient = match current.has_active_span() {
+        true => Some(current.span().span_context().clone()).filter(SpanContext::is_valid),
+        false => None,
+    };
     let said = || request.trace_context().as_ref().and_then(remote);
     match (request.is_sent(), ambient) {
         // What the caller says is the place of the call that it serves, which is around the span that is current.

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::histogram::{BUCKETS, Histogram};
+use super::histogram::{BUCKETS, Counts};
 use super::instruments;
 use super::prometheus::{Measured, Prometheus};
 use super::series::Kept;
@@ -77,8 +77,7 @@ impl Writer {
         self.sample(name, &Labels::default(), value);
     }
 
-    fn histogram(&mut self, name: &str, labels: &Labels, histogram: &Histogram) {
-        let counts = histogram.counts();
+    fn histogram(&mut self, name: &str, labels: &Labels, counts: &Counts) {
         let bucket = format!("{name}_bucket");
         for (bound, count) in BUCKETS.iter().zip(counts.up_to) {
             self.sample(&bucket, &labels.clone().with("le", Some(bound)), count);
@@ -101,7 +100,7 @@ pub(super) fn of(all: &Prometheus) -> String {
         requests(&mut out, all, side, is_sent);
         bytes(&mut out, all, side, is_sent);
         sessions(&mut out, all, side, is_sent);
-        gauges(&mut out, side, total);
+        gauges(&mut out, side, active(all, total, is_sent), total);
     }
     let name = "mcpbolt_server_refused_requests_total";
     out.metric(name, "counter", "Requests refused by this side.");
@@ -113,6 +112,24 @@ pub(super) fn of(all: &Prometheus) -> String {
     out.0
 }
 
+/// The requests that have begun and are not answered yet.
+fn active(all: &Prometheus, total: &Total, is_sent: bool) -> u64 {
+    let sum = |of: fn(&Measured) -> u64| {
+        let mut sum = 0;
+        all.series.each(|series, measured: &Measured| {
+            sum += if series.is_sent == is_sent {
+                of(measured)
+            } else {
+                0
+            };
+        });
+        sum
+    };
+    // In this order, since requests begin meanwhile.
+    let ended = sum(Measured::ended);
+    (sum(Measured::begun) + total.unknown.load(Relaxed)).saturating_sub(ended)
+}
+
 fn requests(out: &mut Writer, all: &Prometheus, side: &str, is_sent: bool) {
     let name = format!("mcp_{side}_operation_duration_seconds");
     let help = instruments::of_requests(is_sent).description;
@@ -120,15 +137,18 @@ fn requests(out: &mut Writer, all: &Prometheus, side: &str, is_sent: bool) {
     all.series.each(|series, measured: &Measured| {
         if series.is_sent == is_sent {
             let labels = Labels::of(series);
-            if measured.succeeded.counts().count > 0 {
-                out.histogram(&name, &labels, &measured.succeeded);
+            let all: Vec<_> = measured.counters.each().map(|it| &it.succeeded).collect();
+            let succeeded = Counts::of(all.into_iter());
+            if succeeded.count > 0 {
+                out.histogram(&name, &labels, &succeeded);
             }
             for (ended, histogram) in measured.failed.all() {
                 let labels = labels
                     .clone()
                     .with("error_type", ended.error.as_ref())
                     .with("rpc_response_status_code", ended.code.as_ref());
-                out.histogram(&name, &labels, &histogram);
+                let failed = Counts::of([&*histogram].into_iter());
+                out.histogram(&name, &labels, &failed);
             }
         }
     });
@@ -143,11 +163,11 @@ fn bytes(out: &mut Writer, all: &Prometheus, side: &str, is_sent: bool) {
         out.metric(&name, "counter", help);
         all.series.each(|series, measured: &Measured| {
             if series.is_sent == is_sent {
-                let bytes = match what {
-                    "request" => &measured.request_bytes,
-                    _ => &measured.answer_bytes,
-                };
-                out.sample(&name, &Labels::of(series), bytes.load(Relaxed));
+                let bytes = measured.counters.sum(|it| match what {
+                    "request" => &it.request_bytes,
+                    _ => &it.answer_bytes,
+                });
+                out.sample(&name, &Labels::of(series), bytes);
             }
         });
     }
@@ -165,18 +185,19 @@ fn sessions(out: &mut Writer, all: &Prometheus, side: &str, is_client: bool) {
                 .with("mcp_protocol_version", Some(revision))
                 .with("network_transport", *transport)
                 .with("error_type", *error);
-            out.histogram(&name, &labels, histogram);
+            let counts = Counts::of([&**histogram].into_iter());
+            out.histogram(&name, &labels, &counts);
         }
     }
 }
 
-fn gauges(out: &mut Writer, side: &str, total: &Total) {
+fn gauges(out: &mut Writer, side: &str, active: u64, total: &Total) {
+    let (name, help) = (
+        format!("mcpbolt_{side}_active_requests"),
+        "Requests that are not answered yet.",
+    );
+    out.single(&name, "gauge", help, active);
     for (name, value, help) in [
-        (
-            "active_requests",
-            &total.active,
-            "Requests that are not answered yet.",
-        ),
         (
             "waiting_requests",
             &total.waiting,

@@ -1,6 +1,6 @@
 //! Counts of what is in progress now, of all series together.
 
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Counts for requests that arrived and for those that were sent.
 #[derive(Debug, Default)]
@@ -12,7 +12,8 @@ pub(super) struct Totals {
 /// Counts of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Total {
-    pub active: AtomicI64,
+    /// Requests that began before there was a series for them. All others are counted there.
+    pub unknown: AtomicU64,
     pub waiting: AtomicI64,
     /// Open sessions of servers, or of clients.
     pub sessions: AtomicI64,

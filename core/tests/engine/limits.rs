@@ -514,6 +514,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "records_are_bounded_in_number_except_those_that_a_host_waits_for",
     ),
     (
+        "telemetry::otel::MAX_TITLES",
+        "names_of_spans_are_kept_while_there_are_few",
+    ),
+    (
         "telemetry::series::MAX_NAMES",
         "names_are_told_apart_once_they_are_good_and_while_there_are_few",
     ),
