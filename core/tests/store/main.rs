@@ -22,6 +22,8 @@ mod events;
 mod hints;
 #[cfg(all(feature = "redis", feature = "http"))]
 mod http;
+#[cfg(all(feature = "redis", feature = "http"))]
+mod idle;
 mod leases;
 mod logs;
 mod marks;

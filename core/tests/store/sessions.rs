@@ -17,12 +17,14 @@ use crate::servers::{Program, Server};
 use crate::stores::SOON;
 
 /// A process with a connection to the store of its own.
-fn process(store: &Server) -> HttpService {
+pub fn process(store: &Server) -> HttpService {
     let keys = Arc::new(StoreKeys::new([1; 32], [2; 32]));
     let store = RedisStore::open(&store.url(), &RedisOptions::default()).unwrap();
     let store = SealedStore::new(Arc::new(store), keys.clone());
     let options = HttpOptions {
         shared_sessions: Some(SharedSessions::new(Arc::new(store), keys)),
+        // One client may have three quarters of them.
+        max_sessions: 20_000,
         ..HttpOptions::default()
     };
     let server = McpServer::builder("shared", "1.0.0").build().unwrap();
@@ -30,7 +32,7 @@ fn process(store: &Server) -> HttpService {
 }
 
 /// The status of a request, and the id of the session that it begins.
-async fn send(
+pub async fn send(
     at: &HttpService,
     session: Option<&str>,
     method: Method,

@@ -185,10 +185,11 @@ pub fn stores(log: &mut Log) -> Result<()> {
     log.run(test)
 }
 
-/// Resumes streams at other processes for minutes: 20,000 on each of the stores.
+/// Resumes streams at other processes for minutes: 20,000 on each of the stores. Then 10,000 sessions are idle.
 pub fn streams(log: &mut Log) -> Result<()> {
     let mut test = cargo("test -p mcpbolt --all-features --test store -- --show-output");
-    test.arg("events::").env("MCPBOLT_TRIALS", "20000");
+    test.args(["events::", "idle::"])
+        .env("MCPBOLT_TRIALS", "20000");
     log.run(test)
 }
 

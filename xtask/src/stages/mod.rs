@@ -307,7 +307,7 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "streams",
-            "100,000 streams that clients resume at other processes: no gap, no duplicate, in memory and on stores",
+            "100,000 streams that clients resume at other processes: no gap, no duplicate, in memory and on stores; and what idle sessions cost a store",
             nothing,
             engine::streams,
         ),
