@@ -1,6 +1,5 @@
 //! A client connected to a server that it starts as a child process, or to a running one.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,11 +90,6 @@ impl Start {
         }
     }
 
-    /// Whether a command starts the server, for each connection anew.
-    pub fn is_command(&self) -> bool {
-        self.at.is_none()
-    }
-
     /// The same with these credentials and variables, and no others.
     pub fn with_secrets(
         self,
@@ -119,17 +113,9 @@ impl Start {
         }
     }
 
-    /// The port of a running server on this machine.
-    pub fn local_port(&self) -> Option<u16> {
-        match self.at.as_ref()? {
-            Address::Http(url) | Address::WebSocket(url) => {
-                let authority = url.authority();
-                let (host, port) = authority.rsplit_once(':')?;
-                is_here(host).then(|| port.parse().ok())?
-            }
-            Address::Tcp { host, port, .. } => is_here(host).then_some(*port),
-            _ => None,
-        }
+    /// The address of a running server; `None` if a command starts one for each connection.
+    pub fn address(&self) -> Option<&Address> {
+        self.at.as_ref()
     }
 
     /// The server as the end of a chain.
@@ -168,11 +154,6 @@ pub fn connecting(
         },
         ..ConnectOptions::default()
     })
-}
-
-fn is_here(host: &str) -> bool {
-    let host = host.trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// How long closing a connection may take.

@@ -66,7 +66,7 @@ impl Job {
         let second = through().or_else(against).map(other).transpose()?;
         let is_counted = requests.workload == Some(Kind::Cancel) && args.pace.connections > 1;
         let other = second.as_ref().map(|(_, target)| target);
-        let is_command = |target: &Target| target.start.is_command();
+        let is_command = |target: &Target| target.start.address().is_none();
         ensure!(
             !(is_counted && (is_command(&first) || other.is_some_and(is_command))),
             "--workload cancel takes one connection to a command: each connection starts a process, and stats() counts the calls of one process; leave out --connections"

@@ -16,6 +16,7 @@ mod drive;
 mod figures;
 mod interrupt;
 mod job;
+mod listening;
 mod live;
 mod pair;
 mod plan;

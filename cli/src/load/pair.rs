@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::bootstrap::{Estimate, LEAST_ROUNDS, estimate};
@@ -104,12 +104,13 @@ pub fn run(
     relation: Relation,
     sides: [Arc<Side>; 2],
     plan: &Plan,
-    rounds: usize,
+    count: usize,
     live: &Live,
 ) -> Result<Pair> {
-    let [mut first, mut second] = [Vec::new(), Vec::new()];
+    let mut rounds = Vec::new();
+    let mut all: Option<[Outcome; 2]> = None;
     let numbers: [_; 2] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
-    'rounds: for round in 0..rounds {
+    'rounds: for round in 0..count {
         let warm_up = match round {
             0 => plan.warm_up,
             _ => plan.warm_up.min(LATER_WARM_UP),
@@ -118,10 +119,11 @@ pub fn run(
             warm_up,
             ..plan.clone()
         };
+        let mut outcomes = [None, None];
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for side in order {
             live.title(&format!(
-                "round {} of {rounds}: {}",
+                "round {} of {count}: {}",
                 round + 1,
                 sides[side].name
             ));
@@ -129,30 +131,33 @@ pub fn run(
             if plan.interrupt.has_come() {
                 break 'rounds;
             }
-            match side {
-                0 => first.push(outcome),
-                _ => second.push(outcome),
-            }
+            outcomes[side] = Some(outcome);
         }
+        let [Some(first), Some(second)] = outcomes else {
+            continue;
+        };
+        rounds.push(Round {
+            first: Turn::of(&first),
+            second: Turn::of(&second),
+        });
+        // Only the sums are kept, so that many rounds take no more memory.
+        all = Some(match all {
+            None => [first, second],
+            Some([mut firsts, mut seconds]) => {
+                firsts.add(&first)?;
+                seconds.add(&second)?;
+                [firsts, seconds]
+            }
+        });
     }
-    let whole = first.len().min(second.len());
-    ensure!(whole > 0, "interrupted before the first round was over");
-    first.truncate(whole);
-    second.truncate(whole);
-    let turns = first.iter().zip(&second);
-    let rounds: Vec<_> = turns
-        .map(|(first, second)| Round {
-            first: Turn::of(first),
-            second: Turn::of(second),
-        })
-        .collect();
+    let [first, second] = all.context("interrupted before the first round was over")?;
     let of = |figure: fn(&Turn) -> Option<f64>| {
         let pair = |round: &Round| figure(&round.first).zip(figure(&round.second));
         rounds.iter().map(pair).collect::<Option<Vec<_>>>()
     };
     let (p50, p99) = (of(|turn| turn.p50_ms), of(|turn| turn.p99_ms));
     let minus = |first: f64, second: f64| second - first;
-    let second = together(&sides[1], second)?;
+    let second = together(&sides[1], &second);
     Ok(Pair {
         relation,
         ratio: Ratios {
@@ -167,24 +172,17 @@ pub fn run(
         gateway_cpu_us_per_call: second
             .server_alone_cpu_us_per_call
             .filter(|_| relation == Relation::Through),
-        first: together(&sides[0], first)?,
+        first: together(&sides[0], &first),
         second,
         rounds,
     })
 }
 
 /// The report of all turns of a side.
-fn together(side: &Side, turns: Vec<Outcome>) -> Result<Report> {
-    let mut turns = turns.into_iter();
-    let Some(mut all) = turns.next() else {
-        anyhow::bail!("--rounds must be at least 1");
-    };
-    for turn in turns {
-        all.add(&turn)?;
-    }
-    let mut report = Report::new(&side.name, &all);
+fn together(side: &Side, turns: &Outcome) -> Report {
+    let mut report = Report::new(&side.name, turns);
     report.timeline.clear();
-    Ok(report)
+    report
 }
 
 impl Turn {
@@ -217,7 +215,7 @@ impl Ratio {
                 "{name} is undecided: {value:.3} times; an interval takes {LEAST_ROUNDS} --rounds or more"
             );
         }
-        let range = format!("{value:.3} times (95 %: {low:.3} to {high:.3})");
+        let range = format!("{value:.3} times (about 95 %: {low:.3} to {high:.3})");
         match self.verdict {
             Verdict::Less => format!("{name} of {second} is lower: {range}"),
             Verdict::More => format!("{name} of {second} is higher: {range}"),
@@ -257,7 +255,7 @@ impl Pair {
                 };
                 let [value, low, high] = [value, low, high].map(|millis| millis * 1e3);
                 let interval = match low.is_finite() {
-                    true => format!(" (95 %: {low:.0} to {high:.0} µs)"),
+                    true => format!(" (about 95 %: {low:.0} to {high:.0} µs)"),
                     false => String::new(),
                 };
                 let _ = writeln!(

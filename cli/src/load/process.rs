@@ -115,39 +115,3 @@ fn usage(process: u32) -> Option<Usage> {
 fn usage(_: u32) -> Option<Usage> {
     None
 }
-
-/// The processes that listen on a port of this machine, as far as this user may see them.
-pub fn listeners(port: u16) -> Vec<u32> {
-    let mut sockets = Vec::new();
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let table = fs::read_to_string(table).unwrap_or_default();
-        sockets.extend(
-            table
-                .lines()
-                .skip(1)
-                .filter_map(|line| listening(line, port)),
-        );
-    }
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let holds = |process: &u32| {
-        let open = fs::read_dir(format!("/proc/{process}/fd"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut links = open.filter_map(|entry| fs::read_link(entry.path()).ok());
-        links.any(|link| {
-            link.to_str()
-                .is_some_and(|link| sockets.iter().any(|socket| socket == link))
-        })
-    };
-    processes.filter(holds).collect()
-}
-
-/// The name of the socket of a line of `/proc/net/tcp`, if it listens on the port.
-fn listening(line: &str, port: u16) -> Option<String> {
-    let fields: Vec<_> = line.split_whitespace().collect();
-    let (_, own) = fields.get(1)?.rsplit_once(':')?;
-    let is_it = u16::from_str_radix(own, 16) == Ok(port) && fields.get(3) == Some(&"0A");
-    is_it.then(|| fields.get(9).map(|inode| format!("socket:[{inode}]")))?
-}

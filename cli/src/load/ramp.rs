@@ -38,17 +38,23 @@ pub struct Ramp {
     /// By their rates.
     pub steps: Vec<Step>,
     /// The highest rate that was held; absent if the first one was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub knee: Option<f64>,
     /// The p99 up to which a rate counts as held; absent if it is that of the first step, and nothing was answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_limit_ms: Option<f64>,
     /// Messages of the server that no request has asked for, at whatever rate.
     pub strays: u64,
+    /// Whether a signal has ended it.
+    #[serde(skip)]
+    is_interrupted: bool,
 }
 
 /// One rate.
 #[derive(Debug, Serialize)]
 pub struct Step {
+    /// That of the report, which has it in JSON.
+    #[serde(skip)]
     pub rate: f64,
     /// Whether all was answered rightly, in time, and within the limit of the p99.
     pub is_held: bool,
@@ -71,6 +77,7 @@ pub fn run(
         knee: None,
         p99_limit_ms: limit.map(|limit| limit.as_secs_f64() * 1e3),
         strays: 0,
+        is_interrupted: false,
     };
     let one = |ramp: &mut Ramp, rate: f64| -> Result<bool> {
         let is_over = || plan.interrupt.has_come();
@@ -128,6 +135,7 @@ pub fn run(
         !ramp.steps.is_empty(),
         "interrupted before the first rate was measured"
     );
+    ramp.is_interrupted = plan.interrupt.has_come();
     ramp.steps
         .sort_by(|one, other| one.rate.total_cmp(&other.rate));
     Ok(ramp)
@@ -167,6 +175,10 @@ impl Ramp {
         let limit = limit.map_or_else(String::new, |limit| format!(" (p99 up to {limit:.1} ms)"));
         let is_last = self.steps.iter().all(|step| step.is_held);
         let _ = match self.knee {
+            Some(rate) if is_last && self.is_interrupted => writeln!(
+                text,
+                "interrupted: {rate:.0} a second were held{limit}, higher rates were not measured"
+            ),
             Some(rate) if is_last => writeln!(
                 text,
                 "all rates were held, up to {rate:.0} a second{limit}; the knee is higher"
@@ -205,5 +217,33 @@ impl Figures for Ramp {
     fn missing(&self) -> Option<String> {
         let has_none = self.knee.is_none();
         has_none.then(|| "no rate was held, so there is no knee".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_ramp_says_nothing_of_rates_that_were_not_measured() {
+        let mut ramp = Ramp {
+            steps: vec![Step {
+                rate: 50.0,
+                is_held: true,
+                report: Report::default(),
+            }],
+            knee: Some(50.0),
+            p99_limit_ms: None,
+            strays: 0,
+            is_interrupted: true,
+        };
+        let said = "interrupted: 50 a second were held, higher rates were not measured\n";
+        assert!(ramp.table().ends_with(said), "{}", ramp.table());
+        ramp.is_interrupted = false;
+        assert!(
+            ramp.table().contains("all rates were held"),
+            "{}",
+            ramp.table()
+        );
     }
 }

@@ -10,7 +10,7 @@ use super::drive::Outcome;
 use super::tally::Counts;
 
 /// The report of one run, or of several with one server.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The address or the program.
     pub server: String,

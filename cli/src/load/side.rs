@@ -8,8 +8,9 @@ use anyhow::{Context, Result};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::mcp::{Revision, Revisions};
 
+use super::listening;
 use super::plan::MAX_IN_FLIGHT;
-use super::process::{self, Server};
+use super::process::Server;
 use super::workload::{Failure, Link, Workload};
 use crate::session::{FAREWELL, Session, Start};
 use crate::shown;
@@ -51,9 +52,9 @@ impl Side {
         };
         let sessions: Vec<_> = (0..approach.connections).map(open).collect::<Result<_>>()?;
         let children = sessions.iter().filter_map(Session::child).collect();
-        let processes = match (approach.process, start.local_port()) {
+        let processes = match (approach.process, start.address()) {
             (Some(process), _) => vec![process],
-            (None, Some(port)) => process::listeners(port),
+            (None, Some(address)) => listening::processes(address),
             (None, None) => children,
         };
         let clients = sessions.iter().map(|session| session.client.clone());

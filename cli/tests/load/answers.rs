@@ -15,14 +15,14 @@ fn errors(loaded: &Loaded, why: &str) -> f64 {
 /// answered.
 #[test]
 fn answers_that_are_wrong_too_many_or_missing_are_counted() {
-    for (server, why, failed, answered) in [
-        ("wrong:10", "not the text that was sent", 10.0, 90.0),
+    for (server, timeout, why, failed, answered) in [
+        ("wrong:10", "60s", "not the text that was sent", 10.0, 90.0),
         // Also of the warm-up, which is 10 calls.
-        ("twice:10", "no request in flight", 11.0, 100.0),
+        ("twice:10", "60s", "no request in flight", 11.0, 100.0),
         // And hold nothing up.
-        ("silent:10", "timed out", 10.0, 90.0),
+        ("silent:10", "2s", "timed out", 10.0, 90.0),
     ] {
-        let args = [&AT_A_RATE[..], &["--timeout", "300ms"]].concat();
+        let args = [&AT_A_RATE[..], &["--timeout", timeout]].concat();
         let loaded = Loaded::of(&args, "faulty", server);
         let report = &loaded.report;
         assert_eq!(errors(&loaded, why), failed, "{server}: {report}");

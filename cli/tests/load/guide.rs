@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+#[cfg(target_os = "linux")]
 use serde_json::Value;
 
 use super::servers::{Listening, example};
@@ -42,14 +43,19 @@ fn each_command_of_the_guide_succeeds() {
     for line in blocks("sh").flat_map(str::lines) {
         let mut line = line.replace("http://127.0.0.1:8000/mcp", &server.address);
         line = line.replace("http://127.0.0.1:9000/mcp", &proxy.address);
+        // In each turn some call must end, however busy this machine is.
+        let duration = match line.contains("--through") || line.contains("--against") {
+            true => "500ms",
+            false => "1s",
+        };
         let times = match line.contains("--duration") {
-            true => "--warm-up 50ms",
-            false => "--warm-up 50ms --duration 200ms",
+            true => "--warm-up 50ms".to_owned(),
+            false => format!("--warm-up 50ms --duration {duration}"),
         };
         line = line.replace("mcpbolt load", &format!("\"$MCPBOLT\" load {times}"));
         line = line.replace("ratio.p50>1.1", "ratio.p50>10");
         for (option, value) in [
-            ("--duration", "200ms"),
+            ("--duration", duration),
             ("--rounds", "5"),
             ("--ramp", "20..40"),
         ] {
@@ -72,7 +78,8 @@ fn each_command_of_the_guide_succeeds() {
     assert_eq!(count, 9);
 }
 
-/// The members of a report are those that the guide lists, and the other way round.
+/// The members of a report are those that the guide lists, and the other way round. Elsewhere a report has fewer.
+#[cfg(target_os = "linux")]
 #[test]
 fn the_guide_lists_each_member_of_a_report() {
     let args = ["--workload", "echo", "--rate", "50", "--duration", "200ms"];

@@ -49,6 +49,7 @@ impl Drop for Scratch {
 /// The output of a load, and its report.
 struct Loaded {
     output: Output,
+    json: String,
     report: Value,
 }
 
@@ -62,8 +63,13 @@ impl Loaded {
             command.args(["--warm-up", "100ms"]);
         }
         let output = command.args(args).output().unwrap();
-        let report = serde_json::from_str(&json.read()).unwrap_or_default();
-        Self { output, report }
+        let json = json.read();
+        let report = serde_json::from_str(&json).unwrap_or_default();
+        Self {
+            output,
+            json,
+            report,
+        }
     }
 
     /// Loads an example of this crate.

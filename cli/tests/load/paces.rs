@@ -105,8 +105,10 @@ fn an_open_loop_sees_a_frozen_server_as_its_clients_do() {
     );
     let p99 = number(&open, "/latency_ms/p99");
     assert!(p99 > TRUTH_MS * 0.9 && p99 < TRUTH_MS * 10.0, "{open}");
-    let p99 = number(&closed, "/latency_ms/p99");
-    assert!(p99 < TRUTH_MS / 10.0, "a closed loop: {closed}");
+    // A tenth of all calls waits for 200 ms or more; but of a closed loop, only one or two for each freeze.
+    let p90 = |report| number(report, "/latency_ms/p90");
+    assert!(p90(&open) > TRUTH_MS / 3.0, "{open}");
+    assert!(p90(&closed) < TRUTH_MS / 3.0, "a closed loop: {closed}");
 }
 
 /// Each rate of a ramp is a step, and the knee is one of them.
@@ -117,18 +119,22 @@ fn a_ramp_finds_the_rate_that_is_held() {
         "--workload",
         "echo",
         "--ramp",
-        "20..2k",
+        "5..2k",
         "--steps",
         "3",
         "--duration",
         "500ms",
     ];
     let limit = ["--knee-p99", "60s", "--plot", plot.path()];
-    let ramp = Loaded::good(&[&args[..], &limit].concat(), "faulty", "");
+    let loaded = Loaded::of(&[&args[..], &limit].concat(), "faulty", "");
+    // A parsed report has each member once; the text may have more.
+    let count = loaded.json.matches("\"rate\":").count();
+    let ramp = loaded.succeeded();
     let steps = ramp["steps"].as_array().unwrap();
+    assert_eq!(count, steps.len(), "{ramp}");
     let rates: Vec<_> = steps.iter().map(|step| number(step, "/rate")).collect();
     assert!(rates.len() >= 3 && rates.is_sorted(), "{ramp}");
-    assert!((rates[0] - 20.0).abs() < 1e-6, "{ramp}");
+    assert!((rates[0] - 5.0).abs() < 1e-6, "{ramp}");
     assert!(rates.contains(&number(&ramp, "/knee")), "{ramp}");
     assert!(plot.read().contains("knee: "), "{}", plot.read());
 }
@@ -153,7 +159,7 @@ fn a_ramp_without_a_held_rate_fails() {
         "{}",
         loaded.said()
     );
-    assert!(loaded.report["knee"].is_null(), "{}", loaded.report);
+    assert_eq!(loaded.report.get("knee"), None, "{}", loaded.report);
 }
 
 #[test]
@@ -270,10 +276,10 @@ fn a_rate_without_an_answer_is_not_held() {
         "{}",
         loaded.said()
     );
-    assert!(loaded.report["knee"].is_null(), "{}", loaded.report);
+    assert_eq!(loaded.report.get("knee"), None, "{}", loaded.report);
 }
 
-/// Answers that no request has asked for fail a ramp, whichever rate the knee is at.
+/// Answers that no request has asked for fail a ramp, whichever rates are held.
 #[test]
 fn a_ramp_with_second_answers_fails() {
     let args = ["--workload", "echo", "--ramp", "50..100", "--steps", "2"];
@@ -286,5 +292,4 @@ fn a_ramp_with_second_answers_fails() {
         loaded.said()
     );
     assert!(number(&loaded.report, "/strays") > 0.0, "{}", loaded.report);
-    assert!(number(&loaded.report, "/knee") > 99.0, "{}", loaded.report);
 }

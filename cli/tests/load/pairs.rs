@@ -64,8 +64,8 @@ fn a_proxy_adds_latency() {
 #[test]
 fn a_slower_server_is_seen() {
     let fast = example("faulty");
-    // It stands still for 19 ms of each 20.
-    let slow = format!("stdio:{fast} freezes:20:19");
+    // It stands still for 490 ms of each 500, which is more than any stall of this machine adds to most calls of the other one.
+    let slow = format!("stdio:{fast} freezes:500:490");
     let against = [
         "--against",
         &slow,

@@ -59,7 +59,14 @@ fn over_tcp() {
 #[test]
 fn over_a_unix_socket() {
     let socket = super::Scratch::new("socket");
-    all_kinds(&[&Listening::workloads(&format!("unix:{}", socket.path())).address]);
+    let server = Listening::workloads(&format!("unix:{}", socket.path()));
+    all_kinds(&[&server.address]);
+    if cfg!(target_os = "linux") {
+        // The process that listens is found.
+        let args = ["--workload", "echo", "--rate", "50", "--duration", "200ms"];
+        let report = Loaded::new(&[&[server.address.as_str()], &args[..]].concat()).succeeded();
+        assert!(number(&report, "/server_cpu_us_per_call") > 1.0, "{report}");
+    }
 }
 
 /// A server of 2024-11-05, which has two endpoints and no other.
