@@ -138,11 +138,12 @@ impl Carrier {
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn run(serving: &Serving, address: &Address, state: &ServerState) -> Result<u8> {
+    // Who reads the address may ask for the health, or send a signal, at once.
+    watch(serving, state)?;
+    state.is_ready();
     if !matches!(address, Address::Stdio(_)) && !state.is_worker {
         shown::print(&format!("{}\n", serving.address()))?;
     }
-    watch(serving, state)?;
-    state.is_ready();
     serving.wait();
     state.is_draining();
     tell(serving);

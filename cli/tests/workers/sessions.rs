@@ -1,11 +1,15 @@
 //! A session belongs to one worker; its requests come to any.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::tree::{Tree, limit_descriptors};
+use crate::tree::{Tree, comes, limit_descriptors};
+
+/// A little longer than a worker that is replaced takes requests.
+const LAST_REQUESTS: Duration = Duration::from_secs(6);
 
 /// Clients with sessions at several workers.
 fn begun(tree: &Tree, count: usize) -> Vec<(Client, String)> {
@@ -100,6 +104,35 @@ fn a_call_goes_on_at_another_worker() {
     assert!(tree.has_replaced(&old), "{}", tree.log());
     let done = asked(&round);
     assert!(done["result"]["content"].is_array(), "{done}");
+}
+
+/// A user may take a while to answer, and the worker that asks may have been replaced by then.
+#[test]
+fn an_answer_finds_the_call_that_asked_after_its_worker_was_replaced() {
+    let tree = Tree::new(2, &["--reuse-port", "--grace", "60"]);
+    let mut asked: Vec<_> = begun(&tree, 6)
+        .into_iter()
+        .map(|(client, session)| {
+            let mut call = client.open(&session, "test_elicitation");
+            let question = call.next().unwrap();
+            (client, session, call, question)
+        })
+        .collect();
+    let old = tree.workers();
+    tree.signal("-HUP");
+    // The first one has been replaced, and waits for its calls; the other one waits for it.
+    assert!(comes(|| tree.log().matches("a worker serves").count() > 2));
+    std::thread::sleep(LAST_REQUESTS);
+    for (client, session, call, question) in &mut asked {
+        let answer =
+            json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+        client.hang_up();
+        let taken = client.send("POST", session, &answer.to_string()).unwrap();
+        assert_eq!(taken.status, 202, "{taken:?}");
+        let answer = call.next().unwrap();
+        assert!(answer["result"]["content"].is_array(), "{answer}");
+    }
+    assert!(tree.has_replaced(&old), "{}", tree.log());
 }
 
 /// R-SES-05: a client would throw its session away at 404, so it is asked to wait.

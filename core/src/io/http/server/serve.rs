@@ -217,14 +217,20 @@ impl HttpServer {
             }
             endpoint.give_up_sessions();
         }
-        // Their sessions are known to be gone before the connections to them end.
-        beside.close();
+        // A call in flight may have asked its client, whose answer comes to another worker. Sessions that processes share go on
+        // elsewhere.
+        let awaits_answers = self.tenure.is_replaced() && !endpoint.options().has_shared_sessions();
+        if !awaits_answers {
+            // Their sessions are known to be gone before the connections to them end.
+            beside.close();
+        }
         shared.stopping.cancel(None);
         endpoint.stop();
         let grace = endpoint.options().grace;
         // The final messages of requests that the grace period has ended are still sent.
         let last = grace.saturating_add(ABRUPT);
         tokio::join!(self.places.emptied(last), beside.emptied(last));
+        beside.close();
         self.places.close_all();
         self.places.emptied(FAREWELL).await;
     }
@@ -354,6 +360,11 @@ impl Drop for Beside {
 async fn accept_hops(private: tokio::net::UnixListener, places: Places, shared: Shared) {
     let stall = shared.endpoint.options().limits.stall_timeout;
     let begin = |stream, place: Place| {
+        let mut shared = shared.clone();
+        if shared.stopping.is_cancelled() {
+            // It came after that, and ends after its response.
+            shared.stopping = CancelToken::new();
+        }
         let served = shared.connection(place.clone()).serve(stream, None);
         tokio::spawn(place.task(until(place.gives_way(), served)));
     };
