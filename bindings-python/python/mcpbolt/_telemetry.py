@@ -38,8 +38,9 @@ def telemetry() -> Telemetry:
     return Telemetry()
 
 
-# A fork has no thread that records.
-os.register_at_fork(after_in_child=telemetry.cache_clear)
+if hasattr(os, "register_at_fork"):
+    # A fork has no thread that records.
+    os.register_at_fork(after_in_child=telemetry.cache_clear)
 
 
 class Series(NamedTuple):

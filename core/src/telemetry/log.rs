@@ -26,7 +26,8 @@ impl Observer for RequestLog {
         }
         let channel = request.channel();
         let peer = channel.and_then(|channel| channel.peer.as_ref());
-        let trace = request.trace_context();
+        let head = || channel.and_then(|channel| channel.trace.clone());
+        let trace = request.trace_context().or_else(head);
         Some(Arc::new(Logged {
             is_sent: request.is_sent(),
             method: request.method().into(),

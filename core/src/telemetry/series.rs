@@ -12,7 +12,7 @@ use hashbrown::{DefaultHashBuilder, Equivalent};
 
 use super::names::OTHER;
 use crate::connection::{NetworkTransport, ObservedRequest, RequestOutcome};
-use crate::mcp::{Method, Revision};
+use crate::mcp::{Method, Revision, Side};
 
 /// How many names of tools, prompts and methods of extensions are told apart. All others count as `_OTHER`.
 pub const MAX_NAMES: usize = 200;
@@ -33,7 +33,7 @@ pub(super) struct Series<N, P> {
     pub transport: Option<NetworkTransport>,
     /// The protocol on top of the transport, and its version.
     pub protocol: Option<(&'static str, Option<&'static str>)>,
-    /// The address and port of the server; none for requests that arrived.
+    /// The address and port of the server; none at the server itself.
     pub server: Option<(P, Option<u16>)>,
 }
 
@@ -45,7 +45,10 @@ pub(super) type Kept = Series<Box<str>, Box<str>>;
 impl<'a> Named<'a> {
     pub fn of(request: &ObservedRequest<'a>) -> Self {
         let (is_sent, channel) = (request.is_sent(), request.channel());
-        let server = channel.filter(|_| is_sent).and_then(|it| it.peer.as_ref());
+        // The peer of a server is a client, of which there are any number.
+        let is_to_server = is_sent && request.side() == Side::Client;
+        let server = channel.filter(|_| is_to_server);
+        let server = server.and_then(|it| it.peer.as_ref());
         let method = request.known_method();
         Self {
             is_sent,

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::io::ConnectOptions;
 use mcpbolt::mcp::{Revision, Revisions};
-use mcpbolt::server::{Arguments, HandlerError, Server, Tool};
+use mcpbolt::model::Root;
+use mcpbolt::server::{Arguments, Context, HandlerError, Server, Tool};
 use mcpbolt::telemetry::{BUCKETS, Prometheus};
 use serde_json::json;
 
@@ -195,6 +196,40 @@ fn both_sides_count_by_tool_outcome_and_transport() {
             assert_eq!(samples(&far.text())["mcpbolt_server_active_sessions"], 0.0);
         }
     }
+}
+
+/// Each client of a server has an address of its own, which tells nothing of the server.
+#[test]
+fn a_server_that_asks_its_clients_does_not_tell_them_apart() {
+    let prometheus = Prometheus::new();
+    let server = Server::builder("asks", "1.0.0")
+        .observer(prometheus.clone())
+        .tool(
+            Tool::new("ask"),
+            |_: Arguments, context: Context| async move {
+                context.roots().await?;
+                Ok::<_, HandlerError>("done")
+            },
+        )
+        .build()
+        .unwrap();
+    let serving = server.serve("ws://127.0.0.1:0/mcp").start().unwrap();
+    for _ in 0..3 {
+        let client = Client::builder("test", "1")
+            .revisions(Revisions::only(Revision::V2025_11_25))
+            .roots([Root::new("file:///here")]);
+        let client = client.open(serving.address(), ConnectOptions::default());
+        let client = block_on(client).unwrap();
+        client.call_tool("ask", &json!({})).wait().unwrap();
+    }
+    let name = "mcp_client_operation_duration_seconds_count";
+    let all = until(&prometheus, |samples| {
+        sum(samples, name, &["roots/list"]) == 3.0
+    });
+    let series = all
+        .keys()
+        .filter(|it| it.starts_with(name) && it.contains("roots/list"));
+    assert_eq!(series.count(), 1, "{all:#?}");
 }
 
 #[test]
