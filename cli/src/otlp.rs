@@ -3,7 +3,8 @@
 use std::env;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use hyper::Uri;
 use mcpbolt::telemetry::OpenTelemetry;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{
@@ -16,12 +17,17 @@ use tokio::runtime::Runtime;
 
 use crate::poster::Poster;
 
-/// Variables that name a collector.
-const ENDPOINTS: [&str; 3] = [
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-];
+/// The variable that names a collector, which has a path for each kind of data.
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// The variable that names the place for spans, and the path below a collector.
+const TRACES: (&str, &str) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "v1/traces");
+
+/// The same for metrics.
+const METRICS: (&str, &str) = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "v1/metrics");
+
+/// The collector of what has no place of its own if something else has one.
+const BY_DEFAULT: &str = "http://localhost:4318";
 
 /// What is sent to a collector. Sends what is left when it is dropped, for which it takes a few seconds at most.
 pub struct Otlp {
@@ -38,41 +44,34 @@ impl Otlp {
     /// # Errors
     /// If that is no URL that can be sent to.
     pub fn begin(url: Option<&str>) -> Result<Option<Self>> {
-        let is_named = ENDPOINTS.iter().any(|name| env::var_os(name).is_some());
-        let is_off = env::var("OTEL_SDK_DISABLED").is_ok_and(|it| it.eq_ignore_ascii_case("true"));
-        if is_off || url.is_none() && !is_named {
+        let is_off = said("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+        let Some([traces, metrics]) = endpoints(url, said).filter(|_| !is_off) else {
             return Ok(None);
-        }
+        };
+        let (traces_are, metrics_are) = (is_secure(&traces)?, is_secure(&metrics)?);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()?;
-        let poster = Poster::new(runtime.handle().clone())?;
-        let mut spans = SpanExporter::builder()
+        let poster = Poster::new(runtime.handle().clone(), traces_are || metrics_are)?;
+        let spans = SpanExporter::builder()
             .with_http()
             .with_http_client(poster.clone())
-            .with_protocol(Protocol::HttpBinary);
-        let mut metrics = MetricExporter::builder()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(&traces);
+        let sums = MetricExporter::builder()
             .with_http()
             .with_http_client(poster)
-            .with_protocol(Protocol::HttpBinary);
-        if let Some(url) = url.map(|url| url.trim_end_matches('/')) {
-            spans = spans.with_endpoint(format!("{url}/v1/traces"));
-            metrics = metrics.with_endpoint(format!("{url}/v1/metrics"));
-        }
-        let why = || {
-            format!(
-                "sending to {}",
-                url.unwrap_or("the collector of OTEL_EXPORTER_OTLP_…")
-            )
-        };
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(&metrics);
+        let sending = |endpoint: &str| format!("sending to {}", public(endpoint));
         let resource = resource();
         let tracers = SdkTracerProvider::builder()
-            .with_batch_exporter(spans.build().with_context(why)?)
+            .with_batch_exporter(spans.build().with_context(|| sending(&traces))?)
             .with_resource(resource.clone())
             .build();
         let meters = SdkMeterProvider::builder()
-            .with_periodic_exporter(metrics.build().with_context(why)?)
+            .with_periodic_exporter(sums.build().with_context(|| sending(&metrics))?)
             .with_resource(resource)
             .build();
         let observer = OpenTelemetry::new(&tracers, &meters);
@@ -93,20 +92,70 @@ impl Otlp {
 /// The attribute that tells processes of one service apart.
 const INSTANCE: &str = "service.instance.id";
 
+/// The value of a variable; `None` if it is empty, which for OpenTelemetry is the same as not set.
+fn said(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+/// Where spans and metrics are sent: by the option, else by the variables; `None` if neither names a collector.
+fn endpoints(url: Option<&str>, said: impl Fn(&str) -> Option<String>) -> Option<[String; 2]> {
+    let below = |url: &str, path: &str| format!("{}/{path}", url.trim_end_matches('/'));
+    if let Some(url) = url {
+        return Some([below(url, TRACES.1), below(url, METRICS.1)]);
+    }
+    let both = said(ENDPOINT);
+    let own = [said(TRACES.0), said(METRICS.0)];
+    if both.is_none() && own.iter().all(Option::is_none) {
+        return None;
+    }
+    let both = both.as_deref().unwrap_or(BY_DEFAULT);
+    let [traces, metrics] = own;
+    Some([
+        traces.unwrap_or_else(|| below(both, TRACES.1)),
+        metrics.unwrap_or_else(|| below(both, METRICS.1)),
+    ])
+}
+
+/// Whether a place takes TLS. Fails if nothing can be sent there.
+fn is_secure(endpoint: &str) -> Result<bool> {
+    let shown = public(endpoint);
+    let url: Uri = endpoint
+        .parse()
+        .with_context(|| format!("{shown:?} is not a URL to send spans and metrics to"))?;
+    match url.scheme_str() {
+        Some("https") => Ok(true),
+        Some("http") => Ok(false),
+        _ => bail!("{shown:?} is not a URL to send spans and metrics to; write {BY_DEFAULT}"),
+    }
+}
+
+/// A URL without what may be secret: the name and password of a user, and the query.
+fn public(url: &str) -> String {
+    let url = url.split('?').next().unwrap_or_default();
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
+    let place = rest.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}{place}")
+}
+
 /// What this process is called, unless the environment says so.
 fn resource() -> Resource {
-    let said = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-    let says = |name: &str| said.contains(&format!("{name}="));
+    let attributes = said("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     let mut resource = Resource::builder();
-    if env::var_os("OTEL_SERVICE_NAME").is_none() && !says("service.name") {
+    if said("OTEL_SERVICE_NAME").is_none() && !has_attribute(&attributes, "service.name") {
         resource = resource.with_service_name("mcpbolt");
     }
-    if !says(INSTANCE) {
+    if !has_attribute(&attributes, INSTANCE) {
         // A random UUID (RFC 9562, version 4), as the conventions recommend.
         let random = u128::from_be_bytes(RandomIdGenerator::default().new_trace_id().to_bytes());
         resource = resource.with_attribute(KeyValue::new(INSTANCE, uuid(random)));
     }
     resource.build()
+}
+
+/// Whether a list such as `service.name=one,team=two` has an attribute of that name.
+fn has_attribute(list: &str, name: &str) -> bool {
+    let names = list.split(',').filter_map(|pair| pair.split_once('='));
+    names.into_iter().any(|(it, _)| it.trim() == name)
 }
 
 /// The UUID of version 4 with these random bits, but for the six that say so.
@@ -138,5 +187,58 @@ mod tests {
     fn a_uuid_says_its_version_and_its_variant() {
         assert_eq!(uuid(0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(uuid(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
+
+    #[test]
+    fn the_option_is_before_the_variables_and_a_place_of_its_own_before_the_collector() {
+        let places = |url, variables: &[(&str, &str)]| {
+            let said = |name: &str| {
+                let found = variables.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            endpoints(url, said).map(|places| places.join(" "))
+        };
+        assert_eq!(places(None, &[]), None);
+        let both = (ENDPOINT, "http://a/b/");
+        for (url, variables, expected) in [
+            (
+                Some("http://c/"),
+                &[both][..],
+                "http://c/v1/traces http://c/v1/metrics",
+            ),
+            (None, &[both], "http://a/b/v1/traces http://a/b/v1/metrics"),
+            (
+                None,
+                &[both, (TRACES.0, "http://t")],
+                "http://t http://a/b/v1/metrics",
+            ),
+            (
+                None,
+                &[(METRICS.0, "http://m")],
+                "http://localhost:4318/v1/traces http://m",
+            ),
+        ] {
+            assert_eq!(places(url, variables).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn errors_do_not_show_credentials() {
+        for secret in [
+            "http://me:secret@host name/v1",
+            "ftp://me:secret@host/",
+            "me:secret@host?secret",
+        ] {
+            let said = format!("{:#}", is_secure(secret).unwrap_err());
+            assert!(said.contains("host") && !said.contains("secret"), "{said}");
+        }
+        assert!(is_secure("https://host").unwrap() && !is_secure("http://me:a@host").unwrap());
+    }
+
+    #[test]
+    fn attributes_are_found_by_their_whole_name() {
+        let list = "peer.service.name=other, service.name =mine";
+        assert!(has_attribute(list, "service.name") && !has_attribute(list, "name"));
+        assert!(!has_attribute("peer.service.name=other", "service.name"));
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Request, Response};
@@ -13,8 +13,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use opentelemetry_http::{HttpClient, HttpError};
-use rustls::ClientConfig;
 use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::ConfigVerifierExt as _;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -33,15 +33,23 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// Posts on that runtime, over TLS by the certificates that this system trusts.
+    /// Posts on that runtime. If it `is_secure`, also to `https`, by the certificates that this system trusts; else none
+    /// are read, so that there need not be any.
     ///
     /// # Errors
     /// If there is no TLS to be had.
-    pub fn new(runtime: Handle) -> Result<Self> {
+    pub fn new(runtime: Handle, is_secure: bool) -> Result<Self> {
         // There may be one already.
         let _ = ring::default_provider().install_default();
+        let tls = match is_secure {
+            true => ClientConfig::with_platform_verifier()
+                .context("https takes the certificates that this system trusts")?,
+            false => ClientConfig::builder()
+                .with_root_certificates(RootCertStore::empty())
+                .with_no_client_auth(),
+        };
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(ClientConfig::with_platform_verifier()?)
+            .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
             .build();

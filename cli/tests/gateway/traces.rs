@@ -69,3 +69,22 @@ fn each_worker_says_which_instance_of_the_service_it_is() {
     let instances = || collector.got.lock().unwrap().instances.clone();
     assert!(comes(|| instances().len() == 2), "{:?}", instances());
 }
+
+/// A collector without TLS takes no certificates of the system; an empty variable names none.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_collector_without_tls_takes_no_certificates() {
+    let collector = Receiver::new();
+    let serving = Serving::with_env(
+        &["serve", "http://127.0.0.1:0/mcp"],
+        &[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", ""),
+            ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+            ("SSL_CERT_FILE", "/dev/null"),
+            ("SSL_CERT_DIR", "/dev/null"),
+        ],
+    );
+    assert!(serving.run(&["call", "test_simple_text"]).status.success());
+    assert!(comes(|| !spans_of(&collector, "mcpbolt").is_empty()));
+}
