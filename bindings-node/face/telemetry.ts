@@ -93,6 +93,8 @@ export class Telemetry {
     #histograms: Readonly<Record<string, api.Histogram>> | undefined;
     /** Spans that have begun, by key. */
     readonly #open = new Map<number, api.Span>();
+    /** Calls that ended after they were drained, before they began here. */
+    readonly #early = new Map<number, Ended>();
     readonly #series: Series[] = [];
     #contextOf: (number: number) => unknown = nowhere;
 
@@ -107,7 +109,12 @@ export class Telemetry {
     within(about: Begun, run: () => void): void {
         const { trace, context, ROOT_CONTEXT } = this.api;
         const span = this.#start(about, ROOT_CONTEXT);
-        this.#open.set(about.key, span);
+        const ended = this.#early.get(about.key);
+        if (ended === undefined) this.#open.set(about.key, span);
+        else {
+            this.#early.delete(about.key);
+            this.#end(ended, span);
+        }
         context.with(trace.setSpan(ROOT_CONTEXT, span), run);
     }
 
@@ -120,6 +127,7 @@ export class Telemetry {
     draining(drain: () => string, of: (number: number) => unknown): string {
         this.#contextOf = of;
         try {
+            this.#settle();
             const text = drain();
             // Before the answers are passed on, so that the spans of requests have ended by then.
             this.take();
@@ -221,10 +229,28 @@ export class Telemetry {
         return (this.#series[number] ??= JSON.parse(this.native.series(number)!) as Series);
     }
 
-    #record({ key, series, time, seconds, isError, ended, failed, begun, renamed, unsent }: Ended): void {
+    #record(entry: Ended): void {
+        const { key, series, time, begun, unsent } = entry;
         const span = begun ? this.#start(begun, this.api.ROOT_CONTEXT) : this.#open.get(key);
         if (!begun) this.#open.delete(key);
         if (unsent !== undefined) this.#endUnsent(unsent, time);
+        if (span === undefined && !this.#seriesOf(series).isSent) this.#early.set(key, entry);
+        else this.#end(entry, span);
+    }
+
+    /** Records calls that ended early and have not begun since: what was drained with them has begun by now. */
+    #settle(): void {
+        for (const [key, ended] of this.#early) {
+            this.#early.delete(key);
+            try {
+                this.#end(ended);
+            } catch (error) {
+                this.#complain('what has ended', error);
+            }
+        }
+    }
+
+    #end({ series, time, seconds, isError, ended, failed, renamed }: Ended, span?: api.Span): void {
         if (span) {
             if (renamed !== undefined) span.updateName(renamed);
             if (ended) span.setAttributes(ended);
