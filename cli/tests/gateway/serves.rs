@@ -111,13 +111,20 @@ fn a_changed_file_is_read_again_and_no_call_is_lost() {
     );
 }
 
-/// R-CHN-12: a client of 2026-07-28 is asked before the file changes, and answers after it.
+/// R-CHN-12: a client of 2026-07-28 is asked before the file changes, and answers after it. Of a server of the same revision, only the process
+/// that has asked accepts the state, which it has signed.
 #[test]
 fn a_call_that_waits_for_its_client_goes_on_when_the_file_changes() {
-    let folder = Folder::new("asked");
+    for revision in ["2025-11-25", "2026-07-28"] {
+        goes_on(revision);
+    }
+}
+
+fn goes_on(revision: &str) {
+    let folder = Folder::new(&format!("asked-{revision}"));
     let command = env!("CARGO_BIN_EXE_mcpbolt");
     let text = format!(
-        "[servers.one]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\nrevisions = [\"2025-11-25\"]\n"
+        "[servers.one]\ncommand = [{command:?}, \"serve\", \"stdio:\"]\nrevisions = [{revision:?}]\n"
     );
     let mut gateway = gateway(&folder.write("gateway.toml", &text));
     let log = Log::of(&mut gateway);

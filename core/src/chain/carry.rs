@@ -11,7 +11,7 @@ use super::middleware::{
 use super::pages::{Wanted, kept_or};
 use super::passage::{Passage, Way};
 use super::question::{self, is_own, state_of};
-use super::route::{Route, Unanswered};
+use super::route::{Route, Unanswered, principal_of};
 use super::sessions::Session;
 use super::shared::Shared;
 use super::{hiding, merged, streams};
@@ -36,7 +36,9 @@ pub(super) struct Near {
 /// Carries a call. Never answers it twice, and answers it unless its client has cancelled it.
 pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near) {
     let front = near.handle;
-    if let Some(state) = resumed(&shared, &call) {
+    let is_newer = call.reply.revision().era() == Era::Stateless;
+    let state = is_newer.then(|| state_of(&call)).flatten();
+    if let Some(state) = state.filter(|state| is_parked(&shared, state)) {
         let resumed = reader::as_str(state).ok_or("requestState is a string");
         let resumed =
             resumed.and_then(|state| Route::resume(&shared.parking, &front, &call, &state));
@@ -46,6 +48,8 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         }
         return;
     }
+    let state = state.and_then(reader::as_str);
+    let resumes = state.and_then(|state| shared.kept.find(&state, &principal_of(&call, &front)));
     let route = Route::new(
         (shared.parts.clone(), shared.parking.clone()),
         front,
@@ -66,6 +70,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         way,
         route,
         exclusive: Mutex::default(),
+        resumes,
     };
     let (shared, route) = (&passage.shared, &passage.route);
     let outcome = async {
@@ -111,6 +116,10 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
 /// Passes a request on to the server that it is for, or to all. What is rare is boxed, here and on the way: each call would
 /// hold its room.
 async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainResponse, RequestError> {
+    if let Some(lane) = &passage.resumes {
+        passage.route.goes_to(&lane.parts);
+        return Box::pin(passage.over(lane, request)).await;
+    }
     if let [only] = &passage.shared.members[..] {
         let wanted = Wanted::new(passage, Some(only.index()), &request);
         return kept_or(wanted, || passage.to(only, request)).await;
@@ -127,23 +136,17 @@ async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainRespo
     }
 }
 
-/// The state of a call that comes back for its answer.
-fn resumed<'a>(shared: &Shared, call: &'a Call) -> Option<&'a str> {
-    let (is_newer, era) = (call.reply.revision().era() == Era::Stateless, shared.era());
-    if !is_newer {
-        return None;
-    }
-    let state = state_of(call)?;
-    if era == Some(Era::Stateless) {
+/// Whether the state with which a call comes back is that of a call that waits here.
+fn is_parked(shared: &Shared, state: &str) -> bool {
+    let (era, text) = (shared.era(), reader::as_str(state));
+    let is_own = text.as_deref().is_some_and(is_own);
+    let waits = || text.as_deref().is_some_and(|text| shared.parking.has(text));
+    match era {
         // Other states are the servers' own; this one is of a question of middleware.
-        return reader::as_str(state)
-            .is_some_and(|state| is_own(&state) && shared.parking.has(&state))
-            .then_some(state);
+        Some(Era::Stateless) => is_own && waits(),
+        // Such a server gives out no states, so there no other state can be right.
+        Some(Era::Handshake) => true,
+        // One of several servers may be a front, too, and give out such states.
+        None => is_own && (shared.members.len() == 1 || waits()),
     }
-    // One of several servers may be a front, too, and give out such states.
-    let is_one = shared.members.len() == 1;
-    let is_own = reader::as_str(state)
-        .is_some_and(|state| is_own(&state) && (is_one || shared.parking.has(&state)));
-    // A server of the handshake era gives out no states, so there no other state can be right.
-    (is_own || era == Some(Era::Handshake)).then_some(state)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::attempts::Attempts;
 use super::executor::FrontExecutor;
 use super::external::External;
+use super::kept::Kept;
 use super::list_cache::{ListCache, MAX_CACHE_BYTES};
 use super::middleware::Middleware;
 use super::parts::Parts;
@@ -59,6 +60,8 @@ pub struct Front {
     list_cache: usize,
     /// Calls whose clients have a question to answer, of this front and of those that it succeeds.
     parking: Arc<Parking>,
+    /// Connections on which servers have given states to clients, likewise.
+    kept: Arc<Kept>,
     /// How many fronts it succeeds.
     generation: u64,
 }
@@ -76,16 +79,18 @@ impl Front {
             patience: PATIENCE,
             list_cache: MAX_CACHE_BYTES,
             parking: Arc::default(),
+            kept: Arc::default(),
             generation: 0,
         }
     }
 
     /// Takes the place of an earlier front, which has other settings. A client of 2026-07-28 that has been asked something there may bring
     /// its answer here: its call goes on at the server where it began, and by the settings with which it began. When the
-    /// earlier front is not hosted any more, such a call is given up after `patience`; at once if eight other fronts have been
-    /// succeeded since. Without a successor, it is given up when its front is not hosted any more.
+    /// earlier front is not hosted any more, such a call is given up after `patience`, as is the connection to a server other than on HTTP
+    /// that has asked in a state of its own; at once if eight other fronts have been succeeded since. Without a successor, it is given up when its front is not hosted any more.
     pub fn succeeding(mut self, earlier: &Self, patience: Duration) -> Self {
         self.parking = earlier.parking.clone();
+        self.kept = earlier.kept.clone();
         self.generation = self.parking.succeed(earlier.generation, patience);
         self
     }
@@ -252,6 +257,7 @@ impl Front {
             parts: first.unwrap_or_else(|| parts(0, &self.externals[0])),
             members,
             parking: self.parking.clone(),
+            kept: self.kept.clone(),
             patience: self.patience,
         };
         Arc::new(Hosted {
@@ -284,10 +290,17 @@ impl Hosted {
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        let Shared { parking, parts, .. } = &*self.shared;
+        let Shared {
+            parking,
+            parts,
+            kept,
+            members,
+            ..
+        } = &*self.shared;
         match parking.patience_after(self.generation) {
             Some(patience) => {
                 parking.retire(parts, patience);
+                kept.retire(members.iter().map(|member| &member.parts), patience);
                 self.close_connections();
             }
             None => self.ended(),
@@ -306,6 +319,7 @@ impl Hosting for Hosted {
 
     fn ended(&self) {
         self.shared.parking.clear(&self.shared.parts);
+        self.shared.kept.clear();
         self.close_connections();
     }
 

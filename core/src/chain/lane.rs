@@ -13,6 +13,7 @@ use super::attempts::{self, Attempts, Begun, Unopened};
 use super::declared::may_be_asked;
 use super::external::{Connecting, Isolation};
 use super::far::{self, Far, Upstream, Use};
+use super::given::Given;
 use super::idle;
 use super::lane_key::LaneKey;
 use super::listeners::Listeners;
@@ -72,6 +73,7 @@ pub(super) struct Lane {
     /// Cancelled with the lane, which an attempt to connect does not keep.
     gone: CancelToken,
     pub rounds: Arc<Rounds>,
+    pub given: Given,
     pub listeners: Listeners,
     /// Pages that users visit before a call can go on.
     pub visits: Visits,
@@ -121,6 +123,7 @@ impl Lane {
             opened: Mutex::default(),
             gone: CancelToken::new(),
             rounds: Arc::default(),
+            given: Given::default(),
             listeners: Listeners::default(),
             visits: Visits::default(),
             sessions: Sessions::default(),

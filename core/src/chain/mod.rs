@@ -21,6 +21,7 @@
 //! | `upstream` | requests and notifications of the server |
 //! | `params`, `translate` | what a hop changes; what the eras say differently |
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
+//! | `given`, `kept` | states of servers of the stateless era, and the connections that are kept for them when a front has a successor |
 //! | `asking` | questions of middleware to the client of a call |
 //! | `question`, `rounds`, `listen`, `listeners`, `follow` | questions and subscriptions, between the eras |
 //! | `stream`, `held`, `filter` | how a stream of changes begins and ends, towards its client; what it is about |
@@ -44,6 +45,7 @@ mod far;
 mod filter;
 mod follow;
 mod front;
+mod given;
 mod handoff;
 mod health;
 mod held;
@@ -51,6 +53,7 @@ mod hiding;
 mod hop;
 mod idle;
 mod introduce;
+mod kept;
 mod lane;
 mod lane_key;
 mod lanes;

@@ -31,6 +31,8 @@ pub(super) struct Passage {
     pub route: Arc<Route>,
     /// The connection that only this call uses, if it has one.
     pub exclusive: Mutex<Option<Exclusive>>,
+    /// The connection of an earlier front that the call goes on at, if its client was asked there.
+    pub resumes: Option<Arc<Lane>>,
 }
 
 impl Passage {
@@ -42,7 +44,24 @@ impl Passage {
     ) -> Result<ChainResponse, RequestError> {
         self.route.goes_to(&member.parts);
         let lane = self.lane(member, &request).await?;
-        hop::pass(&lane, &self.route, request, self.terms()).await
+        self.over(&lane, request).await
+    }
+
+    /// Passes a request on over one connection.
+    pub async fn over(
+        &self,
+        lane: &Arc<Lane>,
+        request: ChainRequest,
+    ) -> Result<ChainResponse, RequestError> {
+        // A server on HTTP is the same one for every connection.
+        let may_ask = !lane.parts.external.is_of_requests
+            && request.known_method().is_some_and(Method::may_ask);
+        let answer = hop::pass(lane, &self.route, request, self.terms()).await?;
+        if may_ask {
+            let who = &self.route.principal;
+            self.shared.kept.note(lane, answer.result(), who);
+        }
+        Ok(answer)
     }
 
     /// The terms of its requests.

@@ -35,7 +35,7 @@ use crate::unguessable;
 pub(super) const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// The most fronts that have been succeeded, and whose calls still wait for answers.
-const MAX_RETIRED: usize = 8;
+pub(super) const MAX_RETIRED: usize = 8;
 
 /// The most calls between two rounds, over all clients.
 const MAX_PARKED: usize = 10_000;

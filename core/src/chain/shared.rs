@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::kept::Kept;
 use super::lanes::Lanes;
 use super::parts::Parts;
 use super::prefix::Kind;
@@ -16,6 +17,8 @@ pub(super) struct Shared {
     pub parts: Arc<Parts>,
     /// Calls of the stateless era whose clients have a question to answer.
     pub parking: Arc<Parking>,
+    /// Connections on which servers have given states to clients.
+    pub kept: Arc<Kept>,
     /// How long each of several servers has to add its part to an answer of all.
     pub patience: Duration,
 }

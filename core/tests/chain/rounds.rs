@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, request, stateless};
 
 const OLD: Revision = Revision::NEWEST_HANDSHAKE;
+const NEW: Revision = Revision::NEWEST;
 
 fn capabilities() -> Value {
     json!({"elicitation": {}})
@@ -499,4 +500,89 @@ fn calls_that_wait_for_their_clients_go_on_when_a_front_is_succeeded() {
     for (waiting, by) in all {
         is_given_up(&mut rig, &by, waiting);
     }
+}
+
+/// The server asks the client of a call in its answer, and gives it a state.
+fn gives(rig: &mut Rig, by: &str, more: &Value, state: &str) -> usize {
+    let near = rig.post(&call(by, more));
+    let (far, arrived) = find(rig, by);
+    answer_with(rig, far, &arrived, state);
+    assert_eq!(rig.hear(near)["result"]["requestState"], state);
+    far
+}
+
+fn answer_with(rig: &mut Rig, far: usize, arrived: &Value, state: &str) {
+    let asks = json!({"q": {"method": "elicitation/create", "params": {"message": "?"}}});
+    let result =
+        json!({"resultType": "input_required", "inputRequests": asks, "requestState": state});
+    rig.answer(far, arrived, &result);
+}
+
+/// R-MRT-06: a process of a server signs its states with a key of its own, so it is kept for a while when a front is succeeded.
+#[test]
+fn states_of_a_server_come_back_to_it_when_a_front_is_succeeded() {
+    let patience = Duration::from_secs(300);
+    let mut rig = Rig::new(NEW, 1);
+    let with = |state: &str| json!({"requestState": state, "inputResponses": {"q": {"action": "accept", "content": {}}}});
+    let first = gives(&mut rig, "a", &json!({}), "first");
+    // This one is asked when its front has a successor.
+    let late = rig.post(&call("b", &json!({})));
+    let (_, arrived) = find(&mut rig, "b");
+    drop(rig.succeed(patience));
+    answer_with(&mut rig, first, &arrived, "late");
+    assert_eq!(rig.hear(late)["result"]["requestState"], "late");
+    // Round after round.
+    assert_eq!(gives(&mut rig, "a", &with("first"), "second"), first);
+    assert_eq!(gives(&mut rig, "a", &with("second"), "third"), first);
+    assert_eq!(gives(&mut rig, "b", &with("late"), "later"), first);
+    // Other calls and other states are for the newest.
+    let newest = gives(&mut rig, "c", &json!({}), "newest");
+    assert_ne!(newest, first);
+    assert_eq!(gives(&mut rig, "c", &with("unknown"), "other"), newest);
+    assert_eq!(gives(&mut rig, "c", &with("newest"), "other"), newest);
+    rig.pass(patience - Duration::from_millis(1));
+    assert_eq!(gives(&mut rig, "a", &with("third"), "fourth"), first);
+    rig.pass(patience);
+    assert_eq!(gives(&mut rig, "a", &with("fourth"), "fifth"), newest);
+
+    // Those of too many fronts are not kept, nor any when nothing is hosted any more.
+    let mut all = Vec::new();
+    for number in 0..9 {
+        let state = format!("state {number}");
+        all.push((gives(&mut rig, "d", &json!({}), &state), state));
+        drop(rig.succeed(patience));
+    }
+    let newest = gives(&mut rig, "d", &json!({}), "x");
+    let lost = gives(&mut rig, "d", &with(&all[0].1), "x");
+    assert_eq!(lost, newest);
+    assert_eq!(gives(&mut rig, "d", &with(&all[1].1), "x"), all[1].0);
+    rig.hosting.ended();
+    let again = gives(&mut rig, "d", &with(&all[2].1), "x");
+    assert!(!all.iter().any(|(far, _)| *far == again));
+}
+
+/// The oldest states of a connection are forgotten first.
+#[test]
+fn states_of_a_connection_are_remembered_up_to_a_number() {
+    let mut rig = Rig::new(NEW, 1);
+    let of = |number: usize| format!("state {number}");
+    let far = gives(&mut rig, "a", &json!({}), &of(0));
+    for number in 1..=1000 {
+        assert_eq!(gives(&mut rig, "a", &json!({}), &of(number)), far);
+    }
+    drop(rig.succeed(Duration::from_secs(300)));
+    let mut goes_to = |number: usize| {
+        let near = rig.post(&call("a", &json!({"requestState": of(number)})));
+        let (far, arrived) = find(&mut rig, "a");
+        rig.answer(
+            far,
+            &arrived,
+            &json!({"content": [], "resultType": "complete"}),
+        );
+        assert!(rig.hear(near)["error"].is_null());
+        far
+    };
+    assert_ne!(goes_to(0), far);
+    assert_eq!(goes_to(1), far);
+    assert_eq!(goes_to(1000), far);
 }

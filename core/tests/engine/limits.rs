@@ -46,6 +46,10 @@ const ROWS: &[(&str, &str)] = &[
         "an_identity_provider_is_read_up_to_a_size_and_leads_nowhere",
     ),
     (
+        "chain::given::MAX_STATES",
+        "states_of_a_connection_are_remembered_up_to_a_number",
+    ),
+    (
         "chain::held::MAX_BYTES",
         "a_stream_that_had_to_leave_something_out_ends_after_its_acknowledgement",
     ),
