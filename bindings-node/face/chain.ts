@@ -181,7 +181,7 @@ export interface FrontOptions {
      * Each request then waits until JavaScript has begun its spans, so that the server is told of the right one.
      */
     telemetry?: boolean;
-    /** How long each of several servers has to add its part to a list, and to what the front offers, in ms; 5 s by default. */
+    /** How long each of several servers has to add its part to a list, to what the front offers and to a stream of changes, in ms; 5 s by default. */
     patience?: number;
     /** Called with each unexpected exception of middleware, and what failed. Without it and a logger, they are printed to stderr. */
     onError?: (error: unknown, what: string) => unknown;

@@ -221,8 +221,8 @@ class Front:
         middleware: `Middleware`, from the clients to the server; and the engine's own: `Prefix`, and rules such as `Masking`.
         policy: What clients may do, and how they are verified.
         max_hops: How many fronts a request may pass before it is refused as one that goes in a circle.
-        patience: Seconds that each of several servers has to add its part to a list, and to what the front offers; 5 by
-            default.
+        patience: Seconds that each of several servers has to add its part to a list, to what the front offers and to a stream
+            of changes; 5 by default.
         hook_timeout: Seconds that a hook of middleware may take, without the time that it waits for the answer of `next`; 60 by
             default, `None` for no limit. Then its task is cancelled, and the sender of the request gets an error that names the
             middleware; a notification is dropped. A hook that blocks the event loop is not ended by it.

@@ -137,7 +137,8 @@ impl Front {
         Ok(self)
     }
 
-    /// Sets how long each of several servers has to add its part to a list, and to what the front offers. Default: 5 s.
+    /// Sets how long each of several servers has to add its part to a list, to what the front offers, and to a stream of changes, which is
+    /// acknowledged then without those that are late. Default: 5 s.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -240,9 +241,8 @@ impl Front {
                 mirrored: mirrored.clone(),
                 places: Places::new(external.max_connections),
                 era: AtomicU8::new(0),
-                lends: AtomicBool::new(false),
+                takes_no_handshakes: AtomicBool::new(false),
                 retired: OnceLock::new(),
-                ends_at_handshakes: AtomicBool::new(false),
             })
         };
         let members = self.externals.iter().enumerate();

@@ -24,7 +24,7 @@ use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
 use super::visits::Visits;
-use crate::client::{Client, ClientBuilder};
+use crate::client::ClientBuilder;
 use crate::connection::{Config, Handle, Host, OpeningMode};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
@@ -451,10 +451,8 @@ impl Attempt {
         (era, config, host): (Era, Config, MakeHost),
     ) -> Result<Far, RequestError> {
         let chosen = self.parts.external.opening;
-        let ends_at_handshakes = &self.parts.ends_at_handshakes;
-        let knows_none = self.parts.lends() || ends_at_handshakes.load(Ordering::Relaxed);
         let first = chosen.unwrap_or(match era {
-            Era::Handshake if !knows_none => OpeningMode::Handshake,
+            Era::Handshake if !self.parts.takes_no_handshakes() => OpeningMode::Handshake,
             Era::Handshake | Era::Stateless => OpeningMode::Probe,
         });
         let mut config = config;
@@ -471,10 +469,6 @@ impl Attempt {
             drop(used);
             used = Use::of(Upstream::at(next.await, &self.parts, is_of_one));
             opened = self.connect(&used, OpeningMode::Probe, &config, host).await;
-            let revision = opened.as_ref().ok().and_then(Client::revision);
-            if revision.is_some_and(|revision| revision.era() == Era::Stateless) {
-                ends_at_handshakes.store(true, Ordering::Relaxed);
-            }
         }
         match opened {
             Ok(client) => {

@@ -55,10 +55,14 @@ pub(super) fn log_level(params: &str) -> Option<LogLevel> {
 
 /// The number of hops that a message has passed.
 pub(super) fn hops(message: &MessageRef<'_>) -> u64 {
-    let hops = message
-        .raw(Field::Meta)
-        .and_then(|meta| reader::find(meta, HOPS));
+    let hops = message.raw(Field::Meta).and_then(find_hops);
     hops.and_then(number::as_u64).unwrap_or(0)
+}
+
+/// The number of hops in a `_meta`. Requests of clients have none.
+fn find_hops(meta: &str) -> Option<&str> {
+    let meta = Some(meta).filter(|meta| reader::may_have(meta, HOPS));
+    meta.and_then(|meta| reader::find(meta, HOPS))
 }
 
 impl Edit<'_> {
@@ -113,7 +117,7 @@ impl Edit<'_> {
         let mut insert = None;
         if let Some(hops) = self.hops {
             let own = meta.and_then(|(from, to)| params.get(from..to));
-            let found = own.and_then(|own| reader::find(own, HOPS).map(|value| (own, value)));
+            let found = own.and_then(|own| find_hops(own).map(|value| (own, value)));
             match (found, meta) {
                 (Some((own, value)), Some((from, _))) => {
                     // Both are slices of the same text.
@@ -204,7 +208,8 @@ pub(super) fn is_any(name: JsonStr<'_>, names: &[&str]) -> bool {
 
 /// Whether a `_meta` has any of these members.
 fn has_any(meta: &str, names: &[&str]) -> bool {
-    reader::members(meta).any(|(name, _)| is_any(name, names))
+    let may_have = names.iter().any(|name| reader::may_have(meta, name));
+    may_have && reader::members(meta).any(|(name, _)| is_any(name, names))
 }
 
 /// Params without these members of `_meta`.

@@ -43,12 +43,10 @@ pub(super) struct Parts {
     pub places: Arc<Places>,
     /// The era of the server: 0 while it is not known.
     pub era: AtomicU8,
-    /// What [`lends`](Self::lends) returns.
-    pub lends: AtomicBool,
+    /// Whether the server was of the stateless era when it was last reached for a client of the handshake era.
+    pub takes_no_handshakes: AtomicBool,
     /// Set when the front has been succeeded: how long its calls wait for their clients' answers then.
     pub retired: OnceLock<Duration>,
-    /// Whether the server has ended a connection rather than take part in a handshake.
-    pub ends_at_handshakes: AtomicBool,
 }
 
 impl Parts {
@@ -59,20 +57,24 @@ impl Parts {
             Era::Stateless => 2,
         };
         self.era.store(number, Ordering::Relaxed);
-        match (asked, era) {
-            (_, Era::Handshake) => self.lends.store(false, Ordering::Relaxed),
-            (Era::Handshake, _) => {
-                let lends = self.external.is_of_requests && !self.external.follows_revision;
-                self.lends.store(lends, Ordering::Relaxed);
-            }
-            (Era::Stateless, _) => {}
+        if asked == Era::Handshake || era == Era::Handshake {
+            let takes_none = era == Era::Stateless;
+            self.takes_no_handshakes
+                .store(takes_none, Ordering::Relaxed);
         }
     }
 
-    /// Whether sessions of the handshake era need no connections of their own: even they find a server of the stateless era, and a
-    /// connection to it is nothing but requests.
+    /// Whether even clients of the handshake era find a server of the stateless era.
+    pub fn takes_no_handshakes(&self) -> bool {
+        self.takes_no_handshakes.load(Ordering::Relaxed)
+    }
+
+    /// Whether sessions of the handshake era need no connections of their own: the server takes none, and a connection to it is nothing but
+    /// requests.
     pub fn lends(&self) -> bool {
-        self.lends.load(Ordering::Relaxed)
+        let external = &self.external;
+        let may_lend = external.is_of_requests && !external.follows_revision;
+        may_lend && self.takes_no_handshakes()
     }
 
     /// The era of the server, if it is known.

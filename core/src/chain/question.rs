@@ -248,6 +248,7 @@ pub(super) fn is_own(state: &str) -> bool {
 pub(super) fn state_of(call: &Call) -> Option<&str> {
     let may_ask = call.method.is_some_and(Method::may_ask);
     let params = call.message.as_ref().params().filter(|_| may_ask)?;
+    let params = Some(params).filter(|params| reader::may_have(params, "requestState"))?;
     reader::find(params, "requestState")
 }
 

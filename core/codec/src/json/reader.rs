@@ -37,6 +37,13 @@ pub fn find<'a>(raw: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
+/// Whether an object may have a member of that name, at any depth: `false` is certain. A search through the text, for names that most
+/// objects lack, where [`find`] reads member by member.
+pub fn may_have(raw: &str, name: &str) -> bool {
+    let text = raw.as_bytes();
+    memchr::memmem::find(text, name.as_bytes()).is_some() || memchr::memchr(b'\\', text).is_some()
+}
+
 /// The raw value at a path through nested objects.
 pub fn find_path<'a>(raw: &'a str, path: &[&str]) -> Option<&'a str> {
     path.iter().try_fold(raw, |raw, name| find(raw, name))
@@ -123,6 +130,14 @@ mod tests {
         assert_eq!(find(raw, "bc"), Some("{\"x\":\"}\"}"));
         assert_eq!(find_path(raw, &["bc", "x"]), Some("\"}\""));
         assert_eq!(find(raw, "x"), None);
+        for (raw, name, may) in [
+            (r#"{"a":1}"#, "a", true),
+            (r#"{"a":1}"#, "b", false),
+            (r#"{"\u0062":1}"#, "b", true),
+            ("{}", "b", false),
+        ] {
+            assert_eq!(may_have(raw, name), may, "{raw} {name}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One outgoing message, with the fields that the transport needs.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -17,6 +18,8 @@ pub struct OutgoingMessage {
     pub method: Option<Method>,
     /// The method of a request or notification, as a JSON string.
     method_name: Option<Box<str>>,
+    /// Where the params are, if the message has any.
+    params: Option<Range<usize>>,
     /// Whether the message was refused before because its session had ended.
     pub renewed: bool,
     /// Whether the message was refused before because of its headers.
@@ -27,14 +30,20 @@ pub struct OutgoingMessage {
 
 impl OutgoingMessage {
     pub fn new(body: Bytes) -> Self {
-        let (mut id, mut name) = (None, None);
+        let (mut id, mut name, mut params) = (None, None, None);
         let text = simdutf8::basic::from_utf8(&body).unwrap_or("{}");
         // Both come before the members that may be long.
         for (member, value) in reader::members(text) {
             match member.raw() {
                 "id" => id = Some(value),
                 "method" => name = reader::as_str(value),
-                "params" | "result" | "error" => break,
+                "params" => {
+                    // A slice of the text.
+                    let start = value.as_ptr().addr() - text.as_ptr().addr();
+                    params = Some(start..start + value.len());
+                    break;
+                }
+                "result" | "error" => break,
                 _ => {}
             }
         }
@@ -44,6 +53,7 @@ impl OutgoingMessage {
             id,
             method: name.as_deref().and_then(Method::parse),
             method_name: name,
+            params,
             body,
             ..Self::default()
         }
@@ -83,7 +93,9 @@ impl OutgoingMessage {
     }
 
     fn params(&self) -> &str {
-        reader::find(self.text(), "params").unwrap_or("{}")
+        let params = self.params.clone().and_then(|it| self.body.get(it));
+        let text = params.and_then(|params| simdutf8::basic::from_utf8(params).ok());
+        text.unwrap_or("{}")
     }
 
     /// The URI that a subscription is to.
