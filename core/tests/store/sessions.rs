@@ -6,7 +6,9 @@ use http_body_util::BodyExt as _;
 use hyper::Method;
 use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
 use mcpbolt::io::{RedisOptions, RedisStore};
-use mcpbolt::server::Server as McpServer;
+use mcpbolt::limits::Quota;
+use mcpbolt::policy::Policy;
+use mcpbolt::server::{Arguments, Server as McpServer, Tool};
 use mcpbolt::store::{SealedStore, StoreKeys};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -14,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::http;
 use crate::servers::{Program, Server};
-use crate::stores::SOON;
+use crate::stores::{LONG, SOON, on_every_store};
 
 /// A process with a connection to the store of its own.
 pub fn process(store: &Server) -> HttpService {
@@ -49,6 +51,49 @@ pub async fn send(
     )
 }
 
+/// R-S14-05: the limits of a policy hold for all processes if they share it with their sessions, and for each if not.
+#[test]
+fn sessions_may_share_the_policy_of_their_server() {
+    on_every_store(async |world| {
+        let process = |shares_policy| {
+            let quota = Quota {
+                calls: 3,
+                period: LONG,
+            };
+            let server = McpServer::builder("limited", "1.0.0").policy(Policy::new().quota(quota));
+            let server = server.tool(Tool::new("none"), |_: Arguments, _| async { "done" });
+            let keys = Arc::new(StoreKeys::new([1; 32], [2; 32]));
+            let options = HttpOptions {
+                shared_sessions: Some(SharedSessions {
+                    shares_policy,
+                    ..SharedSessions::new(world.connect(), keys)
+                }),
+                ..HttpOptions::default()
+            };
+            HttpService::new(&server.build().unwrap(), options).unwrap()
+        };
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "none", "arguments": {}}});
+        for (shares_policy, done) in [(false, 6), (true, 3)] {
+            let all = [(); 2].map(|()| process(shares_policy));
+            let (_, id) = send(&all[0], None, Method::POST, hello()).await;
+            let mut statuses = Vec::new();
+            for n in 0..8 {
+                let answer = send(&all[n % 2], id.as_deref(), Method::POST, call.clone());
+                statuses.push(answer.await.0);
+            }
+            assert_eq!(statuses[..done], vec![200; done]);
+            assert_eq!(statuses[done..], vec![429; 8 - done]);
+        }
+    });
+}
+
+fn hello() -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "mover", "version": "1"}}})
+}
+
 /// R-SES-05, R-SES-06: sessions move between processes, cost the server nothing while they live, and end everywhere.
 #[test]
 fn sessions_move_between_processes_and_cost_the_store_nothing() {
@@ -57,13 +102,10 @@ fn sessions_move_between_processes_and_cost_the_store_nothing() {
     let mut server = Server::start(Program::Valkey, &[]);
     runtime.block_on(async {
         let (one, two) = (process(&server), process(&server));
-        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "mover", "version": "1"}}});
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         let mut ids = Vec::new();
         for _ in 0..SESSIONS {
-            let (status, id) = send(&one, None, Method::POST, hello.clone()).await;
+            let (status, id) = send(&one, None, Method::POST, hello()).await;
             assert_eq!(status, 200);
             ids.push(id.unwrap());
         }
