@@ -5,8 +5,8 @@ import { Passing } from './passing';
 import { refuse } from './results';
 import { isThenable } from './thenable';
 
-/** @internal Runs an operation, from its handler to its answer. */
-export function carryOut(entry: Entry, text: string, context: Context<any>): void {
+/** @internal Runs an operation, from its handler to its answer; `enter` runs the handler alone, within its span. */
+export function carryOut(entry: Entry, text: string, context: Context<any>, enter?: (run: () => unknown) => unknown): void {
     let args: unknown;
     const fail = (error: unknown) => {
         context.settle();
@@ -28,7 +28,7 @@ export function carryOut(entry: Entry, text: string, context: Context<any>): voi
                 fail(error);
             }
         };
-        const made = entry.call(args, context);
+        const made = enter ? enter(() => entry.call(args, context)) : entry.call(args, context);
         if (isThenable(made)) made.then(settle, fail);
         else settle(made);
     } catch (error) {

@@ -309,13 +309,10 @@ export class Server<State = undefined> extends Entries<State> {
                 const own = owner === undefined ? state : (states.of(owner) as State);
                 const context = new Context(link(), number, wantsProgress, own, isAside ? undefined : text);
                 calls[number] = context;
-                const run = () => {
-                    if (entry) return carryOut(entry, text, context);
-                    context.settle();
-                    refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
-                };
-                if (span) this.#telemetry!.within(span, run);
-                else run();
+                const enter = span && this.#telemetry!.begun(span);
+                if (entry) return carryOut(entry, text, context, enter);
+                context.settle();
+                refuse(context, new ProtocolError('invalid params', 'it was removed from the server'), false);
             },
             cancelled: (reason, number) => calls[number]?.cancel(reason),
             initialized: text => this.failures.heed('onInitialized', () => this.#options.onInitialized?.(clientOf(JSON.parse(text)))),

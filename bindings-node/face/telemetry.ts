@@ -13,16 +13,15 @@ type Place = readonly [parent: string, state: string | null];
 type Time = [seconds: number, nanoseconds: number];
 
 /** @internal The description of a span: see `HostTelemetry` of the engine. It has a series, or a name and a direction of its own. */
-export interface Begun {
-    key: number;
-    series?: number;
-    name?: string;
-    isSent?: boolean;
-    time: Time;
-    attributes: api.Attributes;
-    parent?: Place;
-    link?: Place;
-}
+export type Begun = readonly [
+    key: number,
+    series: number | readonly [name: string, isSent: boolean],
+    seconds: number,
+    nanoseconds: number,
+    attributes: api.Attributes,
+    parent?: Place | null,
+    link?: Place | null
+];
 
 /** Requests with the same span name and attributes: those attributes, and the histogram of their durations. */
 interface Series {
@@ -62,6 +61,8 @@ interface Passing {
 type Instruments = Readonly<Record<string, { unit: string; description: string; boundaries: number[] }>>;
 
 const SCOPE = 'mcpbolt';
+/** Numbers of a request that ended well: its key, its series, its time, and the seconds that it took. */
+const ROW = 5;
 
 let current: Telemetry | undefined;
 
@@ -84,6 +85,32 @@ function load(): typeof api {
 /** @internal The same object, if anything on this thread has telemetry. */
 export const observer = (): Telemetry | undefined => current;
 
+/**
+ * Values by number, few at a time. Tables that a `Map` of them has outgrown would keep values alive, until all memory is collected, that are
+ * no longer in it; here the map has places only.
+ */
+class Held<T> {
+    readonly #places = new Map<number, number>();
+    readonly #values: (T | undefined)[] = [];
+    readonly #free: number[] = [];
+
+    set(key: number, value: T): void {
+        const place = this.#free.pop() ?? this.#values.length;
+        this.#values[place] = value;
+        this.#places.set(key, place);
+    }
+
+    take(key: number): T | undefined {
+        const place = this.#places.get(key);
+        if (place === undefined) return undefined;
+        const value = this.#values[place];
+        this.#places.delete(key);
+        this.#values[place] = undefined;
+        this.#free.push(place);
+        return value;
+    }
+}
+
 /** @internal The engine's observer, and what it tells OpenTelemetry. */
 export class Telemetry {
     readonly native: NativeTelemetry = new native.Telemetry(() => this.take(), (wire, number) => this.#sent(wire, number));
@@ -91,10 +118,12 @@ export class Telemetry {
     #isBeginning = false;
     readonly #tracer: api.Tracer;
     #histograms: Readonly<Record<string, api.Histogram>> | undefined;
-    /** Spans that have begun, by key. */
-    readonly #open = new Map<number, api.Span>();
+    /** Spans that have begun, by key, each in the context in which it is current. */
+    readonly #open = new Held<api.Context>();
     /** Calls that ended after they were drained, before they began here. */
     readonly #early = new Map<number, Ended>();
+    /** Requests that ended well: see `native.take`. */
+    readonly #rows = new Float64Array(1 + 256 * ROW);
     readonly #series: Series[] = [];
     #contextOf: (number: number) => unknown = nowhere;
 
@@ -105,17 +134,18 @@ export class Telemetry {
         process.prependListener('beforeExit', take).prependListener('exit', take);
     }
 
-    /** Runs a call within its span. */
-    within(about: Begun, run: () => void): void {
+    /** Begins the span of a call. Returns what runs the call's handler within that: nothing else, since all that begins there keeps it. */
+    begun(about: Begun): (run: () => unknown) => unknown {
         const { trace, context, ROOT_CONTEXT } = this.api;
-        const span = this.#start(about, ROOT_CONTEXT);
-        const ended = this.#early.get(about.key);
-        if (ended === undefined) this.#open.set(about.key, span);
+        const within = trace.setSpan(ROOT_CONTEXT, this.#start(about, ROOT_CONTEXT));
+        const key = about[0];
+        const ended = this.#early.get(key);
+        if (ended === undefined) this.#open.set(key, within);
         else {
-            this.#early.delete(about.key);
-            this.#end(ended, span);
+            this.#early.delete(key);
+            this.#end(ended, within);
         }
-        context.with(trace.setSpan(ROOT_CONTEXT, span), run);
+        return run => context.with(within, run);
     }
 
     /** Throws while the engine waits for a span to begin: its links, which it has borrowed, must not be used then. */
@@ -140,7 +170,15 @@ export class Telemetry {
 
     /** Records what has ended. Does not throw: the answers that were drained before would be lost. */
     take(): void {
-        const wire = this.native.take();
+        const rows = this.#rows;
+        const wire = this.native.take(rows);
+        const end = 1 + rows[0]!;
+        for (let at = 1; at < end; at += ROW)
+            try {
+                this.#record({ key: rows[at]!, series: rows[at + 1]!, time: [rows[at + 2]!, rows[at + 3]!], seconds: rows[at + 4]! });
+            } catch (error) {
+                this.#complain('what has ended', error);
+            }
         if (wire === null) return;
         for (const entry of JSON.parse(wire) as (Ended | EndedSession | Passing)[])
             try {
@@ -161,7 +199,7 @@ export class Telemetry {
             const span = this.#start(about, context ?? this.api.ROOT_CONTEXT);
             const place = this.#placeOf(span);
             // Without an SDK there are no spans: the engine does not wait for this one.
-            if (place !== undefined) this.#open.set(about.key, span);
+            if (place !== undefined) this.#open.set(about[0], this.api.trace.setSpan(this.api.ROOT_CONTEXT, span));
             return place ?? null;
         } finally {
             this.#isBeginning = false;
@@ -172,9 +210,10 @@ export class Telemetry {
     #pass({ passes: [about, further] }: Passing): void {
         const { trace, ROOT_CONTEXT } = this.api;
         const own = this.#start(about, ROOT_CONTEXT);
-        this.#open.set(about.key, own);
-        const sent = this.#start(further, trace.setSpan(ROOT_CONTEXT, own));
-        if (this.native.passed(about.key, this.#placeOf(own), this.#placeOf(sent))) this.#open.set(further.key, sent);
+        const within = trace.setSpan(ROOT_CONTEXT, own);
+        this.#open.set(about[0], within);
+        const sent = this.#start(further, within);
+        if (this.native.passed(about[0], this.#placeOf(own), this.#placeOf(sent))) this.#open.set(further[0], trace.setSpan(ROOT_CONTEXT, sent));
         else sent.end();
     }
 
@@ -209,19 +248,24 @@ export class Telemetry {
 
     #started(about: Begun, within: api.Context): api.Span {
         const { trace, isSpanContextValid, SpanKind } = this.api;
-        const { series, time: startTime, parent, link } = about;
-        const common = series === undefined ? undefined : this.#seriesOf(series);
-        const attributes = common ? { ...common.attributes, ...about.attributes } : about.attributes;
-        const { name, isSent } = common ?? about;
+        // By index, which costs each call less than taking the array apart.
+        const series = about[1];
+        const own = about[4];
+        const parent = about[5];
+        const link = about[6];
+        const common = typeof series === 'number' ? this.#seriesOf(series) : { name: series[0], isSent: series[1], attributes: undefined };
+        const { name, isSent } = common;
+        const attributes = common.attributes ? { ...common.attributes, ...own } : own;
+        const startTime: Time = [about[2], about[3]];
         let around = within;
         if (parent) {
             // A request that is sent belongs to what is current here; one that arrived, to what its sender says.
-            const own = isSent ? trace.getSpanContext(within) : undefined;
-            if (!own || !isSpanContextValid(own)) around = trace.setSpanContext(within, this.#remote(parent));
+            const here = isSent ? trace.getSpanContext(within) : undefined;
+            if (!here || !isSpanContextValid(here)) around = trace.setSpanContext(within, this.#remote(parent));
         }
         const options: api.SpanOptions = { kind: isSent ? SpanKind.CLIENT : SpanKind.SERVER, attributes, startTime };
         if (link) options.links = [{ context: this.#remote(link) }];
-        return this.#tracer.startSpan(name!, options, around);
+        return this.#tracer.startSpan(name, options, around);
     }
 
     /** The series with that number, which the engine is asked for once. */
@@ -230,12 +274,12 @@ export class Telemetry {
     }
 
     #record(entry: Ended): void {
+        const { trace, ROOT_CONTEXT } = this.api;
         const { key, series, time, begun, unsent } = entry;
-        const span = begun ? this.#start(begun, this.api.ROOT_CONTEXT) : this.#open.get(key);
-        if (!begun) this.#open.delete(key);
+        const within = begun ? trace.setSpan(ROOT_CONTEXT, this.#start(begun, ROOT_CONTEXT)) : this.#open.take(key);
         if (unsent !== undefined) this.#endUnsent(unsent, time);
-        if (span === undefined && !this.#seriesOf(series).isSent) this.#early.set(key, entry);
-        else this.#end(entry, span);
+        if (within === undefined && !this.#seriesOf(series).isSent) this.#early.set(key, entry);
+        else this.#end(entry, within);
     }
 
     /** Records calls that ended early and have not begun since: what was drained with them has begun by now. */
@@ -250,28 +294,28 @@ export class Telemetry {
         }
     }
 
-    #end({ series, time, seconds, isError, ended, failed, renamed }: Ended, span?: api.Span): void {
-        if (span) {
+    #end({ series, time, seconds, isError, ended, failed, renamed }: Ended, within?: api.Context): void {
+        if (within) {
+            const span = this.api.trace.getSpan(within)!;
             if (renamed !== undefined) span.updateName(renamed);
             if (ended) span.setAttributes(ended);
             if (isError) span.setStatus({ code: this.api.SpanStatusCode.ERROR });
             span.end(time);
         }
         const { histogram, attributes } = this.#seriesOf(series);
-        this.#measure(histogram, seconds, failed ? { ...attributes, ...failed } : attributes, span);
+        this.#measure(histogram, seconds, failed ? { ...attributes, ...failed } : attributes, within);
     }
 
-    #measure(histogram: string, seconds: number, attributes: api.Attributes, span?: api.Span): void {
+    #measure(histogram: string, seconds: number, attributes: api.Attributes, within?: api.Context): void {
         this.#histograms ??= this.#created();
-        this.#histograms[histogram]!.record(seconds, attributes, span && this.api.trace.setSpan(this.api.ROOT_CONTEXT, span));
+        this.#histograms[histogram]!.record(seconds, attributes, within);
     }
 
     /** Ends the span of a request that a front did not pass on. */
     #endUnsent(key: number, time: Time): void {
-        const span = this.#open.get(key);
-        this.#open.delete(key);
+        const within = this.#open.take(key);
         try {
-            span?.end(time);
+            if (within) this.api.trace.getSpan(within)!.end(time);
         } catch (error) {
             this.#complain('a request that is not passed on', error);
         }

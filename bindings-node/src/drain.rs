@@ -19,7 +19,7 @@ use mcpbolt::mcp::{Era, Method};
 use mcpbolt::message::{Field, MessageRef};
 use mcpbolt::server::SharedRegistry;
 use mcpbolt::telemetry::HostTelemetry;
-use napi::bindgen_prelude::Int32ArraySlice;
+use napi::bindgen_prelude::{Float64ArraySlice, Int32ArraySlice};
 use napi::{Env, JsString};
 
 use crate::aside::{self, Aside};
@@ -40,6 +40,13 @@ const ROW: usize = 6;
 /// The table as the integers it holds.
 #[allow(unsafe_code)]
 pub fn integers<'a>(table: &'a mut Int32ArraySlice<'_>) -> &'a mut [i32] {
+    // SAFETY: 1
+    unsafe { table.as_mut() }
+}
+
+/// The table as the numbers it holds.
+#[allow(unsafe_code)]
+pub fn numbers<'a>(table: &'a mut Float64ArraySlice<'_>) -> &'a mut [f64] {
     // SAFETY: 1
     unsafe { table.as_mut() }
 }

@@ -6,11 +6,12 @@ use std::thread::{self, ThreadId};
 
 use mcpbolt::mcp::TraceContext;
 use mcpbolt::telemetry::{HostTelemetry, TelemetryHost};
-use napi::bindgen_prelude::{FnArgs, Function, FunctionRef};
+use napi::bindgen_prelude::{Float64ArraySlice, FnArgs, Function, FunctionRef};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status};
 use napi_derive::napi;
 
+use crate::drain::numbers;
 use crate::error::{Result, internal};
 
 /// The observer of the servers, clients and fronts of one JavaScript thread whose telemetry is switched on.
@@ -135,10 +136,17 @@ impl Telemetry {
         self.observer.series(number)
     }
 
-    /// Takes the records of what has ended, as a JSON array; `None` if there are none.
+    /// Takes the records of what has ended. `rows` gets how many numbers follow there, and five of each request that ended well: its
+    /// key, its series, seconds and nanoseconds since 1970, and how many seconds it took. All else is returned as a JSON array, `None`
+    /// if there is nothing.
     #[napi(catch_unwind)]
-    pub fn take(&self) -> Option<String> {
-        self.observer.take()
+    pub fn take(&self, mut rows: Float64ArraySlice<'_>) -> Option<String> {
+        let [used, rows @ ..] = numbers(&mut rows) else {
+            return self.observer.take();
+        };
+        let (count, rest) = self.observer.take_rows(rows);
+        *used = count as f64;
+        rest
     }
 
     /// Says where the two spans of a request are that a front passes on, by the key of the first; nowhere without an SDK. Returns

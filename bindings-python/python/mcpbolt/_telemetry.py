@@ -90,13 +90,13 @@ class Telemetry:
         """Begins a span that the engine describes. It ends when the engine says so, which may be before this returns."""
         about = json.loads(wire)
         span = self._start(about)
-        ended = self._open.setdefault(about["key"], span)
+        ended = self._open.setdefault(about[0], span)
         if ended is not span:
-            del self._open[about["key"]]
+            del self._open[about[0]]
             _end(span, ended)
         return span
 
-    def _start(self, about: dict[str, Any], within: Context | None = None) -> trace.Span:
+    def _start(self, about: list[Any], within: Context | None = None) -> trace.Span:
         """Begins a span within a context, by default the current one."""
         try:
             return self._started(about, context.get_current() if within is None else within)
@@ -105,13 +105,14 @@ class Telemetry:
             _complain("the span of a request")
             return trace.INVALID_SPAN
 
-    def _started(self, about: dict[str, Any], current: Context) -> trace.Span:
-        if "series" in about:
-            name, is_sent, common, _ = self._series_of(about["series"])
-            attributes = {**common, **about["attributes"]}
+    def _started(self, about: list[Any], current: Context) -> trace.Span:
+        _, series, seconds, rest, attributes, *places = about
+        if isinstance(series, int):
+            name, is_sent, common, _ = self._series_of(series)
+            attributes = {**common, **attributes}
         else:
-            name, is_sent, attributes = about["name"], about["isSent"], about["attributes"]
-        parent, links = about.get("parent"), about.get("link")
+            name, is_sent = series
+        parent, link = places or (None, None)
         # A request that is sent belongs to what is current here; one that arrived, to what its sender says.
         if parent and not (is_sent and trace.get_current_span(current).get_span_context().is_valid):
             current = trace.set_span_in_context(trace.NonRecordingSpan(_remote(parent)), current)
@@ -120,8 +121,8 @@ class Telemetry:
             current,
             trace.SpanKind.CLIENT if is_sent else trace.SpanKind.SERVER,
             attributes,
-            [trace.Link(_remote(links))] if links else None,
-            _nanoseconds(about["time"]),
+            [trace.Link(_remote(link))] if link else None,
+            _nanoseconds([seconds, rest]),
         )
 
     def _series_of(self, number: int) -> Series:
@@ -142,19 +143,19 @@ class Telemetry:
         place = _place(span)
         # Without an SDK there are no spans: the engine does not wait for this one.
         if place is not None:
-            self._open[about["key"]] = span
+            self._open[about[0]] = span
         return place
 
-    def _pass(self, about: dict[str, Any], further: dict[str, Any]) -> None:
+    def _pass(self, about: list[Any], further: list[Any]) -> None:
         """Begins the spans of a request that a front passes on, for which the request waits: its own, and the one of the request to the
         server."""
         own = self._start(about)
-        self._open[about["key"]] = own
+        self._open[about[0]] = own
         sent = self._start(further, trace.set_span_in_context(own))
         # Before the request goes on, since the span may end at once.
-        self._open[further["key"]] = sent
-        if not self.native.passed(about["key"], _place(own), _place(sent)):
-            self._end_unsent(further["key"], None)
+        self._open[further[0]] = sent
+        if not self.native.passed(about[0], _place(own), _place(sent)):
+            self._end_unsent(further[0], None)
 
     def _end_unsent(self, key: int, time: int | None) -> None:
         """Ends the span of a request that a front did not pass on."""

@@ -20,7 +20,7 @@ use super::hosted::{HostedRequest, HostedSession, Origin};
 use super::instruments;
 use super::names::Failures;
 use super::passing::Held;
-use super::records::{About, Attributes, Passing, Record, json};
+use super::records::{About, Attributes, Passing, Record, Row, json};
 use super::series::{Kept, Named, SeriesTable};
 use crate::connection::{
     ObservedRequest, ObservedSession, Observer, RequestObserver, RequestOutcome, SessionObserver,
@@ -30,6 +30,9 @@ use crate::mcp::{Side, TraceContext};
 /// Maximum number of records of ended requests and sessions that wait for the host. Beyond it, records are dropped, except those
 /// whose span the host has begun.
 pub const MAX_RECORDS: usize = 65_536;
+
+/// Numbers of a row of [`HostTelemetry::take_rows`].
+const ROW: usize = size_of::<Row>() / size_of::<f64>();
 
 /// The other language's part of a [`HostTelemetry`]. Called on any thread; must not block.
 pub trait TelemetryHost: fmt::Debug + Send + Sync {
@@ -46,8 +49,9 @@ pub trait TelemetryHost: fmt::Debug + Send + Sync {
 /// A time is `[seconds, nanoseconds]` since 1970. A place in a trace is `[traceparent, tracestate]`, the latter `null` if there is
 /// none. A series is a number for requests that are alike; [`series`](Self::series) says what they have in common.
 ///
-/// The description of a span has `key`, `time`, `series`, and the `attributes` that it has beside those of the series; of a series that
-/// is not known yet, it has `name` and `isSent` instead, and all `attributes`; and if there are any, `parent` and `link`.
+/// The description of a span is an array: its key, its series, the two numbers of its time, and an object with the attributes that it has
+/// beside those of the series. In place of a series that is not known yet there is `[name, isSent]`, and then those are all attributes. If the
+/// span has a parent or a link, these two follow, `null` for the one that it does not have.
 ///
 /// The record of a request that has ended has the `key` of its span, `series`, `time` and `seconds`; `isError` if it is `true`; if there
 /// are any, `ended`, the attributes to add to the span, and `failed`, those to add to the ones of the series in the histogram; and `begun`,
@@ -154,6 +158,30 @@ impl HostTelemetry {
         let passing = passing.values().map(Entry::Passing);
         let all: Vec<_> = passing.chain(ended.iter().map(Entry::Ended)).collect();
         (!all.is_empty()).then(|| json(&all))
+    }
+
+    /// The same, but requests that ended well and whose spans the host has are written to `rows`, while there is room: five numbers
+    /// for each, its `key`, `series`, the two of its `time`, and `seconds`. Returns how many numbers those are, and the rest.
+    pub fn take_rows(&self, rows: &mut [f64]) -> (usize, Option<String>) {
+        let Entries { passing, ended, .. } = std::mem::take(&mut *self.0.waiting());
+        let mut used = 0;
+        let is_left = |record: &&Record| {
+            let row = match record {
+                Record::Request(request) => request.row(),
+                Record::Session(_) => None,
+            };
+            let place = rows.get_mut(used..used + ROW);
+            let Some((place, row)) = place.zip(row) else {
+                return true;
+            };
+            place.copy_from_slice(&row);
+            used += ROW;
+            false
+        };
+        let passing = passing.values().map(Entry::Passing);
+        let left = ended.iter().filter(is_left).map(Entry::Ended);
+        let all: Vec<_> = passing.chain(left).collect();
+        (used, (!all.is_empty()).then(|| json(&all)))
     }
 
     /// The request whose scope surrounds this thread, if this is its observer.

@@ -9,7 +9,9 @@ use super::attributes;
 use super::host::{HostSeries, HostTelemetry};
 use super::names::{Ended, session_error};
 use super::passing::{Begun, Passed};
-use super::records::{Attributes, Place, Record, RequestRecord, SessionRecord, Span, Time, json};
+use super::records::{
+    Attributes, Place, Record, RequestRecord, SessionRecord, Span, SpanSeries, Time, json,
+};
 use super::series::Kept;
 use crate::connection::{
     ObservedRequest, RequestEnd, RequestObserver, RequestScope, SessionObserver,
@@ -145,20 +147,20 @@ impl HostedRequest {
     /// The description of its span.
     pub fn span(&self) -> Span {
         let [parent, link] = self.places.clone();
-        let known = self.series.as_ref().ok().map(|series| series.number);
-        let unknown = self.series.as_ref().err();
+        let (series, attributes) = match &self.series {
+            Ok(series) => (SpanSeries::Known(series.number), self.own.clone()),
+            Err(kept) => {
+                let series = SpanSeries::Unknown(kept.title(), kept.is_sent);
+                (series, self.attributes())
+            }
+        };
         Span {
             key: self.key,
-            series: known,
-            name: unknown.map(Kept::title),
-            is_sent: unknown.map(|kept| kept.is_sent),
+            series,
             time: self.time,
             parent,
             link,
-            attributes: match known {
-                Some(_) => self.own.clone(),
-                None => self.attributes(),
-            },
+            attributes,
         }
     }
 
@@ -170,9 +172,7 @@ impl HostedRequest {
         });
         Span {
             key,
-            series: None,
-            name: Some(self.kept().title()),
-            is_sent: Some(true),
+            series: SpanSeries::Unknown(self.kept().title(), true),
             time: Time::now(),
             parent: None,
             link: None,

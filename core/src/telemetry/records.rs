@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use super::attributes::Value;
@@ -81,25 +82,42 @@ impl From<TraceContext> for Place {
 }
 
 /// What a span begins with.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(super) struct Span {
     pub key: u64,
-    /// Its series, which says its name, its kind, and what further attributes it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub series: Option<u32>,
-    /// Without a series: its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Without a series: whether this side sends the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is_sent: Option<bool>,
+    pub series: SpanSeries,
     pub time: Time,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Place>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Place>,
     pub attributes: Attributes,
+}
+
+/// The name and the kind of a span.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum SpanSeries {
+    /// Those of a series, which also says what further attributes the span has.
+    Known(u32),
+    /// Without a series: the name, and whether this side sends the request.
+    Unknown(String, bool),
+}
+
+/// As an array, since each request has one: that takes less time to read than an object.
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Time(seconds, nanos) = self.time;
+        let mut all = serializer.serialize_seq(None)?;
+        all.serialize_element(&self.key)?;
+        all.serialize_element(&self.series)?;
+        all.serialize_element(&seconds)?;
+        all.serialize_element(&nanos)?;
+        all.serialize_element(&self.attributes)?;
+        if self.parent.is_some() || self.link.is_some() {
+            all.serialize_element(&self.parent)?;
+            all.serialize_element(&self.link)?;
+        }
+        all.end()
+    }
 }
 
 /// What requests of a series have in common.
@@ -145,6 +163,28 @@ pub(super) struct RequestRecord {
     pub renamed: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsent: Option<u64>,
+}
+
+/// A request that ended well, and whose span the host has: the key, the series, seconds and nanoseconds since 1970, and how many
+/// seconds the request took.
+pub(super) type Row = [f64; 5];
+
+impl RequestRecord {
+    /// The record as numbers, if there is nothing else to say.
+    pub fn row(&self) -> Option<Row> {
+        let is_more = self.is_error
+            || !self.ended.is_empty()
+            || !self.failed.is_empty()
+            || self.begun.is_some()
+            || self.renamed.is_some()
+            || self.unsent.is_some();
+        let Time(seconds, nanos) = self.time;
+        (!is_more).then(|| {
+            // Numbers of this size are exact.
+            let [key, seconds] = [self.key, seconds].map(|it| it as f64);
+            [key, self.series.into(), seconds, nanos.into(), self.seconds]
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -56,7 +56,7 @@ fn a_request_that_ends_before_the_host_has_taken_it_is_only_a_record() {
     let [record] = &take(&telemetry)[..] else {
         panic!("one record, and no request that waits")
     };
-    assert_eq!(record["begun"]["name"], "tools/call x");
+    assert_eq!(record["begun"][1][0], "tools/call x");
     // It was dropped, not passed on.
     rig.assert_quiet();
 }
@@ -68,7 +68,7 @@ fn a_request_that_ends_after_the_host_has_taken_it_has_its_span_there() {
     let [asked] = &take(&telemetry)[..] else {
         panic!("one request that waits")
     };
-    let key = &asked["passes"][0]["key"];
+    let key = &asked["passes"][0][0];
     rig.say(near, &cancel(1));
     assert!(!telemetry.passed(key.as_u64().unwrap(), None), "it is over");
     let [record] = &take(&telemetry)[..] else {
