@@ -34,8 +34,8 @@ pub(super) const FIRST_FREE: usize = 3;
 
 /// Bytes read in one turn before other work is done.
 const READ_BUDGET_BYTES: usize = 1 << 20;
-/// Room for a read after one that filled all the room there was: as much as a pipe holds. A peer that waits
-/// for room in a full pipe is then woken once, rather than by each of several short reads.
+/// Room of the buffer for a read after one that filled all the room there was: as much as a pipe holds. A peer
+/// that waits for room in a full pipe is then woken once, rather than by each of several short reads.
 const PIPE_BYTES: usize = 64 << 10;
 /// Bytes written in one turn before other work is done.
 const WRITE_BUDGET_BYTES: usize = 1 << 20;
@@ -51,7 +51,7 @@ pub struct Driver {
     read: Option<ReadEnd>,
     /// The descriptor may have bytes to read, or its end.
     readable: bool,
-    /// The least room for the next read, in bytes.
+    /// The least size of the buffer for the next read, in bytes; 0 for the usual one.
     room: usize,
     /// The peer has hung up: keep reading until the end, since no further edge will be reported.
     hung_up: bool,
@@ -232,7 +232,9 @@ impl Driver {
             && budget > 0
             && machine.wants_read()
         {
-            let room = machine.input().spare(self.room);
+            // A buffer that has grown for a long message does not grow for this.
+            let held = machine.input().len();
+            let room = machine.input().spare(self.room.saturating_sub(held));
             let asked = room.len();
             match end.read(room) {
                 Ok(0) => self.close_read(),
