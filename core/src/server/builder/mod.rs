@@ -252,7 +252,8 @@ impl Builder {
 
     /// Accepts each `requestState` only once (R-MRT-09), for calls that must not run twice on one
     /// answer of the user. A client whose call was lost in transit must then start over. Used
-    /// states are remembered by this process only, or by [a store](Self::single_use_states_on).
+    /// states are remembered by this process only, or by [a store](Self::single_use_states_on): without
+    /// one, such a call goes on at its own process alone, unless processes have the same [key](Self::state_key).
     pub fn single_use_states(mut self) -> Self {
         self.state_uses = StateUses::Once(Arc::default());
         self

@@ -106,9 +106,11 @@ impl StateSigner {
         })
     }
 
-    /// Uses a key that all processes of the server have, unless the program has given one, or another is shared already.
+    /// Uses a key that all processes of the server have, unless the program has given one, or another is shared already. A state that
+    /// is accepted once by this process stays its own: others would accept it once more.
     pub fn share(&self, key: [u8; 32]) {
-        if let Some(shared) = &self.shared {
+        let is_own = matches!(self.uses, StateUses::Once(_));
+        if let Some(shared) = self.shared.as_ref().filter(|_| !is_own) {
             let _ = shared.set(key);
         }
     }
@@ -273,14 +275,16 @@ mod tests {
         // A clone that an earlier connection has.
         let earlier = one.clone();
         let given = StateSigner::new([1; 32]);
-        for signer in [&one, &other, &given] {
+        let once = StateSigner::random().unwrap().single_use();
+        for signer in [&one, &other, &given, &once] {
             signer.share([7; 32]);
             signer.share([8; 32]);
         }
         let opens = |signer: &StateSigner, sealed: &str| signer.open(b"a", sealed).is_some();
         let sealed = one.close(b"a", "x");
         assert!(opens(&other, &sealed) && opens(&earlier, &sealed));
-        assert!(!opens(&given, &sealed));
+        assert!(!opens(&given, &sealed) && !opens(&once, &sealed));
+        assert!(!opens(&one, &once.close(b"a", "x")));
         assert!(opens(&StateSigner::new([7; 32]), &sealed));
         assert!(opens(&StateSigner::new([1; 32]), &given.close(b"a", "x")));
     }
