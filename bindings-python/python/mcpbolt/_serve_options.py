@@ -14,7 +14,7 @@ from ._options import Options, options
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedStore(Options):
     """A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, go on with each other's
-    streams, and count the rates and quotas of a `Policy` together. All have the same address, prefix and keys. A store that cannot be reached is no error: sessions go on, and are
+    streams, know each other's tasks, and count the rates and quotas of a `Policy` together. All have the same address, prefix and keys. A store that cannot be reached is no error: sessions go on, and are
     accepted by the other processes.
 
     Args:

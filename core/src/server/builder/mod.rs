@@ -485,7 +485,7 @@ impl Builder {
     /// others answer as an overloaded server does, and the state of those that run is
     /// written when it is back. What clients send and get is readable in the store, unless it is a
     /// `SealedStore`.
-    pub fn share_tasks(mut self, store: Arc<dyn SharedStore>) -> Self {
+    pub fn share_tasks(self, store: Arc<dyn SharedStore>) -> Self {
         self.registry.share_tasks(store);
         self
     }

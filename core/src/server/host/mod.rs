@@ -35,6 +35,8 @@ use crate::json::reader;
 use crate::mcp::{ErrorKind, LogLevel, Method, extension};
 use crate::message::{Dialect, Field, MessageRef};
 use crate::policy::Policy;
+#[cfg(all(feature = "http", feature = "sealing"))]
+use crate::store::SharedStore;
 
 /// A server as its transports see it: each accepted connection gets its own host from here. A
 /// transport with short connections creates thousands of hosts a second, so hosts are light and the
@@ -69,6 +71,13 @@ pub trait Hosting: Send + Sync + 'static {
     /// signed with it, if the program has given no key, so that the next round may come to any process
     /// ([`StateSigner::share`](super::StateSigner::share)). Called by a transport before it serves.
     fn share_states(&self, _key: [u8; 32]) {}
+
+    /// Has tasks known to all processes with this store, on which sessions are shared. Called by a transport that shares
+    /// sessions, before it serves. By default the program says itself whether [tasks are shared](crate::server::Builder::share_tasks).
+    #[cfg(all(feature = "http", feature = "sealing"))]
+    fn share_tasks(&self, store: Arc<dyn SharedStore>) {
+        let _ = store;
+    }
 
     /// A number that changes when connections that begin from now on have another server. What a
     /// transport has kept of earlier ones, to use it again, is dropped then.

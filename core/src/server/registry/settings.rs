@@ -22,7 +22,7 @@ use crate::server::cache_hint::{CacheHint, CacheScope};
 #[cfg(feature = "skills")]
 use crate::server::skills::Skills;
 use crate::server::subscriptions::Subscribers;
-use crate::server::tasks::{SharedTasks, TaskLimits, Tasks};
+use crate::server::tasks::{TaskLimits, Tasks};
 use crate::store::SharedStore;
 
 impl Registry {
@@ -100,10 +100,10 @@ impl Registry {
         self.changed();
     }
 
-    /// Has tasks known to all processes with this store, beginning with the next.
-    pub(in crate::server) fn share_tasks(&mut self, store: Arc<dyn SharedStore>) {
-        let shared = SharedTasks::new(store).map(Arc::new);
-        self.tasks = Arc::new(Tasks::new(self.tasks.limits(), shared));
+    /// Has tasks known to all processes with this store, beginning with the next: see
+    /// [`Builder::share_tasks`](crate::server::Builder::share_tasks). Only the first store counts.
+    pub fn share_tasks(&self, store: Arc<dyn SharedStore>) {
+        self.tasks.share(store);
     }
 
     /// Sets the limits of stored tasks from now on. Drops all tasks stored so far.

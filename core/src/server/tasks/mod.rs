@@ -15,7 +15,7 @@ mod task;
 mod timestamp;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 pub(super) use self::call::Ended;
@@ -34,6 +34,7 @@ use crate::limits::{
     MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER, TASK_POLL_INTERVAL,
 };
 use crate::mcp::{ErrorKind, Revision, TaskForm};
+use crate::store::SharedStore;
 use crate::unguessable;
 
 /// The tasks of one server.
@@ -44,8 +45,8 @@ pub(super) struct Tasks {
     /// The number of the last task; held while one is added, so that limits hold.
     last: Mutex<u64>,
     limits: TaskLimits,
-    /// Where other processes find them.
-    shared: Option<Arc<SharedTasks>>,
+    /// Where other processes find them, once that is settled.
+    shared: OnceLock<Arc<SharedTasks>>,
     /// The calls of tasks of other processes, on their way to their handlers.
     resuming: Resuming,
 }
@@ -114,6 +115,7 @@ impl Default for Tasks {
 
 impl Tasks {
     pub fn new(limits: TaskLimits, shared: Option<Arc<SharedTasks>>) -> Self {
+        let shared = shared.map(OnceLock::from).unwrap_or_default();
         let store = MemoryStore::new(Bounds {
             values: limits.tasks,
             bytes: usize::MAX,
@@ -134,7 +136,14 @@ impl Tasks {
 
     /// Where other processes find the tasks.
     pub fn shared(&self) -> Option<&Arc<SharedTasks>> {
-        self.shared.as_ref()
+        self.shared.get()
+    }
+
+    /// Has other processes find the tasks that begin from now on, if they do not yet.
+    pub fn share(&self, store: Arc<dyn SharedStore>) {
+        if let Some(shared) = SharedTasks::new(store) {
+            let _ = self.shared.set(Arc::new(shared));
+        }
     }
 
     /// The calls of tasks of other processes, on their way to their handlers.

@@ -109,6 +109,7 @@ impl Endpoint {
         #[cfg(feature = "sealing")]
         let changes = options.shared_sessions.as_ref().and_then(|shared| {
             hosting.share_states(shared.state_key());
+            hosting.share_tasks(Arc::new(shared.sealed_store()));
             shared.share_policy(hosting.policy().as_deref());
             SharedChanges::new(shared, &*hosting)
         });

@@ -64,9 +64,8 @@ impl SharedChanges {
     pub fn begin(&self) {
         self.following.get_or_init(|| {
             let feed = lock(&self.feed).take()?;
-            let (store, keys) = (self.shared.store.clone(), self.shared.keys.clone());
             let process = Process {
-                store: SealedStore::new(store, keys),
+                store: self.shared.sealed_store(),
                 own: HolderId::random()?,
                 feed,
             };

@@ -90,13 +90,18 @@ impl SharedSessions {
     /// Has the policy of a server kept on the store, if that is wanted.
     pub(super) fn share_policy(&self, policy: Option<&Policy>) {
         if let Some(policy) = policy.filter(|_| self.shares_policy) {
-            policy.share_on(SealedStore::new(self.store.clone(), self.keys.clone()));
+            policy.share_on(self.sealed_store());
         }
     }
 
     /// The key of the states that clients hold between the rounds of a call.
     pub(super) fn state_key(&self) -> [u8; 32] {
         self.keys.secret(&format!("states of calls {}", self.scope))
+    }
+
+    /// The store, in which nobody reads without the keys.
+    pub(super) fn sealed_store(&self) -> SealedStore {
+        SealedStore::new(self.store.clone(), self.keys.clone())
     }
 
     fn max_age(&self) -> Duration {
