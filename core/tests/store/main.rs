@@ -38,6 +38,8 @@ mod session_tasks;
 mod sessions;
 mod stores;
 #[cfg(all(feature = "redis", feature = "http"))]
+mod task_notices;
+#[cfg(all(feature = "redis", feature = "http"))]
 mod task_runs;
 #[cfg(all(feature = "redis", feature = "http"))]
 mod tasks;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::Method;
+use hyper::{Method, Response};
 use mcpbolt::connection::Principal;
-use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
+use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, SharedSessions};
 use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::policy::{ApiKeys, Policy};
 use mcpbolt::server::{
@@ -156,22 +156,8 @@ impl Process {
         }
     }
 
-    pub async fn send(&self, key: &str, method: &str, mut params: Value) -> Value {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {
-                "elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}});
-        let name = params["name"].as_str().or(params["taskId"].as_str());
-        let name = name.unwrap_or_default().to_owned();
-        let head = [
-            ("X-API-Key", key),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", method),
-            ("Mcp-Name", &*name),
-        ];
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let answer = send(&self.at, Method::POST, &head, &message).await;
+    pub async fn send(&self, key: &str, method: &str, params: Value) -> Value {
+        let answer = stateless(&self.at, key, method, params).await;
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         serde_json::from_slice(&body).unwrap_or_else(|_| panic!("{body:?}"))
     }
@@ -204,6 +190,30 @@ impl Process {
             sleep(Duration::from_millis(5)).await;
         }
     }
+}
+
+/// Sends a request of 2026-07-28 from a client that knows tasks.
+pub async fn stateless(
+    at: &HttpService,
+    key: &str,
+    method: &str,
+    mut params: Value,
+) -> Response<HttpBody> {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {
+            "elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}});
+    let name = params["name"].as_str().or(params["taskId"].as_str());
+    let name = name.unwrap_or_default().to_owned();
+    let mut head = vec![
+        ("X-API-Key", key),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", method),
+    ];
+    head.extend((!name.is_empty()).then_some(("Mcp-Name", &*name)));
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    send(at, Method::POST, &head, &message).await
 }
 
 pub async fn ends(running: &Running) {

@@ -480,6 +480,9 @@ impl Builder {
     /// Tasks of 2025-11-25 are shared if sessions are (`SharedSessions`). A task then belongs to its principal, in each of the principal's sessions, or to
     /// its session if nobody is verified; the client ends the latter with its session. `tasks/list` has the last 10,000 tasks of an owner.
     ///
+    /// Clients hear of changes at every process: in the standing stream of a session, and in streams of `subscriptions/listen`, which
+    /// cost the store as much as a request that waits, for each task of another process.
+    ///
     /// A task costs the store its state with each change, and a renewal every 2 s while it runs; so does a request for `tasks/result` that
     /// waits at another process. While the store is away, a task that begins is known to its own process alone (fails open), the
     /// others answer as an overloaded server does, and the state of those that run is

@@ -7,6 +7,11 @@ mod batch;
 mod shared_tasks;
 #[cfg(feature = "skills")]
 mod skills;
+#[cfg_attr(
+    not(feature = "http"),
+    expect(dead_code, reason = "other processes know sessions over HTTP alone")
+)]
+mod task_notices;
 mod tasks;
 
 use std::sync::Arc;
@@ -31,6 +36,8 @@ use crate::error::ConnectionError;
 use crate::handler::Executor;
 #[cfg(feature = "http")]
 use crate::handler::Head;
+#[cfg(feature = "http")]
+use crate::handler::driven::drive;
 use crate::json::reader;
 use crate::mcp::{ErrorKind, LogLevel, Method, extension};
 use crate::message::{Dialect, Field, MessageRef};
@@ -101,6 +108,9 @@ pub struct ServerHost<E: ?Sized = dyn Executor + Send> {
     subscriber: Option<Arc<Subscriber>>,
     handle: Handle,
     initialized: bool,
+    /// Whether the client of a session is notified of its tasks at other processes.
+    #[cfg(feature = "http")]
+    follows_tasks: bool,
     admission: Admission,
     executor: Box<E>,
 }
@@ -115,6 +125,8 @@ impl<E: Executor + ?Sized> ServerHost<E> {
             admission: Admission::new(handle.clone()),
             handle,
             initialized: false,
+            #[cfg(feature = "http")]
+            follows_tasks: false,
             executor,
         }
     }
@@ -142,7 +154,7 @@ impl<E: Executor + ?Sized> ServerHost<E> {
     }
 
     /// Returns this connection's subscriber; creates it on first use.
-    fn subscriber(&mut self) -> &Subscriber {
+    fn subscriber(&mut self) -> &Arc<Subscriber> {
         let (registry, handle) = (&self.registry, &self.handle);
         self.subscriber
             .get_or_insert_with(|| registry.subscribers().join(handle.clone()))
@@ -158,6 +170,13 @@ impl<E: Executor + ?Sized> ServerHost<E> {
     #[cfg(feature = "http")]
     pub(crate) fn listened(&mut self, listens: bool) {
         self.executor.listened(listens);
+        if listens
+            && !self.follows_tasks
+            && let Some(job) = task_notices::of_session(&self.registry, &self.handle)
+        {
+            self.follows_tasks = true;
+            drive(job);
+        }
     }
 
     /// Sets the sender of the messages received from now on, if it differs from the connection's.
@@ -261,7 +280,11 @@ impl<E: Executor + ?Sized> ServerHost<E> {
                     .guard()
                     .is_none_or(|guard| guard.check(&access).is_ok())
         };
-        let has_task = |id: &str| registry.has_tasks() && registry.tasks().has(id, principal);
+        // Whether other processes have it is found out before the stream begins.
+        let has_task = |id: &str| {
+            let tasks = registry.tasks();
+            registry.has_tasks() && (tasks.has(id, principal) || tasks.shared().is_some())
+        };
         use_it(&Filter {
             lists: registry.may_change(),
             uri: &may_listen,
@@ -496,8 +519,12 @@ impl<E: Executor + ?Sized> Host for ServerHost<E> {
             // The params were checked before; a change of the offer since then does not matter.
             let who = call.reply.principal();
             let interests = self.with_filter(who, |filter| Interests::parse(params, filter));
-            if let Ok(interests) = interests {
-                self.subscriber().listen(&call, interests);
+            let Ok(interests) = interests else { continue };
+            let subscriber = self.subscriber().clone();
+            let (registry, handle) = (&self.registry, &self.handle);
+            if let Some(job) = task_notices::listen(registry, handle, &subscriber, call, interests)
+            {
+                self.executor.spawn(job);
             }
         }
         if self.registry.has_tasks() {

@@ -7,14 +7,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::tasks::{HAS_ENDED, NO_TASK, PAGE, answers, cursor, find, write_page};
-use crate::connection::{Call, Handle, Operation, Principal};
+use super::tasks::{HAS_ENDED, NO_TASK, PAGE, answers, cursor, write_page};
+use crate::connection::{Call, Handle, Operation, Principal, Sleep};
+use crate::correlate::CancelToken;
 use crate::handler::Job;
 use crate::handler::driven::drive;
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm};
 use crate::message::Message;
 use crate::server::registry::Registry;
+use crate::server::subscriptions::Subscriber;
 use crate::server::tasks::{
     Asked, Asker, Found, Kept, RENEWAL, SharedTasks, Task, TaskOwner, TaskRecord,
 };
@@ -23,7 +25,7 @@ use crate::store::{BlobVersion, StoreError, Subscription};
 /// The job that answers a request about tasks from the store; `None` if it is about a task that this process alone knows.
 pub(super) fn job(registry: &Arc<Registry>, handle: &Handle, call: &Call) -> Option<Job> {
     let request = Request::new(registry, handle, call)?;
-    Some(request.answer(call.clone()))
+    Some(Arc::new(request).answer(call.clone()))
 }
 
 /// Whether a request about a task was answered.
@@ -35,7 +37,7 @@ enum Answered {
 
 type Answering = Result<Answered, StoreError>;
 
-struct Request {
+pub(super) struct Request {
     registry: Arc<Registry>,
     handle: Handle,
     shared: Arc<SharedTasks>,
@@ -51,31 +53,34 @@ struct Request {
 
 impl Request {
     fn new(registry: &Arc<Registry>, handle: &Handle, call: &Call) -> Option<Self> {
+        let params = call.message.as_ref().params().unwrap_or("{}");
+        let id = reader::find(params, "taskId").and_then(reader::as_str);
+        let request = Self::about(registry, handle, call, &id.unwrap_or_default())?;
+        let waits = call.method == Some(Method::TaskResult);
+        let is_here = waits && request.own.as_ref().is_some_and(|own| !own.is_shared());
+        (!is_here).then_some(request)
+    }
+
+    /// A request about that task; `None` if tasks are not shared with who asks.
+    pub fn about(registry: &Arc<Registry>, handle: &Handle, call: &Call, id: &str) -> Option<Self> {
         let (tasks, revision) = (registry.tasks(), call.reply.revision());
         let proven = call.reply.principal().map(Principal::as_str);
         let principal = proven.or_else(|| handle.principal());
         let asks = Asker { handle, principal };
-        let params = call.message.as_ref().params().unwrap_or("{}");
-        let own = find(tasks, asks, params, revision);
-        let waits = call.method == Some(Method::TaskResult);
-        if waits && own.as_ref().is_some_and(|own| !own.is_shared()) {
-            return None;
-        }
-        let id = reader::find(params, "taskId").and_then(reader::as_str);
         Some(Self {
             shared: tasks.shared()?.clone(),
             owner: asks.owner(revision)?,
             principal: principal.map(Into::into),
             revision,
-            id: id.unwrap_or_default().into_owned(),
-            params: params.to_owned(),
-            own,
+            id: id.to_owned(),
+            params: call.message.as_ref().params().unwrap_or("{}").to_owned(),
+            own: tasks.find(id, asks, revision),
             registry: registry.clone(),
             handle: handle.clone(),
         })
     }
 
-    fn answer(self, call: Call) -> Job {
+    fn answer(self: Arc<Self>, call: Call) -> Job {
         Box::pin(async move {
             let answered = match call.method {
                 Some(Method::ListTasks) => self.list(&call).await,
@@ -86,43 +91,52 @@ impl Request {
             };
             match answered {
                 Ok(Answered::Done) => {}
-                Ok(Answered::Not(record, version)) => self.run_again(call, record, version).await,
-                Err(why) => self.postpone(&call, &why),
+                Ok(Answered::Not(record, seen)) => {
+                    // From what the record has become.
+                    let then = self.clone().answer(call.clone());
+                    if self.run_again(&call, record, seen, then).await.is_err() {
+                        self.postpone(&call);
+                    }
+                }
+                Err(_) => self.postpone(&call),
             }
         })
     }
 
-    fn postpone(&self, call: &Call, _: &StoreError) {
+    fn postpone(&self, call: &Call) {
         let why = "tasks of other processes cannot be found now: try again later";
         let data = Some("{\"retryAfter\":1}");
         let mut replies = self.handle.replies();
         replies.error(&call.reply, ErrorKind::Overloaded, why, data);
     }
 
-    /// Runs a task here that nobody runs any more. Then the request is answered, from what the record has become.
-    async fn run_again(self, call: Call, record: TaskRecord, seen: BlobVersion) {
+    /// Runs a task here that nobody runs any more, unless its record has changed. `then` goes on when it runs, or the record has changed.
+    pub async fn run_again(
+        &self,
+        call: &Call,
+        record: TaskRecord,
+        seen: BlobVersion,
+        then: Job,
+    ) -> Result<(), StoreError> {
         if call.cancel.is_cancelled() || self.handle.is_closed() {
-            return;
+            return Ok(());
         }
-        let (mut again, task, kept) = match self.take_over(&call, record, seen).await {
-            Ok(Some(taken)) => taken,
-            Ok(None) => return self.answer(call).await,
-            Err(why) => return self.postpone(&call, &why),
+        let Some((mut again, task, kept)) = self.take_over(call, record, seen).await? else {
+            then.await;
+            return Ok(());
         };
-        let (handle, registry, shared) = (
-            self.handle.clone(),
-            self.registry.clone(),
-            self.shared.clone(),
-        );
-        let timers = handle.timers().unwrap_or_else(|| handle.clone());
-        let (keeping, kept_task) = (registry.clone(), task.clone());
+        let (registry, shared) = (self.registry.clone(), self.shared.clone());
+        let timers = self.handle.timers().unwrap_or_else(|| self.handle.clone());
+        let keep = shared.keep_on(registry, task.clone(), kept, timers);
         let begun = move || {
-            drive(Box::pin(shared.keep_on(keeping, kept_task, kept, timers)));
-            drive(self.answer(call));
+            drive(Box::pin(keep));
+            drive(then);
         };
         let stream = again.reply.key().stream();
-        again.reply.key = registry.tasks().resuming().add(stream, task, begun);
-        handle.run_detached(again);
+        let resuming = self.registry.tasks().resuming();
+        again.reply.key = resuming.add(stream, task, begun);
+        self.handle.run_detached(again);
+        Ok(())
     }
 
     /// The call to run, its task and its record; `None` if the record has changed.
@@ -177,9 +191,13 @@ impl Request {
         replies.error(&call.reply, ErrorKind::InvalidParams, why, None);
     }
 
+    /// What the store knows of the task.
+    pub async fn find(&self) -> Result<Option<Found>, StoreError> {
+        self.shared.find(&self.id, &self.owner, self.revision).await
+    }
+
     async fn get(&self, call: &Call) -> Answering {
-        let found = self.shared.find(&self.id, &self.owner, self.revision);
-        let detail = match (found.await, &self.own) {
+        let detail = match (self.find().await, &self.own) {
             (Ok(Some(Found::Known(record))), _) => record.detail,
             (Ok(Some(Found::Abandoned(record, seen))), None) => {
                 return Ok(Answered::Not(record, seen));
@@ -227,8 +245,7 @@ impl Request {
 
     /// R-TSX-12
     async fn update(&self, call: &Call) -> Answering {
-        let found = self.shared.find(&self.id, &self.owner, self.revision);
-        if found.await?.is_none() {
+        if self.find().await?.is_none() {
             self.refuse(call, NO_TASK);
             return Ok(Answered::Done);
         }
@@ -259,8 +276,7 @@ impl Request {
     async fn answer_at_end(&self, call: &Call) -> Answering {
         let mut changes = None;
         while !call.cancel.is_cancelled() && !self.handle.is_closed() {
-            let found = self.shared.find(&self.id, &self.owner, self.revision);
-            match (found.await, &self.own, &mut changes) {
+            match (self.find().await, &self.own, &mut changes) {
                 (Ok(Some(Found::Known(record))), ..) if record.has_ended => {
                     record.answer(&mut self.handle.replies(), &call.reply);
                     return Ok(Answered::Done);
@@ -268,7 +284,11 @@ impl Request {
                 (Ok(Some(Found::Abandoned(record, seen))), None, _) => {
                     return Ok(Answered::Not(record, seen));
                 }
-                (Ok(Some(_)), _, Some(changes)) => self.wait(call, changes).await,
+                (Ok(Some(_)), _, Some(changes)) => {
+                    // At most until the process that runs it must have shown that it lives.
+                    let due = self.handle.sleep(RENEWAL);
+                    wait(Some(changes), due, &call.cancel).await;
+                }
                 // What changes before this is seen by looking again.
                 (Ok(Some(Found::Known(record))), ..) => {
                     changes = Some(self.shared.changes(&record).await?)
@@ -288,18 +308,58 @@ impl Request {
         Ok(Answered::Done)
     }
 
-    /// Waits for a change of a task, at most until the process that runs it must have shown that it lives.
-    async fn wait(&self, call: &Call, changes: &mut Subscription) {
-        let mut cancelled = pin!(call.cancel.cancelled());
-        let mut due = pin!(self.handle.sleep(RENEWAL));
-        poll_fn(|cx| {
-            let is_cancelled = cancelled.as_mut().poll(cx).is_ready();
-            let is_due = due.as_mut().poll(cx).is_ready();
-            match is_cancelled || is_due || changes.poll_hinted(cx).is_ready() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+    /// Tells a stream of changes of the task, which another process runs, until it has ended, is run here, or the stream is
+    /// over. `told` is the state that is known.
+    pub async fn watch(self, subscriber: Arc<Subscriber>, call: Call, told: TaskRecord) {
+        let mut changes = self.shared.changes(&told).await.ok();
+        let (key, mut told) = (call.reply.key(), told.detail);
+        while !call.cancel.is_cancelled() && !self.handle.is_closed() {
+            if self
+                .registry
+                .tasks()
+                .has(&self.id, self.principal.as_deref())
+            {
+                return;
             }
-        })
-        .await;
+            match self.find().await {
+                Ok(Some(Found::Known(record))) => {
+                    if record.detail != told {
+                        subscriber.tell_task(key, &self.id, &record.detail);
+                        told = record.detail;
+                    }
+                    if record.has_ended {
+                        return;
+                    }
+                }
+                Ok(Some(Found::Abandoned(record, seen))) => {
+                    let nothing = Box::pin(async {});
+                    let _ = self.run_again(&call, record, seen, nothing).await;
+                }
+                Ok(None) => return,
+                // The store is away.
+                Err(_) => {}
+            }
+            wait(changes.as_mut(), self.handle.sleep(RENEWAL), &call.cancel).await;
+        }
     }
+}
+
+/// Waits for a change, for the time, or until nobody waits any more.
+pub(super) async fn wait(
+    mut changes: Option<&mut Subscription>,
+    sleep: Sleep,
+    cancel: &CancelToken,
+) {
+    let (mut cancelled, mut due) = (pin!(cancel.cancelled()), pin!(sleep));
+    poll_fn(|cx| {
+        let is_cancelled = cancelled.as_mut().poll(cx).is_ready();
+        let is_due = due.as_mut().poll(cx).is_ready();
+        let changes = changes.as_mut();
+        let is_hinted = changes.is_some_and(|changes| changes.poll_hinted(cx).is_ready());
+        match is_cancelled || is_due || is_hinted {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
 }

@@ -65,6 +65,16 @@ impl Interests {
         self.uris.iter().chain(&self.tasks).map(String::len).sum()
     }
 
+    /// The ids of tasks.
+    pub fn tasks(&self) -> impl Iterator<Item = &str> {
+        self.tasks.iter().map(String::as_str)
+    }
+
+    /// Leaves a task out.
+    pub fn forget_task(&mut self, id: &str) {
+        self.tasks.remove(id);
+    }
+
     fn to_json(&self) -> String {
         let mut out = b"{".to_vec();
         for (name, wanted) in [

@@ -222,6 +222,13 @@ impl Subscriber {
         wants.hold(bytes);
     }
 
+    /// Notifies one stream of the state of a task of another process, if it listens to it.
+    pub fn tell_task(&self, stream: CallKey, id: &str, detail: &str) {
+        let wants = lock(&self.wants);
+        let listens = wants.listens.iter().filter(|listen| listen.is(stream));
+        listens.for_each(|listen| listen.tell_task(&self.handle, id, detail));
+    }
+
     /// Ends the stream that the client cancelled, if the key is one (R-SUB-08).
     pub fn cancelled(&self, key: CallKey) {
         let wants = &mut *lock(&self.wants);

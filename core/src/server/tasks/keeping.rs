@@ -134,6 +134,9 @@ impl SharedTasks {
         let version = put.await?.ok_or_else(|| {
             StoreError::new(StoreFault::Unreadable, "another task has the same name")
         })?;
+        if seen > 0 {
+            let _ = self.tell(&record).await;
+        }
         Ok(Kept::new(origin, hints, version, seen))
     }
 }

@@ -258,6 +258,13 @@ impl Tasks {
         }
     }
 
+    /// Whether a task runs here whose changes are told on this connection.
+    pub fn tells(&self, id: &str, handle: &Handle) -> bool {
+        let task = self.kept.get(id);
+        let connection = task.as_ref().and_then(|task| task.connection.as_ref());
+        connection.is_some_and(|own| own.is_same(handle))
+    }
+
     /// Returns whether this principal has a task with this id that belongs to no connection.
     pub fn has(&self, id: &str, principal: Option<&str>) -> bool {
         self.kept

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{TaskOwner, TaskRecord};
 use crate::mcp::Revision;
 use crate::store::{
-    BlobVersion, HolderId, Leased, LogBounds, SharedStore, StoreError, Subscription, When,
+    BlobVersion, HolderId, Leased, LogBounds, LogPage, SharedStore, StoreError, Subscription, When,
 };
 
 /// How long a process that runs tasks may be silent.
@@ -106,8 +106,16 @@ fn index(owner: &TaskOwner) -> String {
     format!("tasks of {}", owner.digest())
 }
 
-/// The log of what the tasks of a session have told.
-fn told(session: &str) -> String {
+/// Where changes of a task are told: the log of those of its session, or its own topic (2026-07-28).
+fn told(record: &TaskRecord) -> String {
+    match &record.origin.session {
+        Some(session) => told_in(session),
+        None => format!("task {} told", record.id),
+    }
+}
+
+/// The log of the changes of a session's tasks.
+fn told_in(session: &str) -> String {
     format!("tasks told {session}")
 }
 
@@ -255,17 +263,30 @@ impl SharedTasks {
 
     /// Tells whoever waits for changes of a task that there was one.
     pub(super) async fn tell(&self, record: &TaskRecord) -> Result<(), StoreError> {
-        if let Some(session) = &record.origin.session {
-            let entry = record.detail.as_bytes();
-            self.store.append(&told(session), entry, TOLD, 0).await?;
+        let told = told(record);
+        if record.origin.session.is_none() {
+            return self.store.publish(&told).await;
         }
+        let entry = record.detail.as_bytes();
+        self.store.append(&told, entry, TOLD, 0).await?;
         Ok(())
     }
 
-    /// Is woken by changes of a task of a session.
+    /// Is woken by changes of a task.
     pub async fn changes(&self, record: &TaskRecord) -> Result<Subscription, StoreError> {
-        let session = record.origin.session.as_deref().unwrap_or_default();
-        self.store.subscribe(&told(session)).await
+        self.store.subscribe(&told(record)).await
+    }
+
+    /// Is woken by changes of a session's tasks.
+    pub async fn changes_in(&self, session: &str) -> Result<Subscription, StoreError> {
+        self.store.subscribe(&told_in(session)).await
+    }
+
+    /// The changes of a session's tasks behind an entry, each as the members of the state; without an entry, where they end now.
+    pub async fn told_in(&self, session: &str, after: Option<u64>) -> Result<LogPage, StoreError> {
+        const PAGE: usize = 64;
+        let most = if after.is_some() { PAGE } else { 0 };
+        self.store.read(&told_in(session), after, most).await
     }
 
     /// An owner's tasks in the order of their beginning, `most` at most, behind the place where the page before has ended.
