@@ -470,6 +470,10 @@ const OPTIONS: &[(&str, &str)] = &[
 /// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
 const CONSTANTS: &[(&str, &str)] = &[
     (
+        "server::tasks::record::MAX_RECORD_BYTES",
+        "a_task_fails_whose_result_is_too_long_for_the_store",
+    ),
+    (
         "server::tasks::shared::MAX_RUNS",
         "a_task_is_run_three_times_at_most",
     ),

@@ -1,5 +1,6 @@
 //! Tasks of sessions (2025-11-25) that every process of a server knows.
 
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
@@ -233,6 +234,27 @@ fn the_end_of_a_session_ends_its_tasks() {
         own.task(&one, "wait").await;
         own.send(&two, Method::DELETE, &Value::Null).await;
         ends(&one.running).await;
+    });
+}
+
+/// R-SES-06: also at a process where the session was idle, and has ended for itself.
+#[test]
+fn the_end_of_a_session_ends_tasks_that_have_outlived_it() {
+    on_every_store(async |world| {
+        let options = HttpOptions {
+            session_ttl: Duration::from_millis(100),
+            ..HttpOptions::default()
+        };
+        let one = Process::serving(world.connect(), false, options);
+        let two = Process::with(world.connect(), false);
+        for at in [&one, &two] {
+            let own = Session::begin(&one, "").await;
+            own.task(&one, "wait").await;
+            sleep(Duration::from_secs(1)).await;
+            assert_eq!(one.running.load(SeqCst), 1);
+            own.send(at, Method::DELETE, &Value::Null).await;
+            ends(&one.running).await;
+        }
     });
 }
 

@@ -123,9 +123,62 @@ fn a_process_that_comes_back_leaves_its_task_to_the_other() {
         assert_eq!(two.task(&id).await["status"], "working");
         two.gate.add_permits(1);
         let ended = two.until(&id, "completed").await;
-        while other.next("STATUS ") != "\"completed\"" {}
+        other.until("completed");
         assert_eq!(two.task(&id).await, ended);
         assert_eq!(two.begun.load(SeqCst), 1);
+    });
+}
+
+/// A process without room for a task answers with its state, or waits until another one has run it.
+#[test]
+fn a_process_without_room_leaves_a_task_to_another() {
+    on_every_store(async |world| {
+        let one = Process::new(world.connect());
+        let own = Session::begin(&one, "k-ada").await;
+        let id = own.task(&one, "again").await;
+        let full = Process::full(world.connect());
+        drop(one);
+        // The lease of the process that has ended is over.
+        sleep(Duration::from_secs(7)).await;
+        for _ in 0..3 {
+            let told = timeout(SOON, own.about(&full, "tasks/get", &id)).await;
+            assert_eq!(told.unwrap()["result"]["status"], "working");
+        }
+        let result = own.about(&full, "tasks/result", &id);
+        let elsewhere = async {
+            let two = Process::new(world.connect());
+            two.gate.add_permits(1);
+            own.until(&two, &id, "completed").await;
+            two
+        };
+        let both = async { tokio::join!(result, elsewhere) };
+        let (result, two) = timeout(SOON, both).await.unwrap();
+        assert_eq!(result["result"]["content"][0]["text"], RESULT, "{result}");
+        assert_eq!(two.begun.load(SeqCst), 1);
+        assert_eq!(full.begun.load(SeqCst), 0);
+    });
+}
+
+/// Clients that leave at any moment while a process takes their tasks over leave the tasks to the next request.
+#[test]
+fn a_task_does_not_stay_with_a_client_that_has_left() {
+    on_every_store(async |world| {
+        let (one, two) = (Process::new(world.connect()), Process::new(world.connect()));
+        let mut ids = Vec::new();
+        for _ in 0..12 {
+            ids.push(one.begin("again").await);
+        }
+        drop(one);
+        // The leases of the process that has ended are over.
+        sleep(Duration::from_secs(7)).await;
+        for (number, id) in ids.iter().enumerate() {
+            let patience = Duration::from_micros(200 * number as u64);
+            let _ = timeout(patience, two.task(id)).await;
+        }
+        two.gate.add_permits(3 * ids.len());
+        for id in &ids {
+            two.until(id, "completed").await;
+        }
     });
 }
 
@@ -158,16 +211,20 @@ fn a_task_is_run_three_times_at_most() {
     });
 }
 
-/// What a client asks for a task of an earlier run is not asked of the next one, and a task that is cancelled is not run.
+/// A task that is cancelled is not run, and its request does not stay in the store.
 #[test]
 fn a_cancelled_task_is_not_run_once_more() {
     on_every_store(async |world| {
         let (one, two) = (Process::new(world.connect()), Process::new(world.connect()));
         let id = one.begin("again").await;
         drop(one);
+        let store = world.connect();
+        let request = format!("task {id} call");
+        assert!(store.get(&request).await.unwrap().is_some());
         let params = serde_json::json!({"taskId": id});
         let cancelled = two.send("k-ada", "tasks/cancel", params).await;
         assert!(cancelled["result"].is_object(), "{cancelled}");
+        assert_eq!(store.get(&request).await.unwrap(), None);
         assert_eq!(two.task(&id).await["status"], "cancelled");
         assert_eq!(two.begun.load(SeqCst), 0);
         assert_eq!(two.task(&id).await["statusMessage"], Value::Null);

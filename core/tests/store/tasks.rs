@@ -13,7 +13,8 @@ use mcpbolt::io::http::{HttpBody, HttpOptions, HttpService, SharedSessions};
 use mcpbolt::model::{Elicitation, Elicited};
 use mcpbolt::policy::{ApiKeys, Policy};
 use mcpbolt::server::{
-    Arguments, Context, HandlerError, Server as McpServer, TaskSupport, Tool, ToolResult,
+    Arguments, Context, HandlerError, Server as McpServer, TaskLimits, TaskSupport, Tool,
+    ToolResult,
 };
 use mcpbolt::store::StoreKeys;
 use rustix::process::{Pid, Signal, kill_process};
@@ -48,7 +49,7 @@ impl Drop for Runs {
 pub struct Process {
     pub at: HttpService,
     pub running: Running,
-    /// Lets the handlers of `gate` and `again` end.
+    /// Lets the handlers of `gate`, `again`, `late` and `huge` end.
     pub gate: Arc<Semaphore>,
     /// How often `again` has begun.
     pub begun: Running,
@@ -64,7 +65,20 @@ impl Process {
         Self::serving(store, verifies, HttpOptions::default())
     }
 
+    /// Has no room for tasks.
+    pub fn full(store: Store) -> Self {
+        let limits = TaskLimits {
+            tasks: 0,
+            ..TaskLimits::default()
+        };
+        Self::limited(store, true, HttpOptions::default(), limits)
+    }
+
     pub fn serving(store: Store, verifies: bool, options: HttpOptions) -> Self {
+        Self::limited(store, verifies, options, TaskLimits::default())
+    }
+
+    fn limited(store: Store, verifies: bool, options: HttpOptions, limits: TaskLimits) -> Self {
         let running = Running::default();
         let tool = |name: &str| Tool::new(name).task_support(TaskSupport::Optional);
         let counted = running.clone();
@@ -77,15 +91,6 @@ impl Process {
                 std::future::pending::<()>().await;
                 "never"
             }
-        };
-        let late = |_: Arguments, context: Context| async move {
-            context.begin_task();
-            // Tells more often than its process renews the lease.
-            for step in 0..180 {
-                context.task_message(&step.to_string());
-                context.sleep(Duration::from_millis(100)).await;
-            }
-            "late"
         };
         let ask = |_: Arguments, context: Context| async move {
             context.begin_task();
@@ -106,6 +111,28 @@ impl Process {
             async move {
                 opens.acquire().await.unwrap().forget();
                 "through"
+            }
+        };
+        let opens = gate.clone();
+        let late = move |_: Arguments, context: Context| {
+            let opens = opens.clone();
+            async move {
+                context.begin_task();
+                // Tells more often than its process renews the lease.
+                while opens.try_acquire().map(|permit| permit.forget()).is_err() {
+                    context.task_message("not yet");
+                    context.sleep(Duration::from_millis(100)).await;
+                }
+                "late"
+            }
+        };
+        let opens = gate.clone();
+        let huge = move |_: Arguments, context: Context| {
+            let opens = opens.clone();
+            async move {
+                context.begin_task();
+                opens.acquire().await.unwrap().forget();
+                "\"".repeat(3 << 20)
             }
         };
         let (begun, counted) = (Running::default(), running.clone());
@@ -137,11 +164,13 @@ impl Process {
         let server = McpServer::builder("tasks", "1.0.0")
             .policy(policy)
             .share_tasks(store)
+            .task_limits(limits)
             .tool(tool("gate"), passes)
             .tool(
                 tool("again").annotations(json!({"idempotentHint": true})),
                 again,
             )
+            .tool(tool("huge"), huge)
             .tool(tool("wait"), wait)
             .tool(tool("late"), late)
             .tool(tool("ask"), ask)
@@ -270,6 +299,27 @@ fn a_task_is_known_to_every_process() {
     });
 }
 
+/// A result that the store cannot take ends its task as failed, whether the others know the task by then or not.
+#[test]
+fn a_task_fails_whose_result_is_too_long_for_the_store() {
+    on_every_store(async |world| {
+        let [one, two] = [(); 2].map(|()| Process::new(world.connect()));
+        for ends_at_once in [true, false] {
+            one.gate.add_permits(usize::from(ends_at_once));
+            let id = one.begin("huge").await;
+            if !ends_at_once {
+                two.until(&id, "working").await;
+                one.gate.add_permits(1);
+            }
+            let failed = two.until(&id, "failed").await;
+            let why = failed["error"]["message"].as_str().unwrap_or_default();
+            assert!(why.contains("at most 4 MiB"), "{failed}");
+            assert_eq!(failed["result"], Value::Null, "{failed}");
+            assert_eq!(one.task(&id).await, failed);
+        }
+    });
+}
+
 /// A task has failed at every process when the one that runs it serves no more, and that is the same for all.
 async fn fails(id: &str, store: impl Fn() -> Store, end: impl FnOnce()) {
     let [two, three] = [(); 2].map(|()| Process::new(store()));
@@ -309,7 +359,12 @@ fn process() {
         let id = process.begin("late").await;
         println!("TASK {id}");
         loop {
-            println!("STATUS {}", process.task(&id).await["status"]);
+            let status = process.task(&id).await["status"].take();
+            println!("STATUS {status}");
+            if status == "failed" {
+                // Its result comes now.
+                process.gate.add_permits(1);
+            }
             sleep(Duration::from_millis(200)).await;
         }
     });
@@ -336,6 +391,14 @@ impl Other {
         let mut lines = self.1.by_ref().map(Result::unwrap);
         let found = lines.find_map(|line| Some(line.strip_prefix(with)?.to_owned()));
         found.unwrap()
+    }
+
+    /// Waits until the process has its task in that status.
+    pub fn until(&mut self, status: &str) {
+        let begun = Instant::now();
+        while self.next("STATUS ") != format!("\"{status}\"") {
+            assert!(begun.elapsed() < SOON, "the task is never {status}");
+        }
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -373,7 +436,7 @@ fn a_task_ends_once_although_its_process_comes_back() {
         let connect = || -> Store { Arc::new(open(&store.url())) };
         runtime.block_on(fails(&id, connect, || other.signal(Signal::STOP)));
         other.signal(Signal::CONT);
-        while other.next("STATUS ") != "\"failed\"" {}
+        other.until("failed");
         // Its result comes meanwhile.
         for _ in 0..40 {
             assert_eq!(other.next("STATUS "), "\"failed\"");

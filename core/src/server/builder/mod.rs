@@ -483,6 +483,10 @@ impl Builder {
     /// Clients hear of changes at every process: in the standing stream of a session, and in streams of `subscriptions/listen`, which
     /// cost the store as much as a request that waits, for each task of another process.
     ///
+    /// A task fails whose result is too long for the store: as JSON, in which each quotation mark and backslash counts twice, it may
+    /// have almost 4 MiB ([`MAX_VALUE_BYTES`](crate::store::MAX_VALUE_BYTES)). A process without room for a task
+    /// ([`task_limits`](Self::task_limits)) leaves it to another one.
+    ///
     /// A task costs the store its state with each change, and a renewal every 2 s while it runs; so does a request for `tasks/result` that
     /// waits at another process. While the store is away, a task that begins is known to its own process alone (fails open), the
     /// others answer as an overloaded server does, and the state of those that run is

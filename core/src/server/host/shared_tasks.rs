@@ -18,9 +18,9 @@ use crate::message::Message;
 use crate::server::registry::Registry;
 use crate::server::subscriptions::Subscriber;
 use crate::server::tasks::{
-    Asked, Asker, Found, Kept, RENEWAL, SharedTasks, Task, TaskOwner, TaskRecord,
+    Asked, Asker, Found, Kept, LEASE, RENEWAL, SharedTasks, Task, TaskOwner, TaskRecord, Tasks,
 };
-use crate::store::{BlobVersion, StoreError, Subscription};
+use crate::store::{BlobVersion, StoreError, StoreFault, Subscription};
 
 /// The job that answers a request about tasks from the store; `None` if it is about a task that this process alone knows.
 pub(super) fn job(registry: &Arc<Registry>, handle: &Handle, call: &Call) -> Option<Job> {
@@ -33,6 +33,30 @@ enum Answered {
     Done,
     /// Nobody runs the task any more, and it may be run here.
     Not(TaskRecord, BlobVersion),
+}
+
+/// What has become of a task that was to be run here.
+pub(super) enum Again {
+    Runs,
+    /// Its record has changed.
+    Changed,
+    /// There is no room for it here, or another request runs it.
+    NoRoom,
+}
+
+/// Forgets a task that is not run here after all, also if nobody waits for the store any more.
+struct Claim<'a> {
+    tasks: &'a Tasks,
+    task: &'a Task,
+    is_kept: bool,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.tasks.forget(self.task);
+        }
+    }
 }
 
 type Answering = Result<Answered, StoreError>;
@@ -82,91 +106,131 @@ impl Request {
 
     fn answer(self: Arc<Self>, call: Call) -> Job {
         Box::pin(async move {
-            let answered = match call.method {
-                Some(Method::ListTasks) => self.list(&call).await,
-                Some(Method::TaskResult) => self.answer_at_end(&call).await,
-                Some(Method::CancelTask) => self.cancel(&call).await,
-                Some(Method::UpdateTask) => self.update(&call).await,
-                _ => self.get(&call).await,
-            };
-            match answered {
-                Ok(Answered::Done) => {}
-                Ok(Answered::Not(record, seen)) => {
-                    // From what the record has become.
-                    let then = self.clone().answer(call.clone());
-                    if self.run_again(&call, record, seen, then).await.is_err() {
-                        self.postpone(&call);
-                    }
-                }
-                Err(_) => self.postpone(&call),
+            if let Err(why) = self.try_to_answer(&call).await {
+                self.fail(&call, &why);
             }
         })
     }
 
-    fn postpone(&self, call: &Call) {
-        let why = "tasks of other processes cannot be found now: try again later";
-        let data = Some("{\"retryAfter\":1}");
-        let mut replies = self.handle.replies();
-        replies.error(&call.reply, ErrorKind::Overloaded, why, data);
+    async fn try_to_answer(self: &Arc<Self>, call: &Call) -> Result<(), StoreError> {
+        while !call.cancel.is_cancelled() && !self.handle.is_closed() {
+            let answered = match call.method {
+                Some(Method::ListTasks) => self.list(call).await?,
+                Some(Method::TaskResult) => self.answer_at_end(call).await?,
+                Some(Method::CancelTask) => self.cancel(call).await?,
+                Some(Method::UpdateTask) => self.update(call).await?,
+                _ => self.get(call).await?,
+            };
+            let Answered::Not(record, seen) = answered else {
+                break;
+            };
+            let detail = record.detail.clone();
+            // From what the record has become.
+            let then = self.clone().answer(call.clone());
+            match self.run_again(call, record, seen, then).await? {
+                Again::Runs => break,
+                Again::Changed => {}
+                // Another process may have.
+                Again::NoRoom if call.method == Some(Method::TaskResult) => {
+                    wait(None, self.handle.sleep(RENEWAL), &call.cancel).await;
+                }
+                Again::NoRoom => {
+                    self.tell(call, &detail);
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// Runs a task here that nobody runs any more, unless its record has changed. `then` goes on when it runs, or the record has changed.
+    fn fail(&self, call: &Call, why: &StoreError) {
+        let mut replies = self.handle.replies();
+        match why.fault() {
+            StoreFault::Misuse | StoreFault::Unreadable => {
+                let text = format!("the task cannot be read from the store: {why}");
+                replies.error(&call.reply, ErrorKind::Internal, &text, None);
+            }
+            _ => {
+                let text = "tasks of other processes cannot be found now: try again later";
+                let data = Some("{\"retryAfter\":1}");
+                replies.error(&call.reply, ErrorKind::Overloaded, text, data);
+            }
+        }
+    }
+
+    /// Runs a task here that nobody runs any more, unless its record has changed. `then` goes on when it runs.
     pub async fn run_again(
         &self,
         call: &Call,
         record: TaskRecord,
         seen: BlobVersion,
         then: Job,
-    ) -> Result<(), StoreError> {
-        if call.cancel.is_cancelled() || self.handle.is_closed() {
-            return Ok(());
-        }
-        let Some((mut again, task, kept)) = self.take_over(call, record, seen).await? else {
-            then.await;
-            return Ok(());
+    ) -> Result<Again, StoreError> {
+        let (mut again, task, kept) = match self.take_over(call, record, seen).await? {
+            Ok(taken) => taken,
+            Err(why) => return Ok(why),
         };
         let (registry, shared) = (self.registry.clone(), self.shared.clone());
         let timers = self.handle.timers().unwrap_or_else(|| self.handle.clone());
-        let keep = shared.keep_on(registry, task.clone(), kept, timers);
-        let begun = move || {
-            drive(Box::pin(keep));
-            drive(then);
+        let (own, patience) = (task.clone(), timers.sleep(LEASE));
+        let arrived = move |has_arrived| match has_arrived {
+            true => {
+                drive(Box::pin(shared.keep_on(registry, own, kept, timers)));
+                drive(then);
+            }
+            false => drive(Box::pin(async move {
+                shared.let_go(registry, own).await;
+                then.await;
+            })),
         };
         let stream = again.reply.key().stream();
-        let resuming = self.registry.tasks().resuming();
-        again.reply.key = resuming.add(stream, task, begun);
+        let key = self.registry.tasks().resuming().add(stream, task, arrived);
+        again.reply.key = key;
         self.handle.run_detached(again);
-        Ok(())
+        let (registry, handle) = (self.registry.clone(), self.handle.clone());
+        drive(Box::pin(async move {
+            if !handle.is_closed() {
+                patience.await;
+            }
+            registry.tasks().resuming().give_up(key);
+        }));
+        Ok(Again::Runs)
     }
 
-    /// The call to run, its task and its record; `None` if the record has changed.
+    /// The call to run, its task and its record, or why there is none.
     async fn take_over(
         &self,
         call: &Call,
         record: TaskRecord,
         seen: BlobVersion,
-    ) -> Result<Option<(Call, Arc<Task>, Kept)>, StoreError> {
+    ) -> Result<Result<(Call, Arc<Task>, Kept), Again>, StoreError> {
         let (tasks, revision) = (self.registry.tasks(), self.revision);
         let request = self.shared.call(&record.id).await?;
         let depth = self.handle.config().limits.max_depth;
         let request = request.and_then(|bytes| Message::parse(&bytes, depth).ok());
         let number = |request: &Message| self.registry.tool(&request.as_ref().name()?);
         let number = request.as_ref().and_then(number);
-        let number = number.filter(|number| self.registry.is_idempotent(*number));
+        let may_run = |number: &u32| {
+            self.registry.is_idempotent(*number) && self.registry.supports_tasks(*number)
+        };
+        let number = number.filter(may_run);
         let Some((message, number)) = request.zip(number) else {
             self.shared.give_up(record, seen, revision).await?;
-            return Ok(None);
+            return Ok(Err(Again::Changed));
         };
         let Some(task) = tasks.take_over(&record, revision, self.asks()) else {
-            // Another process may have room.
-            self.handle.sleep(RENEWAL).await;
-            return Ok(None);
+            return Ok(Err(Again::NoRoom));
         };
-        let taken = self.shared.take_over(&task, record, seen).await;
-        let Ok(Some(kept)) = taken else {
-            tasks.forget(&task);
-            return taken.map(|_| None);
+        let mut claim = Claim {
+            tasks,
+            task: &task,
+            is_kept: false,
         };
+        let Some(kept) = self.shared.take_over(&task, record, seen).await? else {
+            return Ok(Err(Again::Changed));
+        };
+        claim.is_kept = true;
+        drop(claim);
         task.set_shared(true);
         let again = Call {
             message,
@@ -176,7 +240,7 @@ impl Request {
             cancel: task.cancel.clone(),
             scope: None,
         };
-        Ok(Some((again, task, kept)))
+        Ok(Ok((again, task, kept)))
     }
 
     fn asks(&self) -> Asker<'_> {
@@ -211,9 +275,14 @@ impl Request {
             }
             (Err(why), None) => return Err(why),
         };
-        let mut replies = self.handle.replies();
-        replies.result(&call.reply, |result| result.members(&detail));
+        self.tell(call, &detail);
         Ok(Answered::Done)
+    }
+
+    /// Answers with the state of a task.
+    fn tell(&self, call: &Call, detail: &str) {
+        let mut replies = self.handle.replies();
+        replies.result(&call.reply, |result| result.members(detail));
     }
 
     async fn cancel(&self, call: &Call) -> Answering {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::record::{TaskOrigin, TaskOwner, TaskRecord};
-use super::shared::{Asked, LEASE, SharedTasks, asked, call, name};
+use super::record::{MAX_RECORD_BYTES, TOO_LONG, TaskOrigin, TaskOwner, TaskRecord, keep};
+use super::shared::{Asked, LEASE, PAGE, SharedTasks, asked, call, name};
 use super::task::Task;
 use crate::connection::{Handle, Sleep};
 use crate::mcp::TaskForm;
@@ -19,7 +19,6 @@ use crate::store::{
 
 /// How often a process renews the leases of its tasks, and repeats what the store did not take.
 pub const RENEWAL: Duration = Duration::from_secs(2);
-const PAGE: usize = 64;
 
 impl SharedTasks {
     /// Keeps the record of a task that this process runs, until it has ended. `announce` tells the client of the task once
@@ -39,7 +38,7 @@ impl SharedTasks {
             Ok(kept) => self.keep_on(registry, task, kept, timers).await,
             Err(why) => {
                 #[cfg(feature = "tracing")]
-                tracing::warn!(%why, "other processes do not know a task that begins while the store is away");
+                tracing::warn!(%why, "a task begins that other processes do not know");
                 #[cfg(not(feature = "tracing"))]
                 let _ = why;
             }
@@ -72,7 +71,7 @@ impl SharedTasks {
         };
         let _ = self.tell(&again).await;
         Ok(Some(
-            Kept::new(again.origin, hints, version, changes).behind(after),
+            Kept::new(again.origin, hints, Some(version), changes).behind(after),
         ))
     }
 
@@ -86,7 +85,10 @@ impl SharedTasks {
     ) {
         kept.follow(&self, &registry, &task, &timers).await;
         if kept.is_lost {
-            return registry.tasks().forget(&task);
+            registry.tasks().forget(&task);
+            if !kept.is_over {
+                return;
+            }
         }
         if !kept.is_over {
             // It fails or is run at another process.
@@ -95,6 +97,13 @@ impl SharedTasks {
         if kept.is_over && kept.origin.is_idempotent {
             let _ = self.store.remove(&call(&task.id), When::Always).await;
         }
+        let _ = self.store.release(&name(&task.id), self.runner).await;
+    }
+
+    /// Leaves a task that was taken over, but has not begun here, to whoever asks next.
+    pub async fn let_go(self: Arc<Self>, registry: Arc<Registry>, task: Arc<Task>) {
+        task.cancel.cancel(Some("the call has not begun"));
+        registry.tasks().forget(&task);
         let _ = self.store.release(&name(&task.id), self.runner).await;
     }
 
@@ -116,7 +125,7 @@ impl SharedTasks {
         let again = again.filter(|request| request.len() <= MAX_VALUE_BYTES);
         if let Some(request) = again {
             let call = call(&task.id);
-            let put = self.store.put(&call, request, task.ttl, When::Always);
+            let put = self.store.put(&call, request, keep(task.ttl), When::Always);
             put.await?;
         }
         let session = task.connection.as_ref();
@@ -128,33 +137,54 @@ impl SharedTasks {
             is_idempotent: again.is_some(),
         };
         let seen = task.changes();
-        let record = TaskRecord::of(task, &origin);
-        let bytes = record.to_bytes();
+        let (record, bytes, is_too_long) = record(task, &origin);
         let put = self.store.put(&name, &bytes, record.left(), When::Absent);
-        let version = put.await?.ok_or_else(|| {
-            StoreError::new(StoreFault::Unreadable, "another task has the same name")
-        })?;
+        let version = match put.await {
+            Ok(None) => {
+                let why = "another task has the same name";
+                return Err(StoreError::new(StoreFault::Unreadable, why));
+            }
+            // Other processes may know it: it is written once more.
+            Err(why) if why.may_have_happened() => None,
+            written => written?,
+        };
         if seen > 0 {
             let _ = self.tell(&record).await;
         }
-        Ok(Kept::new(origin, hints, version, seen))
+        let mut kept = Kept::new(origin, hints, version, seen);
+        kept.is_over = version.is_some() && record.has_ended;
+        kept.is_lost = kept.is_over && is_too_long;
+        Ok(kept)
     }
+}
+
+/// The record of a task, its bytes, and whether the task has failed in it because they would be too many.
+fn record(task: &Task, origin: &TaskOrigin) -> (TaskRecord, Vec<u8>, bool) {
+    let record = TaskRecord::of(task, origin);
+    let bytes = record.to_bytes();
+    if bytes.len() <= MAX_RECORD_BYTES {
+        return (record, bytes, false);
+    }
+    let failed = record.failed(task.revision, TOO_LONG);
+    let bytes = failed.to_bytes();
+    (failed, bytes, true)
 }
 
 /// The record of a task that this process runs.
 pub struct Kept {
     origin: TaskOrigin,
     hints: Subscription,
-    version: BlobVersion,
+    /// `None` if the answer of the store was lost.
+    version: Option<BlobVersion>,
     /// The number of the change that was written last.
-    written: u64,
+    written: Option<u64>,
     /// The last entry of the log that was read.
     after: Option<u64>,
     /// There may be further ones.
     is_asked: bool,
     /// The task has ended on the store.
     is_over: bool,
-    /// It has ended there, or is run, by another process.
+    /// The task is another one there: another process has ended it or runs it, or its result is too long for the store.
     is_lost: bool,
 }
 
@@ -163,14 +193,14 @@ impl Kept {
     pub fn new(
         origin: TaskOrigin,
         hints: Subscription,
-        version: BlobVersion,
+        version: Option<BlobVersion>,
         written: u64,
     ) -> Self {
         Self {
             origin,
             hints,
             version,
-            written,
+            written: version.map(|_| written),
             after: None,
             is_asked: false,
             is_over: false,
@@ -204,7 +234,7 @@ impl Kept {
                 true => self.hear(shared, registry, task).await,
                 false => Ok(()),
             };
-            let written = match task.changes() == self.written {
+            let written = match Some(task.changes()) == self.written {
                 true => Ok(()),
                 false => self.write(shared, task).await,
             };
@@ -256,12 +286,15 @@ impl Kept {
     /// Writes the state of the task, unless it has ended on the store, or another process runs it: then it ends here, too.
     async fn write(&mut self, shared: &SharedTasks, task: &Task) -> Result<(), StoreError> {
         let (name, seen) = (name(&task.id), task.changes());
-        let record = TaskRecord::of(task, &self.origin);
-        let (bytes, keep) = (record.to_bytes(), record.left());
-        let put = shared
-            .store
-            .put(&name, &bytes, keep, When::Is(self.version));
-        let mut version = put.await?;
+        let (record, bytes, is_too_long) = record(task, &self.origin);
+        let keep = record.left();
+        let mut version = match self.version {
+            Some(last) => {
+                let put = shared.store.put(&name, &bytes, keep, When::Is(last));
+                put.await?
+            }
+            None => None,
+        };
         if version.is_none() {
             let found = shared.store.get(&name).await?;
             let when = match &found {
@@ -281,9 +314,14 @@ impl Kept {
             version = shared.store.put(&name, &bytes, keep, when).await?;
         }
         if let Some(version) = version {
-            self.version = version;
-            self.written = seen;
+            self.version = Some(version);
+            self.written = Some(seen);
             self.is_over = record.has_ended;
+            if is_too_long {
+                // The task here has not failed.
+                self.is_lost = true;
+                task.cancel.cancel(Some(TOO_LONG));
+            }
             // What is not told is found by those who look.
             let _ = shared.tell(&record).await;
         }

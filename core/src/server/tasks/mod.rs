@@ -21,15 +21,17 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) use self::call::Ended;
 pub use self::call::TaskCall;
 pub(super) use self::keeping::{Kept, RENEWAL};
+use self::record::{TOO_LONG, has_room};
 pub(super) use self::record::{TaskOwner, TaskRecord};
 pub(super) use self::resuming::Resuming;
-pub(super) use self::shared::{Asked, Found, SharedTasks};
+pub(super) use self::shared::{Asked, Found, LEASE, SharedTasks};
 use self::task::State;
 pub(super) use self::task::{Asker, Outcome, Task};
 use super::store::{Bounds, Keep, MemoryStore, Store};
 use crate::connection::{Budget, Handle, Held};
 use crate::correlate::CancelToken;
 use crate::error::ConnectionError;
+use crate::handler::driven::drive;
 use crate::limits::{
     MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER, TASK_POLL_INTERVAL,
 };
@@ -316,13 +318,15 @@ impl Tasks {
             let size = outcome.size();
             held + size > most || own + size > most_own || !account.try_keep(size)
         };
-        let outcome = outcome.map(|outcome| match too_much(&outcome) {
-            true => Outcome::Error(
-                ErrorKind::Overloaded,
-                "there is no room for the result".into(),
-                None,
-            ),
-            false => outcome,
+        let fail = |kind, why: &str| Outcome::Error(kind, why.into(), None);
+        let outcome = outcome.map(|outcome| match &outcome {
+            Outcome::Result(result) if task.is_shared() && !has_room(result) => {
+                fail(ErrorKind::Internal, TOO_LONG)
+            }
+            _ if too_much(&outcome) => {
+                fail(ErrorKind::Overloaded, "there is no room for the result")
+            }
+            _ => outcome,
         });
         let ended = task.end(outcome, is_error);
         if ended {
@@ -335,11 +339,23 @@ impl Tasks {
     /// go on, unless the client has ended the session that they belong to.
     pub fn leave(&self, gone: &Handle, reason: &ConnectionError) {
         let has_ended = *reason == ConnectionError::ClosedByPeer;
+        let session = gone.shared_session();
+        if has_ended
+            && gone.principal().is_none()
+            && let Some((shared, session)) = self.shared().zip(session)
+            && let Some(revision) = gone.revision()
+        {
+            let end = shared.clone().end_session(session.into(), revision);
+            drive(Box::pin(end));
+        }
+        let is_own = |own: &Handle| {
+            own.is_same(gone) || session.is_some() && own.shared_session() == session
+        };
         let mut left = Vec::new();
         self.kept.retain(&mut |_, task| {
             let own = task.connection.as_ref();
             let goes_on = task.is_shared() && (task.principal.is_some() || !has_ended);
-            let stays = goes_on || !own.is_some_and(|own| own.is_same(gone));
+            let stays = goes_on || !own.is_some_and(is_own);
             if !stays {
                 left.push(task.clone());
             }

@@ -11,7 +11,14 @@ use super::task::{Asker, Outcome, Task};
 use super::timestamp::iso_8601;
 use crate::connection::{Replies, ReplyTo};
 use crate::mcp::{ErrorKind, Revision, TaskForm, TaskStatus};
-use crate::store::{StoreError, StoreFault};
+use crate::store::{MAX_KEEP, MAX_VALUE_BYTES, StoreError, StoreFault};
+
+/// Most bytes of a record; a sealed one is somewhat longer.
+pub(super) const MAX_RECORD_BYTES: usize = MAX_VALUE_BYTES - 4096;
+
+/// Why a task fails that ends with more.
+pub(super) const TOO_LONG: &str =
+    "the result is too long for the store: a task that processes share has at most 4 MiB";
 
 /// Whom a task belongs to at every process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +115,7 @@ impl TaskRecord {
             origin: origin.clone(),
             revision: task.revision.name().into(),
             created: millis(task.created),
-            ttl: task.ttl.as_millis() as u64,
+            ttl: u64::try_from(task.ttl.as_millis()).unwrap_or(u64::MAX),
             has_ended,
             detail: task.detail(),
             outcome,
@@ -130,7 +137,7 @@ impl TaskRecord {
     /// How long it is kept from now on.
     pub fn left(&self) -> Duration {
         let age = millis(SystemTime::now()).saturating_sub(self.created);
-        Duration::from_millis(self.ttl.saturating_sub(age).max(1))
+        keep(Duration::from_millis(self.ttl.saturating_sub(age)))
     }
 
     /// When it was begun, and how long it is kept from then on.
@@ -148,6 +155,7 @@ impl TaskRecord {
     pub fn failed(self, revision: Revision, why: &str) -> Self {
         let code = ErrorKind::Internal.code(revision);
         let mut failed = self.changed(TaskStatus::Failed, |members| {
+            members.remove("result");
             members.insert("statusMessage".into(), why.into());
             if revision.rules().tasks == Some(TaskForm::Extension) {
                 members.insert("error".into(), json!({"code": code, "message": why}));
@@ -203,6 +211,20 @@ impl TaskRecord {
 
 /// What `tasks/result` says of a cancelled task.
 pub(super) const CANCELLED: &str = "the task was cancelled";
+
+/// Whether a record has room for a result, which is a text within its JSON.
+pub(super) fn has_room(result: &str) -> bool {
+    let is_escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
+    // Beside the result a record has less than this.
+    let most = MAX_RECORD_BYTES - 4096;
+    result.len() <= most / 2
+        || result.len() + result.bytes().filter(|byte| is_escaped(byte)).count() <= most
+}
+
+/// As long as a store can keep something, and close to this time.
+pub(super) fn keep(time: Duration) -> Duration {
+    time.clamp(Duration::from_millis(1), MAX_KEEP)
+}
 
 fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -5,14 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use super::task::Task;
 use crate::connection::{CallKey, StreamId};
 use crate::sync::lock;
-
-/// How long a call may be on its way; its connection may have ended.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Tells such calls apart.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -23,28 +19,21 @@ pub struct Resuming(Mutex<HashMap<CallKey, Resumed>>);
 
 struct Resumed {
     task: Arc<Task>,
-    begun: Box<dyn FnOnce() + Send>,
-    until: Instant,
+    then: Box<dyn FnOnce(bool) + Send>,
 }
 
 impl Resuming {
-    /// The key of a call that goes to its handler now; `begun` is called when it has arrived.
+    /// The key of a call that goes to its handler now. `then` is called with `true` when it has arrived, or with `false` when it
+    /// is [not waited for](Self::give_up) any longer.
     pub fn add(
         &self,
         stream: StreamId,
         task: Arc<Task>,
-        begun: impl FnOnce() + Send + 'static,
+        then: impl FnOnce(bool) + Send + 'static,
     ) -> CallKey {
         let key = CallKey::detached(stream, NEXT.fetch_add(1, Ordering::Relaxed));
-        let now = Instant::now();
-        let resumed = Resumed {
-            task,
-            begun: Box::new(begun),
-            until: now + PATIENCE,
-        };
-        let mut all = lock(&self.0);
-        all.retain(|_, other| other.until > now);
-        all.insert(key, resumed);
+        let then = Box::new(then);
+        lock(&self.0).insert(key, Resumed { task, then });
         key
     }
 
@@ -54,8 +43,16 @@ impl Resuming {
             return None;
         }
         let resumed = lock(&self.0).remove(&key)?;
-        (resumed.begun)();
+        (resumed.then)(true);
         Some(resumed.task)
+    }
+
+    /// Does not wait for a call any longer, if it has not arrived: its connection has ended, or its handler does not begin.
+    pub fn give_up(&self, key: CallKey) {
+        let resumed = lock(&self.0).remove(&key);
+        if let Some(resumed) = resumed {
+            (resumed.then)(false);
+        }
     }
 }
 

@@ -17,14 +17,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::record::{TaskOwner, TaskRecord};
+use super::record::{self, TaskOwner, TaskRecord};
 use crate::mcp::Revision;
 use crate::store::{
     BlobVersion, HolderId, Leased, LogBounds, LogPage, SharedStore, StoreError, Subscription, When,
 };
 
 /// How long a process that runs tasks may be silent.
-pub(super) const LEASE: Duration = Duration::from_secs(6);
+pub const LEASE: Duration = Duration::from_secs(6);
 /// How long who finds a lease free keeps it.
 const TRIAL: Duration = Duration::from_secs(1);
 /// What the log of a task keeps of what clients ask.
@@ -41,6 +41,9 @@ const TOLD: LogBounds = LogBounds {
 };
 /// Most tasks of one owner that are listed.
 const MAX_LISTED: u32 = 10_000;
+
+/// Entries of a log that are read at once.
+pub(super) const PAGE: usize = 64;
 
 /// Most runs of a task, each at another process when the one before has ended.
 const MAX_RUNS: u32 = 3;
@@ -145,7 +148,7 @@ impl SharedTasks {
         let bounds = LogBounds {
             entries: MAX_LISTED,
             bytes: 4 << 20,
-            keep,
+            keep: record::keep(keep),
         };
         let index = index(owner);
         self.store.append(&index, id.as_bytes(), bounds, 0).await?;
@@ -250,12 +253,31 @@ impl SharedTasks {
         Ok(None)
     }
 
+    /// Ends the tasks of a session that nobody has verified, wherever they run, as cancelled.
+    pub async fn end_session(self: Arc<Self>, session: Box<str>, revision: Revision) {
+        let (owner, mut after) = (TaskOwner::Session(session), Some(0));
+        while let Some(entry) = after {
+            let page = self.store.read(&index(&owner), Some(entry), PAGE).await;
+            // What is not ended here ends when its time is over.
+            let Ok(page) = page else { return };
+            for entry in &page.entries {
+                let id = std::str::from_utf8(&entry.bytes).unwrap_or_default();
+                let _ = self.cancel(id, &owner, revision).await;
+            }
+            let last = page.entries.last().map(|entry| entry.id);
+            after = last.filter(|last| *last < page.last);
+        }
+    }
+
     /// Writes the end of a task unless its record has changed, and tells of it. Returns whether it was written.
     async fn replace(&self, record: &TaskRecord, seen: BlobVersion) -> Result<bool, StoreError> {
         let (name, bytes) = (name(&record.id), record.to_bytes());
         let put = self.store.put(&name, &bytes, record.left(), When::Is(seen));
         let is_written = put.await?.is_some();
         if is_written {
+            if record.origin.is_idempotent {
+                let _ = self.store.remove(&call(&record.id), When::Always).await;
+            }
             let _ = self.tell(record).await;
         }
         Ok(is_written)
@@ -284,7 +306,6 @@ impl SharedTasks {
 
     /// The changes of a session's tasks behind an entry, each as the members of the state; without an entry, where they end now.
     pub async fn told_in(&self, session: &str, after: Option<u64>) -> Result<LogPage, StoreError> {
-        const PAGE: usize = 64;
         let most = if after.is_some() { PAGE } else { 0 };
         self.store.read(&told_in(session), after, most).await
     }

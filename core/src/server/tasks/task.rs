@@ -213,10 +213,10 @@ impl Task {
         self.state().changes
     }
 
-    /// Completes when there were more changes than `seen`.
-    pub(super) fn poll_changed(&self, seen: u64, cx: &Context<'_>) -> Poll<()> {
+    /// Completes when there were other changes than those `seen`.
+    pub(super) fn poll_changed(&self, seen: Option<u64>, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.changes != seen {
+        if Some(state.changes) != seen {
             return Poll::Ready(());
         }
         state.writer = Some(cx.waker().clone());
