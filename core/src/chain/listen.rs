@@ -55,6 +55,8 @@ pub(super) async fn serve(
         route.hold(Vec::new());
     }
     let listeners = &lane.listeners;
+    // The connection may be lost at any moment. It is closed first, then these streams end, then their resources are forgotten.
+    let ended = lock(&listeners.ends).cancelled();
     let number = listeners.begin(Listener {
         route: route.clone(),
         kinds: kinds.iter().map(|(_, _, method)| *method).collect(),
@@ -64,18 +66,26 @@ pub(super) async fn serve(
     let mut decided = Vec::new();
     for uri in &uris {
         let is_first = {
-            let mut counts = lock(&listeners.uris);
-            let counts = counts.entry(uri.clone()).or_default();
-            let own = counts.entry(route.principal.clone()).or_default();
-            own.streams += 1;
+            let mut all = lock(&listeners.uris);
+            if far.handle().is_closed() {
+                // What is noted now might never be forgotten, and then nobody would ask the next connection for it.
+                break;
+            }
+            let clients = all.entry(uri.clone()).or_default();
+            let own = clients.entry(route.principal.clone()).or_default();
+            own.streams.insert(number);
             decided.push(own.is_tried.clone());
-            own.streams == 1
+            own.streams.len() == 1
         };
         if is_first {
             subscribe_to(lane, far, uri, &route.principal);
         }
     }
-    let ended = lock(&listeners.ends).cancelled();
+    let ended = async {
+        if !far.handle().is_closed() {
+            ended.await;
+        }
+    };
     let mut ending = pin!(unless(over(route), ended));
     let subscribed = async {
         for uri in decided {
@@ -157,11 +167,12 @@ impl Drop for Gone {
             let Some(counts) = all.get_mut(uri) else {
                 continue;
             };
-            if let Some(own) = counts.get_mut(&gone.route.principal) {
-                own.streams -= 1;
-                if own.streams == 0 {
-                    counts.remove(&gone.route.principal);
-                }
+            // Others may have noted it anew, after the connection was lost.
+            if let Some(own) = counts.get_mut(&gone.route.principal)
+                && own.streams.remove(&self.1)
+                && own.streams.is_empty()
+            {
+                counts.remove(&gone.route.principal);
             }
             if counts.is_empty() {
                 all.remove(uri);

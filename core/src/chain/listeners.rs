@@ -16,8 +16,8 @@ pub(super) type Wanting = HashMap<Option<Principal>, Wanted>;
 /// What a client wants.
 #[derive(Default)]
 pub(super) struct Wanted {
-    /// By how many streams.
-    pub streams: usize,
+    /// The numbers of the streams by which it wants that.
+    pub streams: BTreeSet<u64>,
     /// Whether the server has granted it.
     pub is_granted: bool,
     /// Cancelled when the server has answered, or could not be asked.

@@ -1,12 +1,15 @@
 //! Changes of lists and resources, between the eras: when a client hears of them, and when it does not any more.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcpbolt::connection::Framing;
+use mcpbolt::connection::{Framing, Wake};
 use mcpbolt::mcp::{Revision, meta};
+use mcpbolt::prelude::CancelToken;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, request, stateless};
+use crate::rig::{Fars, Gate, Rig, request, stateless};
 
 const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const NEW: Revision = Revision::NEWEST;
@@ -119,6 +122,71 @@ fn a_stream_is_acknowledged_with_what_the_server_has_granted() {
     assert_eq!(heard["method"], updated["method"]);
     let own = json!({meta::SUBSCRIPTION_ID: "l"});
     assert_eq!(heard["params"], json!({"uri": "a:d", "_meta": own}));
+    rig.assert_quiet();
+}
+
+/// Closes the first connection to the server once, as a request is given to it.
+struct Breaking(Fars, AtomicBool);
+
+impl Wake for Breaking {
+    fn wake(&self) {
+        if !self.1.swap(true, Ordering::Relaxed) {
+            self.0.lock().unwrap()[0].close();
+        }
+    }
+}
+
+/// R-SUB-02, R-SUB-09: a stream whose server is lost as it begins is acknowledged and ends, so that its client listens anew. It takes
+/// nothing from a stream that begins meanwhile, on the next connection.
+#[test]
+fn a_stream_ends_when_its_server_is_lost_as_it_begins() {
+    let open = CancelToken::new();
+    let mut rig = Rig::with(OLD, 1, |front| front.with(Gate(open.clone())));
+    let near = rig.connect(Framing::Line);
+    let list = stateless(1, "tools/list", json!({}), &json!({}));
+    rig.say(near, &list);
+    let list = rig.far_hears(0);
+    rig.answer(0, &list, &json!({"tools": []}));
+    rig.hear(near);
+
+    let listen = |id: &str| {
+        let filter = json!({"resourceSubscriptions": ["a:b", "a:c"]});
+        let params = json!({"notifications": filter});
+        stateless(id, "subscriptions/listen", params, &json!({}))
+    };
+    let breaking = Breaking(rig.fars.clone(), AtomicBool::new(false));
+    rig.fars.lock().unwrap()[0].set_wake(Arc::new(breaking));
+    rig.say(near, &listen("lost"));
+    // It was on its way.
+    assert_eq!(rig.far_hears(0)["params"]["uri"], "a:b");
+    rig.say(near, &listen("next"));
+    for _ in 0..2 {
+        let subscribe = rig.far_hears(1);
+        assert_eq!(subscribe["method"], "resources/subscribe");
+        rig.answer(1, &subscribe, &json!({}));
+    }
+    rig.assert_is_waiting(near);
+    open.cancel(None);
+    let heard = [(); 3].map(|()| rig.hear(near));
+    let of = |id: &str| {
+        let id = json!(id);
+        let own = |told: &&Value| {
+            let ids = [&told["id"], &told["params"]["_meta"][meta::SUBSCRIPTION_ID]];
+            ids.contains(&&id)
+        };
+        heard.iter().filter(own).cloned().collect::<Vec<_>>()
+    };
+    let acknowledged = "notifications/subscriptions/acknowledged";
+    let (lost, next) = (of("lost"), of("next"));
+    assert_eq!(lost[0]["method"], acknowledged, "{heard:?}");
+    assert_eq!(lost[1]["result"]["resultType"], "complete", "{heard:?}");
+    assert_eq!(next[0]["method"], acknowledged, "{heard:?}");
+    for uri in ["a:b", "a:c"] {
+        let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+        rig.far_says(1, &updated.to_string());
+        let own = json!({meta::SUBSCRIPTION_ID: "next"});
+        assert_eq!(rig.hear(near)["params"], json!({"uri": uri, "_meta": own}));
+    }
     rig.assert_quiet();
 }
 

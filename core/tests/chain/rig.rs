@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-use mcpbolt::chain::{External, Front, Prefix};
+use mcpbolt::chain::{ChainNotice, ChainNotification, External, Front, Middleware, Prefix};
 use mcpbolt::client::{Client, ClientBuilder, ClientHost};
 use mcpbolt::connection::{Connection, Framing, Host as _, StreamId, Wake};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::mcp::{Era, Revision, Revisions, meta};
+use mcpbolt::prelude::CancelToken;
 use mcpbolt::server::{Hosting, ServerHost};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -46,6 +47,12 @@ impl Far {
     /// The server has forgotten the session, and begins another one.
     pub fn session_ends(&mut self, now: Instant) {
         self.connection.session_ended(now, &mut self.host);
+    }
+
+    /// The server ends the connection, before what carries it has ended.
+    pub fn close(&mut self) {
+        let error = ConnectionError::ClosedByPeer;
+        self.connection.close(error, &mut self.host);
     }
 
     /// Has the transport woken when there is something to send.
@@ -94,6 +101,20 @@ impl Jobs {
         });
         let left: Vec<_> = left.collect();
         self.0.lock().unwrap().extend(left);
+    }
+}
+
+/// Middleware that keeps acknowledgements of streams back until the token is cancelled.
+pub struct Gate(pub CancelToken);
+
+impl Middleware for Gate {
+    fn notice(&self, notification: ChainNotification) -> ChainNotice<'_> {
+        Box::pin(async {
+            if notification.method == "notifications/subscriptions/acknowledged" {
+                self.0.cancelled().await;
+            }
+            Some(notification)
+        })
     }
 }
 
@@ -315,12 +336,7 @@ impl Rig {
 
     /// The server ends the connection, before what carries it has ended.
     pub fn far_closes(&mut self, far: usize) {
-        let mut fars = self.fars.lock().unwrap();
-        let Far {
-            connection, host, ..
-        } = &mut fars[far];
-        connection.close(ConnectionError::ClosedByPeer, host);
-        drop(fars);
+        self.fars.lock().unwrap()[far].close();
         self.step();
     }
 
