@@ -131,10 +131,15 @@ impl Route {
         opens
     }
 
-    /// The filter that servers have granted to a stream that is held.
-    pub fn granted(&self) -> String {
-        let target = self.target();
-        target.held.as_ref().map(Held::granted).unwrap_or_default()
+    /// Takes the filter that servers have granted to a stream that is held, or may grant yet, to [acknowledge](Self::acknowledge) it.
+    /// The servers that are awaited at this moment are late, even if they settle before the client is told.
+    pub fn take_granted(&self) -> String {
+        let target = &mut *self.target();
+        let Some(held) = &target.held else {
+            return String::new();
+        };
+        target.late.extend(held.awaited());
+        held.granted()
     }
 
     /// Tells the client that its stream is open, if middleware shows that, and then what was held. Returns whether that is all.
@@ -143,7 +148,6 @@ impl Route {
         let Some(held) = target.held.take() else {
             return true;
         };
-        target.late.extend(held.awaited());
         if let Some((front, reply)) = &target.reply {
             let mut replies = front.replies();
             for (method, params) in shown.into_iter().chain(held.told()) {

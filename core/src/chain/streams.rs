@@ -55,7 +55,7 @@ pub(super) async fn listen(
         let _ = opening.await;
     })
     .await;
-    let is_whole = stream::acknowledge(&shared.parts, route, &route.granted()).await;
+    let is_whole = stream::acknowledge(&shared.parts, route, &route.take_granted()).await;
     match ended {
         Some(ended) => ended?,
         None if is_whole => served.await?,

@@ -6,10 +6,11 @@ use std::time::Duration;
 use mcpbolt::chain::{ChainNotification, Middleware};
 use mcpbolt::connection::Framing;
 use mcpbolt::mcp::{Revision, meta};
+use mcpbolt::prelude::CancelToken;
 use serde_json::{Value, json};
 
 use crate::joined::{answers, client, hears, names, say};
-use crate::rig::{Rig, stateless};
+use crate::rig::{Gate, Rig, stateless};
 
 const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const NEW: Revision = Revision::NEWEST;
@@ -200,6 +201,31 @@ fn a_server_that_is_late_holds_a_stream_no_longer_than_a_list() {
         );
         rig.assert_is_waiting(near);
     }
+}
+
+/// R-SUB-03: a server that settles while middleware looks at the acknowledgement is late, too: what it has granted is not in there.
+#[test]
+fn a_server_is_late_from_when_the_acknowledgement_is_written() {
+    let open = CancelToken::new();
+    let members = [("a", NEW), ("b", NEW)];
+    let mut rig = Rig::joined_with(&members, |front| front.with(Gate(open.clone())));
+    let near = rig.connect(Framing::Line);
+    let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["u://b/x"]});
+    let params = json!({"notifications": filter});
+    let listen = stateless("l", "subscriptions/listen", params, &json!({}));
+    rig.say(near, &listen);
+    let (a, b) = (rig.far("a"), rig.far("b"));
+    let (first, mut second) = (rig.far_hears(a), rig.far_hears(b));
+    acknowledges(&mut rig, a, &first);
+    rig.pass(Duration::from_secs(5));
+    second["params"]["notifications"] = json!({"toolsListChanged": true});
+    acknowledges(&mut rig, b, &second);
+    rig.assert_is_waiting(near);
+    open.cancel(None);
+    assert_eq!(rig.hear(near)["params"]["notifications"], filter);
+    // The client may have missed that.
+    assert_eq!(rig.hear(near)["method"], "notifications/tools/list_changed");
+    rig.assert_quiet();
 }
 
 /// R-SUB-12: what waits for the acknowledgement is limited; a stream that has lost something ends well, so that the client listens anew.
