@@ -1,6 +1,6 @@
 //! One worker, as its supervisor has it.
 
-use std::fs::{DirBuilder, remove_dir, remove_file};
+use std::fs::{DirBuilder, remove_dir};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 use super::control::{self, Key, READY, REPLACED, VARIABLE};
 use super::plan::Number;
-use super::worker::private_socket;
+use super::worker::{private_socket, remove_files};
 use crate::io::net::listener::Listener;
 use crate::io::unix::Process;
 use crate::unguessable;
@@ -49,21 +49,23 @@ impl Drop for Common {
 pub struct RunningWorker {
     process: Process,
     control: mio::net::UnixStream,
-    /// The file of its private socket.
-    _file: SocketPath,
+    _files: WorkerFiles,
     /// The worker has said that it serves.
     is_ready: bool,
     /// The worker has closed its end of the control socket, or ended.
     has_hung_up: bool,
 }
 
-/// A file that is removed when dropped.
+/// The files of a worker, which are removed when this is dropped.
 #[derive(Debug)]
-struct SocketPath(PathBuf);
+struct WorkerFiles {
+    folder: PathBuf,
+    number: Number,
+}
 
-impl Drop for SocketPath {
+impl Drop for WorkerFiles {
     fn drop(&mut self) {
-        let _ = remove_file(&self.0);
+        remove_files(&self.folder, self.number);
     }
 }
 
@@ -79,8 +81,9 @@ impl RunningWorker {
         listener: &Listener,
         (registry, says, ends): (&Registry, Token, Token),
     ) -> io::Result<Self> {
-        let file = SocketPath(private_socket(&common.folder, number));
-        let private = UnixListener::bind(&file.0)?;
+        let folder = common.folder.clone();
+        let files = WorkerFiles { folder, number };
+        let private = UnixListener::bind(private_socket(&common.folder, number))?;
         let (control, theirs) = UnixStream::pair()?;
         let identity = control::identity(&theirs)?;
         let value = format!("{} {number} {identity} {}", id(), common.folder.display());
@@ -94,7 +97,7 @@ impl RunningWorker {
         Ok(Self {
             process,
             control,
-            _file: file,
+            _files: files,
             is_ready: false,
             has_hung_up: false,
         })

@@ -29,4 +29,6 @@ mod worker;
 
 pub use self::supervisor::{Supervising, SupervisionState, Supervisor, SupervisorOptions};
 pub use self::worker::WorkerProcess;
-pub(in crate::io) use self::worker::{Standing, private_socket};
+#[cfg(test)]
+pub(in crate::io) use self::worker::remove_files;
+pub(in crate::io) use self::worker::{Standing, private_socket, ready_file};

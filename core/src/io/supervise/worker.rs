@@ -64,6 +64,18 @@ pub fn private_socket(folder: &Path, number: Number) -> PathBuf {
     folder.join(number.to_string())
 }
 
+/// The path of the file that says that a worker serves. Its socket is there before: the supervisor binds it, and then starts the
+/// process.
+pub fn ready_file(folder: &Path, number: Number) -> PathBuf {
+    folder.join(format!("{number}.ready"))
+}
+
+/// Removes the files of a worker, as far as they are there.
+pub fn remove_files(folder: &Path, number: Number) {
+    let _ = std::fs::remove_file(ready_file(folder, number));
+    let _ = std::fs::remove_file(private_socket(folder, number));
+}
+
 impl WorkerProcess {
     /// This process as a worker; `None` if no supervisor has started it. Takes stdin, which is then empty. Further calls
     /// return the same worker.
@@ -133,8 +145,7 @@ impl WorkerProcess {
     /// Removes the file of the private socket: from then on, other workers know that this one has no sessions. Only after
     /// that may the socket be closed.
     pub(in crate::io) fn withdraw(&self) {
-        // The supervisor may have removed it.
-        let _ = std::fs::remove_file(private_socket(&self.0.folder, self.0.number));
+        remove_files(&self.0.folder, self.0.number);
     }
 
     /// The key that all workers of the supervisor have for states that clients hold.
@@ -147,8 +158,10 @@ impl WorkerProcess {
         &self.0.folder
     }
 
-    /// Tells the supervisor that this worker serves.
+    /// Tells the supervisor and the other workers that this one serves.
     pub(in crate::io) fn ready(&self) {
+        // Without the file, the others leave sessions whose worker has ended to those that have one.
+        let _ = std::fs::File::create(ready_file(&self.0.folder, self.0.number));
         // If the supervisor is gone, the watch says so.
         let _ = (&self.0.control).write(&[READY]);
     }

@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
 use super::hop_body::HopBody;
-use crate::io::supervise::private_socket;
+use crate::io::supervise::{private_socket, ready_file};
 use crate::sync::lock;
 
 /// The most connections to one worker that are kept while no request uses them.
@@ -37,11 +37,12 @@ impl HopPool {
         private_socket(&self.folder, worker).exists()
     }
 
-    /// The worker that goes on with a session whose worker has ended: of those that are there, the one with the highest hash for
-    /// the session (rendezvous hashing). All workers name the same one, and few sessions move when a worker comes or goes.
+    /// The worker that goes on with a session whose worker has ended: of those that serve, the one with the highest hash for the
+    /// session (rendezvous hashing). All workers name the same one, and few sessions move when a worker comes or goes.
     pub fn successor(&self, session: &str) -> Option<u64> {
         let files = std::fs::read_dir(&self.folder).ok()?;
-        let workers = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
+        let sockets = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
+        let workers = sockets.filter(|worker| ready_file(&self.folder, *worker).exists());
         workers.max_by_key(|worker: &u64| Hash::hash(format!("{worker} {session}").as_bytes()))
     }
 
@@ -106,6 +107,7 @@ impl HopPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::supervise::remove_files;
 
     #[test]
     fn a_session_has_one_successor_which_stays() {
@@ -115,7 +117,12 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let pool = HopPool::new(&folder);
         assert_eq!(pool.successor("a"), None);
-        let open = |worker| std::fs::write(private_socket(&folder, worker), "").unwrap();
+        let open = |worker| {
+            std::fs::write(private_socket(&folder, worker), "").unwrap();
+            std::fs::write(ready_file(&folder, worker), "").unwrap();
+        };
+        let _starting = std::os::unix::net::UnixListener::bind(private_socket(&folder, 1)).unwrap();
+        assert_eq!(pool.successor("a"), None, "it does not serve yet");
         (2..=5).for_each(open);
         let of = |session: usize| pool.successor(&session.to_string()).unwrap();
         let before: Vec<_> = (0..400).map(of).collect();
@@ -123,7 +130,7 @@ mod tests {
             let own = before.iter().filter(|it| **it == worker).count();
             assert!((50..=150).contains(&own), "worker {worker} gets {own}");
         }
-        std::fs::remove_file(private_socket(&folder, 3)).unwrap();
+        remove_files(&folder, 3);
         for (session, before) in before.iter().enumerate() {
             let stays = of(session) == *before;
             assert!(stays != (*before == 3), "session {session} of {before}");
