@@ -39,35 +39,65 @@ async fn uses(store: &dyn SharedStore, name: &str) {
     assert!(!store.once(name, LONG).await.unwrap());
 }
 
+/// Has `name` used while its slot moves to the node that `to` names for the node that had the slot.
+async fn used_while_it_moves(
+    cluster: &Cluster,
+    store: &RedisStore,
+    name: &str,
+    to: impl Fn(usize) -> usize,
+) {
+    let (slot, from) = place(cluster, name);
+    let to = to(from);
+    let (old, new) = (cluster.id(from), cluster.id(to));
+    let set = |node: usize, what: &str| {
+        cluster.nodes[node].raw(&format!("CLUSTER SETSLOT {slot} {what}"))
+    };
+    set(to, &format!("IMPORTING {old}"));
+    set(from, &format!("MIGRATING {new}"));
+    let moved = async {
+        // Time for what is asked for meanwhile.
+        sleep(Duration::from_millis(200)).await;
+        set(to, &format!("NODE {new}"));
+        set(from, &format!("NODE {new}"));
+    };
+    tokio::join!(uses(store, name), moved);
+    assert_eq!(&*store.get(name).await.unwrap().unwrap().bytes, b"b");
+    assert!(!store.once(name, LONG).await.unwrap());
+}
+
 /// While a slot moves, single keys that are new are at its new node, and those of a log wait until it has moved.
 #[test]
 fn a_slot_may_move_while_its_names_are_used() {
     let cluster = Cluster::start(Program::Valkey);
+    // The rights that the documentation names.
+    for node in &cluster.nodes {
+        node.raw(
+            "ACL SETUSER limited on >secret ~mcpbolt:* &mcpbolt:* +@read +@write +@pubsub \
+             +@scripting +@connection +time +ping +cluster|slots +asking",
+        );
+    }
     let runtime = Runtime::new().unwrap();
     runtime.block_on(async {
-        let store = open(&cluster.url(&[0, 1, 2]));
+        let store = open(&cluster.url_of("limited"));
+        let _hints = store.subscribe("one").await.unwrap();
         for name in ["one", "two", "three", "four"] {
-            let (slot, from) = place(&cluster, name);
-            let to = (from + 1) % 3;
-            let (old, new) = (cluster.id(from), cluster.id(to));
-            let set = |node: usize, what: &str| {
-                cluster.nodes[node].raw(&format!("CLUSTER SETSLOT {slot} {what}"))
-            };
-            set(to, &format!("IMPORTING {old}"));
-            set(from, &format!("MIGRATING {new}"));
-            let moved = async {
-                // Time for what is asked for meanwhile.
-                sleep(Duration::from_millis(200)).await;
-                set(to, &format!("NODE {new}"));
-                set(from, &format!("NODE {new}"));
-            };
-            tokio::join!(uses(&store, name), moved);
-            assert_eq!(&*store.get(name).await.unwrap().unwrap().bytes, b"b");
-            assert!(!store.once(name, LONG).await.unwrap());
+            used_while_it_moves(&cluster, &store, name, |from| (from + 1) % 3).await;
         }
     });
 }
 
+/// A node that has had no slot is not known to a connection that was there before.
+#[test]
+fn a_slot_may_move_to_a_new_node() {
+    let mut cluster = Cluster::start(Program::Valkey);
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = open(&cluster.url(&[0, 1, 2]));
+        store.ping().await.unwrap();
+        cluster.grow();
+        used_while_it_moves(&cluster, &store, "one", |_| 3).await;
+    });
+}
 /// Verbs fail while a node is away, and go on when it is back, and so do subscriptions.
 #[test]
 fn a_node_may_be_away() {

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -158,7 +158,7 @@ impl Server {
     }
 }
 
-/// Three nodes of a cluster, each with a third of the slots, at ports of this machine.
+/// Three nodes of a cluster, each with a third of the slots, and those that come later, at ports of this machine.
 pub struct Cluster {
     pub nodes: Vec<Server>,
     ports: Vec<u16>,
@@ -168,20 +168,8 @@ impl Cluster {
     pub const SLOTS: u32 = 16384;
 
     pub fn start(program: Program) -> Self {
-        let ports: Vec<_> = (0..3).map(|_| free_port()).collect();
-        let start = |port: &u16| {
-            let options = format!(
-                "--bind 127.0.0.1 --port {port} --cluster-enabled yes --cluster-port {} \
-                 --cluster-config-file nodes --cluster-node-timeout 2000",
-                free_port()
-            );
-            let options: Vec<_> = options.split(' ').collect();
-            Server::start(program, &options)
-        };
-        let cluster = Self {
-            nodes: ports.iter().map(start).collect(),
-            ports,
-        };
+        let (nodes, ports) = (0..3).map(|_| Self::node(program)).unzip();
+        let cluster = Self { nodes, ports };
         for (number, node) in (0..).zip(&cluster.nodes) {
             let slots = |number| number * Self::SLOTS / 3;
             let (from, to) = (slots(number), slots(number + 1) - 1);
@@ -196,6 +184,18 @@ impl Cluster {
         cluster
     }
 
+    /// A node that knows no other, and its port.
+    fn node(program: Program) -> (Server, u16) {
+        let port = free_port();
+        let options = format!(
+            "--bind 127.0.0.1 --port {port} --cluster-enabled yes --cluster-port {} \
+             --cluster-config-file nodes --cluster-node-timeout 2000",
+            free_port()
+        );
+        let options: Vec<_> = options.split(' ').collect();
+        (Server::start(program, &options), port)
+    }
+
     /// Waits until all nodes know where all slots are.
     pub fn agrees(&self) {
         let begun = Instant::now();
@@ -206,9 +206,9 @@ impl Cluster {
             info.contains("cluster_state:ok")
                 && info.contains(&format!("cluster_slots_ok:{}", Self::SLOTS))
                 && primaries
-                    .filter(|line| line.contains(" connected "))
+                    .filter(|line| line.split_whitespace().any(|word| word == "connected"))
                     .count()
-                    == 3
+                    == self.nodes.len()
         };
         while !self.nodes.iter().all(knows) {
             assert!(
@@ -218,6 +218,24 @@ impl Cluster {
             );
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Starts another node, which has no slot. Its number is 3.
+    pub fn grow(&mut self) {
+        let (node, port) = Self::node(self.nodes[0].program);
+        let bus = node.raw("CONFIG GET cluster-port");
+        let bus = bus.lines().last().unwrap();
+        for other in &self.nodes {
+            other.raw(&format!("CLUSTER MEET 127.0.0.1 {port} {bus}"));
+        }
+        self.nodes.push(node);
+        self.ports.push(port);
+        self.agrees();
+    }
+
+    /// The address of a store for a user.
+    pub fn url_of(&self, user: &str) -> String {
+        format!("redis+cluster://{user}:secret@127.0.0.1:{}", self.ports[0])
     }
 
     /// The address of a store, of which some nodes are known.
@@ -235,15 +253,25 @@ impl Cluster {
     }
 }
 
-/// A port that nobody listens at, below those that the system gives to clients.
+/// A port that nobody listens at, below those that the system gives to clients. No other process of these tests gets it while
+/// this one has the UDP port of the number.
 fn free_port() -> u16 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
+    static CLAIMS: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
     let first = std::process::id() as usize * 64;
     let mut ports = std::iter::repeat_with(|| {
         let port = 20_000 + (first + NEXT.fetch_add(1, Relaxed)) % 10_000;
         u16::try_from(port).unwrap()
     });
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let is_free = |port: &u16| {
+        let claim = UdpSocket::bind(("127.0.0.1", *port));
+        let is_free = claim.is_ok() && TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        CLAIMS
+            .lock()
+            .unwrap()
+            .extend(claim.ok().filter(|_| is_free));
+        is_free
+    };
     ports.find(is_free).unwrap()
 }
 

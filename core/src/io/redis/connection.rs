@@ -107,6 +107,7 @@ impl StoreConnection {
 async fn send(connection: &mut ClusterConnection, command: &Cmd) -> RedisResult<Value> {
     let mut node = None;
     loop {
+        let is_asked = node.is_some();
         let sent = match node.take() {
             None => connection.req_packed_command(command).await,
             Some(node) => ask(connection, command, node).await,
@@ -118,7 +119,12 @@ async fn send(connection: &mut ClusterConnection, command: &Cmd) -> RedisResult<
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::Ask) => {
                 node = error.redirect_node().and_then(|(at, _)| by_address(at));
+                if node.is_none() {
+                    sleep(AGAIN).await;
+                }
             }
+            // A node that the library does not know yet: it has no slot.
+            ErrorKind::ClusterConnectionNotFound if is_asked => sleep(AGAIN).await,
             // The library has learnt the new place by then.
             ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::TryAgain) => {
                 sleep(AGAIN).await;

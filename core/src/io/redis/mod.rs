@@ -37,7 +37,7 @@ use crate::store::{StoreError, StoreFault};
 /// - Persistence as the state deserves. What the server acknowledges and then loses, in a crash or because a
 ///   replica took its place, is lost: with `appendfsync everysec` up to a second.
 /// - A user with the rights `+@read +@write +@pubsub +@scripting +@connection +time +ping` on keys and channels that
-///   begin with the prefix.
+///   begin with the prefix; on a cluster also `+cluster|slots +asking`.
 ///
 /// # On a cluster
 ///
