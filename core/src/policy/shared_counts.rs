@@ -96,7 +96,6 @@ impl SharedCounts {
         }
     }
 
-    #[cfg(feature = "resource-server")]
     pub fn store(&self) -> &Arc<dyn SharedStore> {
         &self.store
     }

@@ -4,11 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use super::Policy;
 use super::per_client::{Counter, PerClient};
+use super::shared_counts::SharedCounts;
 
 impl Policy {
     /// Takes the place of an earlier policy of a server that runs, where the host of its connections has another policy from
     /// then on, as that of a gateway has when its file changes. What clients have used of a rate and of a quota, and what they have guessed,
-    /// counts on where the limit is the same.
+    /// counts on where the limit is the same. The store of the earlier policy stays, unless this one has another.
     ///
     /// # Errors
     /// Why only a new start has the server use this policy: what verifies clients at all, a resource server and a consent proxy are read
@@ -26,6 +27,10 @@ impl Policy {
         let wrong = earlier.wrong.get();
         if let Some(wrong) = wrong.filter(|wrong| wrong.limit() == self.wrong().limit()) {
             self.wrong = OnceLock::from(wrong.clone());
+        }
+        // A store that the server has given the earlier policy, which does not see this one.
+        if let (None, Some(counts)) = (self.shared_counts.get(), earlier.shared_counts.get()) {
+            self.shared_counts = SharedCounts::new(counts.store().clone()).into();
         }
         Ok(self)
     }
@@ -49,6 +54,18 @@ mod tests {
 
     use super::*;
     use crate::connection::{Limited, RequestSource};
+    use crate::mcp::Method;
+    use crate::store::LocalStore;
+
+    #[test]
+    fn the_store_of_a_policy_stays() {
+        let rated = r#"{"rate":{"burst":1,"perSecond":1}}"#;
+        let read = || Policy::from_json(rated).unwrap();
+        let counts = |policy: Policy| policy.counts_elsewhere(Some(Method::Ping));
+        let earlier = read().share(Arc::new(LocalStore::new()));
+        assert!(!counts(read().succeeding(&read()).unwrap()));
+        assert!(counts(read().succeeding(&earlier).unwrap()));
+    }
 
     #[test]
     fn what_clients_have_used_of_a_limit_that_stays_counts_on() {
