@@ -21,8 +21,8 @@ use crate::http::send;
 use crate::servers::{Program, Server};
 use crate::stores::{SOON, Store, on_every_store, open};
 
-/// How many notes a client subscribes to; more than its rate allows at once.
-const NOTES: usize = 40;
+/// How many notes a client subscribes to; more than its rate allows at once, and than a process asks for at once.
+const NOTES: usize = 100;
 /// How many of the first ones it does not want any more.
 const ENDED: usize = 3;
 

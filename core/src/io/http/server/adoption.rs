@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio::task::yield_now;
+use tokio::time::{Instant, timeout_at};
+
 use super::following::Following;
 use super::gate::Admitted;
 use super::options::HttpOptions;
@@ -19,6 +22,8 @@ use crate::io::net::turns;
 
 /// How long a session that begins here waits for what its client has asked another process for.
 const TAKE_OVER: Duration = Duration::from_secs(5);
+/// How many messages of a session are posted before their answers are taken: each post looks at the answers of all.
+const BATCH: usize = 64;
 /// The wait between two attempts while the store is away.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -79,33 +84,45 @@ pub fn is_granted(answer: &PostAnswer) -> bool {
     }
 }
 
-/// Asks for what the client of a session has asked other processes for. Returns when it is granted, or after a while.
+/// Asks for what the client of a session has asked other processes for. Returns when it is granted, or after a while; then the
+/// answers are not waited for. What is refused is asked for again when the session is looked at again.
 pub async fn take_over(session: &Arc<HttpSession>, request: &Admitted<'_>, known: KnownSession) {
     let KnownSession::Wishes(wishes, version) = known else {
         return;
     };
     let mut noted = session.noted.lock().await;
-    if noted.version.replace(version) == Some(version) {
+    if noted.version == Some(version) {
         return;
     }
-    let mut readers = Vec::new();
-    for body in wishes.requests() {
-        let mut body = Some(body);
-        let log = poll_fn(|cx| {
-            let body = body.take().unwrap_or_default();
-            Poll::Ready(session.post((body, None), request, true, cx))
-        });
-        if let Some(log) = log.await {
-            readers.push((log, SessionReader::new(session.clone(), log)));
-        }
-    }
     // A server behind this one may take its time.
-    let granted = async {
-        for (log, _) in &readers {
-            poll_fn(|cx| session.poll_answer(*log, cx)).await;
+    let deadline = Instant::now() + TAKE_OVER;
+    let mut is_refused = false;
+    let mut requests = wishes.requests().peekable();
+    while requests.peek().is_some() {
+        let mut readers = Vec::new();
+        for body in requests.by_ref().take(BATCH) {
+            let mut body = Some(body);
+            let log = poll_fn(|cx| {
+                let body = body.take().unwrap_or_default();
+                Poll::Ready(session.post((body, None), request, true, cx))
+            });
+            if let Some(log) = log.await {
+                readers.push((log, SessionReader::new(session.clone(), log)));
+            }
         }
-    };
-    let _ = tokio::time::timeout(TAKE_OVER, granted).await;
+        let answered = async {
+            for (log, _) in &readers {
+                let answer = poll_fn(|cx| session.poll_answer(*log, cx)).await;
+                is_refused |= !is_granted(&answer);
+            }
+        };
+        let _ = timeout_at(deadline, answered).await;
+        // Other sessions have a turn.
+        yield_now().await;
+    }
+    if !is_refused {
+        noted.version = Some(version);
+    }
 }
 
 /// Tells the store what it has not taken, as long as there is something and the session lives.

@@ -44,10 +44,20 @@ fn code(message: &MessageBytes) -> Option<i64> {
     reader::find_path(error, &["error", "code"]).and_then(number::as_i64)
 }
 
-/// Whether a message is an error.
+/// Whether a message is an error, or a batch of nothing else.
 #[cfg(feature = "sealing")]
 pub fn is_error(message: &MessageBytes) -> bool {
-    code(message).is_some()
+    #[derive(serde::Deserialize)]
+    struct Part {
+        error: Option<serde::de::IgnoredAny>,
+    }
+    match &message[..] {
+        [piece] if piece.first() == Some(&b'[') => {
+            let parts: Result<Vec<Part>, _> = serde_json::from_slice(piece);
+            parts.is_ok_and(|parts| parts.iter().all(|part| part.error.is_some()))
+        }
+        _ => code(message).is_some(),
+    }
 }
 
 /// Whether an answer has the usual form of the engine's results: a numeric id followed directly by
@@ -288,6 +298,27 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// R-BAT-01: a batch fails if all of its parts do.
+    #[cfg(feature = "sealing")]
+    #[test]
+    fn a_batch_of_errors_is_an_error() {
+        let failed = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}"#;
+        let done = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+        for (answer, expected) in [
+            (failed.to_owned(), true),
+            (done.to_owned(), false),
+            (format!("[{failed},{failed}]"), true),
+            (format!("[{failed},{done}]"), false),
+            (format!("[{done},{done}]"), false),
+        ] {
+            assert_eq!(
+                is_error(&smallvec![answer.clone().into()]),
+                expected,
+                "{answer}"
+            );
+        }
+    }
 
     /// R-AUS-06: a scope cannot inject a parameter.
     #[test]

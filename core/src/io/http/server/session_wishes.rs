@@ -51,10 +51,11 @@ impl Noted {
             // Another process has told something that is not known here yet.
             Ok(_) => {}
             Err(why) => {
-                event!(warn, %why, "other processes do not know what a session subscribes to while the store is away");
                 if why.fault() != StoreFault::Misuse {
+                    event!(warn, %why, "other processes do not know what a session subscribes to while the store is away");
                     return false;
                 }
+                event!(warn, %why, "other processes do not know what a session subscribes to: the store never takes it");
             }
         }
         self.untold = Wishes::default();

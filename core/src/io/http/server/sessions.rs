@@ -140,7 +140,7 @@ impl Sessions {
         let facts = adoption.shared.facts(&id, request.principal());
         let facts = facts.ok_or(SESSION_GONE)?;
         // Requests of the same session that come at once begin it once.
-        let _turn = adoption.turn(&id).await;
+        let turn = adoption.turn(&id).await;
         if let Ok(session) = self.find(Some(&id), request) {
             return Ok(session);
         }
@@ -159,6 +159,7 @@ impl Sessions {
         self.post(&session, request, opened).await?;
         take_over(&session, request, known).await;
         self.list(session.clone(), request)?;
+        drop(turn);
         self.look_again(adoption, session, request).await
     }
 
