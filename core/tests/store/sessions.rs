@@ -5,7 +5,6 @@ use std::sync::Arc;
 use http_body_util::BodyExt as _;
 use hyper::Method;
 use mcpbolt::io::http::{HttpOptions, HttpService, SharedSessions};
-use mcpbolt::io::{RedisOptions, RedisStore};
 use mcpbolt::limits::Quota;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{Arguments, Server as McpServer, Tool};
@@ -16,13 +15,12 @@ use tokio::time::timeout;
 
 use crate::http;
 use crate::servers::{Program, Server};
-use crate::stores::{LONG, SOON, on_every_store};
+use crate::stores::{LONG, SOON, on_every_store, open};
 
 /// A process with a connection to the store of its own.
 pub fn process(store: &Server) -> HttpService {
     let keys = Arc::new(StoreKeys::new([1; 32], [2; 32]));
-    let store = RedisStore::open(&store.url(), &RedisOptions::default()).unwrap();
-    let store = SealedStore::new(Arc::new(store), keys.clone());
+    let store = SealedStore::new(Arc::new(open(&store.url())), keys.clone());
     let options = HttpOptions {
         shared_sessions: Some(SharedSessions::new(Arc::new(store), keys)),
         // One client may have three quarters of them.
