@@ -16,7 +16,7 @@ use mcpbolt::server::{
     Arguments, Context, HandlerError, Server as McpServer, TaskLimits, TaskSupport, Tool,
     ToolResult,
 };
-use mcpbolt::store::StoreKeys;
+use mcpbolt::store::{MAX_KEEP, StoreKeys};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -76,6 +76,15 @@ impl Process {
 
     pub fn serving(store: Store, verifies: bool, options: HttpOptions) -> Self {
         Self::limited(store, verifies, options, TaskLimits::default())
+    }
+
+    /// Keeps tasks that long.
+    pub fn keeping(store: Store, ttl: Duration) -> Self {
+        let limits = TaskLimits {
+            ttl,
+            ..TaskLimits::default()
+        };
+        Self::limited(store, true, HttpOptions::default(), limits)
     }
 
     fn limited(store: Store, verifies: bool, options: HttpOptions, limits: TaskLimits) -> Self {
@@ -317,6 +326,19 @@ fn a_task_fails_whose_result_is_too_long_for_the_store() {
             assert_eq!(failed["result"], Value::Null, "{failed}");
             assert_eq!(one.task(&id).await, failed);
         }
+    });
+}
+
+/// A task that may be kept longer than a store keeps anything is shared as any other.
+#[test]
+fn a_task_may_have_any_lifetime() {
+    on_every_store(async |world| {
+        let one = Process::keeping(world.connect(), 2 * MAX_KEEP);
+        let two = Process::new(world.connect());
+        let id = one.begin("again").await;
+        two.until(&id, "working").await;
+        one.gate.add_permits(1);
+        two.until(&id, "completed").await;
     });
 }
 
