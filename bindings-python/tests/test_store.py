@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcpbolt import Client, Policy, ServeOptions, Server, SharedStore
+from stores import valkey
 from support import SECONDS, coroutine
-from valkey import valkey
 
 HTTP = "http://127.0.0.1:0/mcp"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}

