@@ -43,7 +43,8 @@ export interface ServerOptions<State = unknown> {
     references?: References;
     /**
      * 32 bytes that sign the state that clients hold between the rounds of a call (see `Context.elicit`); random by
-     * default. Processes that serve the same clients need the same key. Keep it secret.
+     * default. Workers, and processes with one store, have the same key by themselves; other processes that serve the same clients
+     * need it. Keep it secret.
      */
     stateKey?: Uint8Array;
     /**

@@ -75,7 +75,7 @@ export interface EndpointOptions {
     trace?: Trace;
 }
 
-/** Options of a server at an address. Options that do not apply to its transport are ignored. */
+/** Options of a server at an address. Options that do not apply to its transport are ignored, but `store` is an error there. */
 export interface ServeOptions extends EndpointOptions {
     /**
      * Paths of PEM files, for `https:` and `wss:`: the certificate with its chain, and its key. `clients` is a file of

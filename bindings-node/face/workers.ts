@@ -10,7 +10,7 @@ export interface RunAtOptions extends ServeOptions {
     /**
      * Serves with that many processes, which share the address. The program runs again in each of them, from its beginning and with the
      * same arguments; the first process starts them, serves nothing itself, and replaces one that ends, after 100 ms, and later if
-     * it ends soon. SIGHUP replaces all, one by one: over HTTP no request without a session is lost that ends within 5 s and the grace period. SIGTERM, SIGINT and `close` end
+     * it ends soon. SIGHUP replaces all, one by one: over HTTP, a request without a session is answered if it takes at most 5 s and the grace period. SIGTERM, SIGINT and `close` end
      * all, within `grace`. If one of them ends before all serve, all end, and `run` rejects.
      *
      * A request that comes to another process than its session's is passed on to that one. What a program keeps in memory is of one

@@ -78,8 +78,8 @@ pub struct Carrier {
     grace: u64,
     /// Serve with several processes, which share the address; one that ends is started again
     ///
-    /// SIGHUP replaces them one by one: on HTTP, no request without a session is lost that ends within 5 s and the --grace, and sessions
-    /// begin anew unless there is a --store. A request of a session of one process that comes to another is passed on to its
+    /// SIGHUP replaces them one by one: over HTTP, a request without a session is answered if it takes at most 5 s and the --grace, and
+    /// sessions begin anew unless there is a --store. A request of a session of one process that comes to another is passed on to its
     /// owner. The bounds above are those of each process.
     #[arg(long, value_name = "COUNT", help_heading = "Processes", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
@@ -138,7 +138,7 @@ impl Carrier {
 
 /// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn run(serving: &Serving, address: &Address, state: &ServerState) -> Result<u8> {
-    // Who reads the address may ask for the health, or send a signal, at once.
+    // Before the address is printed: whoever reads it may ask for the health, or send a signal, at once.
     watch(serving, state)?;
     state.is_ready();
     if !matches!(address, Address::Stdio(_)) && !state.is_worker {

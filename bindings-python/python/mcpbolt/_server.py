@@ -53,7 +53,8 @@ class Server(Offer):
             and `Retry-After`, elsewhere with an overload error that has `retryAfter`.
         references: When answers of the action dialect refer to their data instead of containing it; never by default.
         state_key: 32 bytes that sign the state which clients hold between the rounds of a call; random by
-            default. Give the same key to all processes that may serve the same client; keep it secret.
+            default. Workers, and processes with one store, have the same key by themselves; give it to other processes that
+            may serve the same client. Keep it secret.
         on_initialized: Called with a `ClientInfo` when a client of a revision before 2026-07-28 has
             finished the handshake.
         on_roots_changed: Called with the `ClientInfo` of such a client when its roots have changed.
@@ -205,7 +206,8 @@ class Server(Offer):
             options: Who may connect over the network, and the limits.
             workers: Serve with that many processes, which share the address. The program runs again in each of them, from its
                 beginning, with the same arguments; this process starts them, and replaces one that ends. SIGHUP replaces all,
-                one by one: on HTTP, no request without a session is lost, and sessions begin anew, unless `options` has a `store`; SIGTERM ends all. A request
+                one by one: over HTTP, a request without a session is answered if it takes at most 5 s and `grace`, and sessions begin anew,
+                unless `options` has a `store`; SIGTERM ends all. A request
                 of a session that comes to another process than the session's is passed on to it. What a program keeps in memory
                 is of one process. The limits of `options` are those of each process.
             health: With `workers`, an address such as `http://127.0.0.1:9090`, where `/readyz` has status 200 while requests are taken, and

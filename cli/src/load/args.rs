@@ -47,7 +47,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "What to send")]
 pub struct Requests {
-    /// Call this tool. With --workload, the name that its tool has on this server
+    /// Call this tool. With --workload echo, sizes, progress or sampling, the name that its tool has on this server
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
     /// The arguments of the tool, a JSON object, by default one without members; an n in braces becomes the number of the call

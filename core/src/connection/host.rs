@@ -45,7 +45,8 @@ pub trait Host {
         answer.error(ErrorKind::Unauthenticated, "nobody takes the verdict", None)
     }
 
-    /// Runs calls that are in flight nowhere, and that were admitted at another process: their answers go to tasks.
+    /// Runs calls that no client waits for: those of tasks that this process takes over from one that has ended. They were
+    /// admitted there, and their results go to the tasks. By default as [`dispatch`](Self::dispatch).
     fn detached(&mut self, batch: Batch) {
         self.dispatch(batch);
     }

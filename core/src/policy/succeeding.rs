@@ -7,13 +7,12 @@ use super::per_client::{Counter, PerClient};
 use super::shared_counts::SharedCounts;
 
 impl Policy {
-    /// Takes the place of an earlier policy of a server that runs, where the host of its connections has another policy from
-    /// then on, as that of a gateway has when its file changes. What clients have used of a rate and of a quota, and what they have guessed,
-    /// counts on where the limit is the same. The store of the earlier policy stays, unless this one has another.
+    /// Prepares this policy to take the place of an earlier one while the server runs: its [`Hosting`](crate::server::Hosting) returns this one
+    /// from then on. Counts of a rate, a quota or wrong credentials go on where that limit is the same. The store of the earlier policy
+    /// stays, unless this one has another.
     ///
     /// # Errors
-    /// Why only a new start has the server use this policy: what verifies clients at all, a resource server and a consent proxy are read
-    /// when a server starts.
+    /// Why a restart is needed: only one of the two verifies clients, or one has a resource server or a consent proxy.
     pub fn succeeding(mut self, earlier: &Self) -> Result<Self, &'static str> {
         if self.has_verifier() != earlier.has_verifier() {
             return Err("clients are verified by one policy, and not by the other");

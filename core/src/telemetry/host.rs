@@ -160,8 +160,9 @@ impl HostTelemetry {
         (!all.is_empty()).then(|| json(&all))
     }
 
-    /// The same, but requests that ended well and whose spans the host has are written to `rows`, while there is room: five numbers
-    /// for each, its `key`, `series`, the two of its `time`, and `seconds`. Returns how many numbers those are, and the rest.
+    /// Like [`take`](Self::take), but requests that ended well and whose spans the host has are written to `rows`, while there is
+    /// room: five numbers for each, its `key`, `series`, the two of its `time`, and `seconds`. Returns how many numbers were written,
+    /// and the remaining records.
     pub fn take_rows(&self, rows: &mut [f64]) -> (usize, Option<String>) {
         let Entries { passing, ended, .. } = std::mem::take(&mut *self.0.waiting());
         let mut used = 0;

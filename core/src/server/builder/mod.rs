@@ -243,8 +243,8 @@ impl Builder {
     }
 
     /// Sets the key that signs `requestState`, which clients hold between the rounds of a call
-    /// (2026-07-28, R-MRT-08). Random by default. Give the same key to all server processes that
-    /// one client may reach, and keep the key secret.
+    /// (2026-07-28, R-MRT-08). Random by default. Workers, and processes with one store, have the same key by
+    /// themselves; give it to other processes that one client may reach. Keep it secret.
     pub fn state_key(mut self, key: [u8; 32]) -> Self {
         self.signer = Some(StateSigner::new(key));
         self
@@ -259,8 +259,8 @@ impl Builder {
         self
     }
 
-    /// Accepts each `requestState` only once, whichever process of the server it comes to; all have the same store
-    /// and [key](Self::state_key). Each round of a call costs a round trip to the store. While that is away, no state is accepted:
+    /// Accepts each `requestState` only once, whichever process of the server it comes to; all have the same store,
+    /// and the same [key](Self::state_key). Each round of a call costs a round trip to the store. While that is away, no state is accepted:
     /// the call fails as by an overloaded server (fails closed).
     pub fn single_use_states_on(mut self, store: Arc<dyn SharedStore>) -> Self {
         self.state_uses = StateUses::OnceAnywhere(store);

@@ -59,9 +59,9 @@ const LOOK: Duration = Duration::from_secs(30);
 /// Sessions of 2024-11-05 belong to one process, and so do those of clients whose introduction is longer than about a kilobyte.
 #[derive(Clone, Debug)]
 pub struct SharedSessions {
-    /// Where ended sessions are noted, and the events of streams are. The store of all processes.
+    /// Where the events of streams, ended sessions, subscriptions, log levels and changes are. The store of all processes.
     pub store: Arc<dyn SharedStore>,
-    /// What seals the ids. The keys of all processes.
+    /// What seals the ids, and what states of calls are signed with. The keys of all processes.
     pub keys: Arc<StoreKeys>,
     /// How long after its beginning a session is accepted by processes that have not met it; 24 h by default. From 1 s to
     /// 30 days.
