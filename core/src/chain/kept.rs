@@ -25,6 +25,9 @@ pub(super) struct Kept {
 impl Kept {
     /// Notes the state that an answer of the server has for the client, if there is one.
     pub fn note(&self, lane: &Arc<Lane>, result: &str, who: &Option<Principal>) {
+        if !reader::may_have(result, "requestState") {
+            return;
+        }
         let kind = reader::find(result, "resultType").and_then(reader::as_str);
         if kind.as_deref() != Some("input_required") {
             return;

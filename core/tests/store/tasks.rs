@@ -466,6 +466,25 @@ fn a_task_ends_once_although_its_process_comes_back() {
     }
 }
 
+/// R-TSK-08: the lease of a task lapses while the store cannot be reached. The process that runs it knows that it runs.
+#[test]
+fn no_process_takes_itself_for_dead() {
+    const LAPSE: &str = "EVAL \"for _, key in ipairs(redis.call('KEYS', '*o{*')) do redis.call('DEL', key) end return 1\" 0";
+    let runtime = Runtime::new().unwrap();
+    for program in Program::ALL {
+        let store = Server::start(program, &[]);
+        runtime.block_on(async {
+            let one = Process::new(Arc::new(open(&store.url())));
+            let id = one.begin("ask").await;
+            one.until(&id, "input_required").await;
+            for _ in 0..3 {
+                store.raw(LAPSE);
+                assert_eq!(one.task(&id).await["status"], "input_required");
+            }
+        });
+    }
+}
+
 /// While the store is away a task begins and runs; the others know it when the store is back if it was known before.
 #[test]
 fn tasks_go_on_while_the_store_is_away() {

@@ -57,8 +57,8 @@ pub trait Hosting: Send + Sync + 'static {
     /// `timers`.
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost;
 
-    /// The policy that checks callers before an HTTP request is read. Fetched when the server
-    /// starts; later changes have no effect.
+    /// The policy that checks callers before an HTTP request is read. Fetched for each request; whether it verifies clients at all,
+    /// its resource server and its consent proxy are read when the server starts.
     fn policy(&self) -> Option<Arc<Policy>>;
 
     /// Whether executors receive the [`Head`](crate::handler::Head) of each HTTP request, which

@@ -257,7 +257,9 @@ impl Request {
 
     /// What the store knows of the task.
     pub async fn find(&self) -> Result<Option<Found>, StoreError> {
-        self.shared.find(&self.id, &self.owner, self.revision).await
+        let is_here = self.registry.tasks().runs_shared(&self.id);
+        let owner = (&self.owner, self.revision);
+        self.shared.find(&self.id, owner, is_here).await
     }
 
     async fn get(&self, call: &Call) -> Answering {
@@ -327,7 +329,11 @@ impl Request {
     /// R-TSK-20. Tasks that this process alone knows come first.
     async fn list(&self, call: &Call) -> Answering {
         let after = cursor(&call.message.as_ref()).unwrap_or_default();
-        let page = self.shared.list(&self.owner, self.revision, after, PAGE);
+        let tasks = self.registry.tasks();
+        let owner = (&self.owner, self.revision);
+        let page = self
+            .shared
+            .list(owner, (after, PAGE), |id| tasks.runs_shared(id));
         let page = page.await?;
         let mut listed = Vec::new();
         if after == 0 {

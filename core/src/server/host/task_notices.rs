@@ -17,7 +17,8 @@ use crate::store::StoreError;
 /// Notifies the client of a session of its tasks at other processes (2025-11-25, R-TSK-16), until the session ends here. `None`
 /// if no other process knows the session.
 pub(super) fn of_session(registry: &Arc<Registry>, handle: &Handle) -> Option<Job> {
-    if handle.revision()?.rules().tasks != Some(TaskForm::Core) {
+    let has_form = handle.revision()?.rules().tasks == Some(TaskForm::Core);
+    if !has_form || !registry.has_tasks() {
         return None;
     }
     let session = Session {

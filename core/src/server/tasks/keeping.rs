@@ -90,7 +90,9 @@ impl SharedTasks {
                 return;
             }
         }
-        if !kept.is_over {
+        if task.ends <= Instant::now() {
+            task.expire();
+        } else if !kept.is_over {
             // It fails or is run at another process.
             task.cancel.cancel(Some("the server has ended"));
         }
@@ -298,12 +300,15 @@ impl Kept {
         if version.is_none() {
             let found = shared.store.get(&name).await?;
             let when = match &found {
-                // It was written, but the answer of the store was lost; or it has another end.
+                // It has an earlier state, or another end.
                 Some(found) => When::Is(found.version),
                 // The store has lost it.
                 None => When::Absent,
             };
-            if let Some(found) = &found {
+            // It was written, but the answer of the store was lost.
+            let written = found.as_ref().filter(|found| *found.bytes == *bytes);
+            let written = written.map(|found| found.version);
+            if let Some(found) = found.as_ref().filter(|_| written.is_none()) {
                 let found = TaskRecord::read(&found.bytes)?;
                 if found.has_ended || found.origin.run != self.origin.run {
                     self.is_lost = true;
@@ -311,7 +316,10 @@ impl Kept {
                     return Ok(());
                 }
             }
-            version = shared.store.put(&name, &bytes, keep, when).await?;
+            version = match written {
+                None => shared.store.put(&name, &bytes, keep, when).await?,
+                written => written,
+            };
         }
         if let Some(version) = version {
             self.version = Some(version);

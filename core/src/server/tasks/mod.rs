@@ -274,6 +274,11 @@ impl Tasks {
             .is_some_and(|task| task.connection.is_none() && task.principal.as_deref() == principal)
     }
 
+    /// Whether this process runs a task that others know.
+    pub fn runs_shared(&self, id: &str) -> bool {
+        self.kept.get(id).is_some_and(|task| task.is_shared())
+    }
+
     /// Returns the task with this id, if it belongs to the asker and the revision (R-TSK-17,
     /// R-TSX-23).
     pub fn find(&self, id: &str, asks: Asker<'_>, revision: Revision) -> Option<Arc<Task>> {

@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::record::{self, TaskOwner, TaskRecord};
 use crate::mcp::Revision;
 use crate::store::{
-    BlobVersion, HolderId, Leased, LogBounds, LogPage, SharedStore, StoreError, Subscription, When,
+    BlobVersion, HolderId, Leased, LogBounds, LogPage, SharedStore, StoreError, StoreFault,
+    Subscription, When,
 };
 
 /// How long a process that runs tasks may be silent.
@@ -173,15 +174,16 @@ impl SharedTasks {
         Ok(is_own.then_some((record, blob.version)))
     }
 
-    /// The record of an owner's task, which has ended if nobody runs it any more and it cannot be run once more.
+    /// The record of an owner's task, which has ended if nobody runs it any more and it cannot be run once more. `is_here`:
+    /// whether this process runs it. Its lease may have lapsed while the store was away.
     pub async fn find(
         &self,
         id: &str,
-        owner: &TaskOwner,
-        revision: Revision,
+        (owner, revision): (&TaskOwner, Revision),
+        is_here: bool,
     ) -> Result<Option<Found>, StoreError> {
         while let Some((record, version)) = self.read(id, owner, revision).await? {
-            if record.has_ended {
+            if record.has_ended || is_here {
                 return Ok(Some(Found::Known(record)));
             }
             let name = name(id);
@@ -311,20 +313,24 @@ impl SharedTasks {
     }
 
     /// An owner's tasks in the order of their beginning, `most` at most, behind the place where the page before has ended.
+    /// `is_here`: whether this process runs a task.
     pub async fn list(
         &self,
-        owner: &TaskOwner,
-        revision: Revision,
-        after: u64,
-        most: usize,
+        (owner, revision): (&TaskOwner, Revision),
+        (after, most): (u64, usize),
+        is_here: impl Fn(&str) -> bool,
     ) -> Result<TaskPage, StoreError> {
         let page = self.store.read(&index(owner), Some(after), most).await?;
         let mut tasks = Vec::new();
         for entry in &page.entries {
             let id = std::str::from_utf8(&entry.bytes).unwrap_or_default();
-            // Others have been forgotten.
-            let found = self.find(id, owner, revision).await?;
-            tasks.extend(found.map(Found::record));
+            match self.find(id, (owner, revision), is_here(id)).await {
+                // Others have been forgotten.
+                Ok(found) => tasks.extend(found.map(Found::record)),
+                // A later version of this program has written it.
+                Err(why) if why.fault() == StoreFault::Unreadable => {}
+                Err(why) => return Err(why),
+            }
         }
         let last = page.entries.last().map(|entry| entry.id);
         Ok(TaskPage {
