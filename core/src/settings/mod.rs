@@ -14,7 +14,7 @@
 //!
 //! let wrong = settings::read::<ServeSettings<Seconds>>(r#"{"headerTimeout": -1}"#).err();
 //! assert_eq!(wrong.map(|error| error.to_string()).as_deref(), Some("headerTimeout: a time is a positive number of seconds"));
-//! # Ok::<(), settings::SettingsError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod action;
