@@ -12,8 +12,8 @@ const TAIL: f64 = 0.025;
 /// them less often than in 95 % of cases: 1 - 2 × 0.5⁵ is 94 %.
 pub const LEAST_ROUNDS: usize = 6;
 
-/// A figure, with its interval of about 95 %: of few rounds, it has the true figure in 92 to 95 of 100 cases, by how the
-/// noise is distributed. The interval of too few rounds is infinite, which is null in JSON.
+/// A figure, with its interval of about 95 %: with few rounds, it contains the true figure in 92 to 95 of 100 cases,
+/// depending on how the noise is distributed. The interval of too few rounds is infinite, which is null in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     pub value: f64,

@@ -1,4 +1,4 @@
-//! What the arguments ask for as a whole: seen before anything is started, so that wrong ones cost nothing.
+//! The job that the arguments describe. It is checked before any server is started.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Job {
         refuse_unused(requests)?;
         let moved = |address| args.start.moved_to(address);
         let through = || Some((Relation::Through, moved(second.through.clone()?)));
-        // What is for one server is not for another one to see.
+        // Another server must not see the credentials and variables of the first one.
         let against = || {
             let other = moved(second.against.clone()?);
             let other = other.with_secrets(
@@ -134,7 +134,7 @@ fn pace(args: &Args, times: Option<Vec<Duration>>) -> Result<Pace> {
     })
 }
 
-/// What is sent, and the times of a trace. `prefix` stands before the names of tools.
+/// The requests, and the times of a trace. `prefix` stands before the names of tools.
 fn workload(requests: &Requests, prefix: &str) -> Result<(Workload, Option<Vec<Duration>>)> {
     if let Some(file) = &requests.trace {
         let (replay, times) = Replay::read(file)?;

@@ -53,8 +53,8 @@ use crate::shown;
 /// The failure of messages that no request has asked for.
 const STRAY: &str = "a message of the server was an answer to no request in flight (repeated, or unknown), progress out of order, or not valid";
 
-/// Loads the server, prints the table, and returns 1 if a bound is crossed, 2 if the arguments are wrong. At a signal,
-/// this is done with what was measured up to then, and the status is that of the signal.
+/// Loads the server, prints the table, and returns 1 if a bound is crossed, 2 if the arguments are wrong. A signal
+/// ends the measurement early: the report covers the time before it, and the status is that of the signal.
 pub fn load(args: &Args) -> Result<u8> {
     let job = match Job::new(args) {
         Ok(job) => job,

@@ -53,7 +53,7 @@ pub struct Ramp {
 /// One rate.
 #[derive(Debug, Serialize)]
 pub struct Step {
-    /// That of the report, which has it in JSON.
+    /// Requests per second. Not serialised, since the report has it, too.
     #[serde(skip)]
     pub rate: f64,
     /// Whether all was answered rightly, in time, and within the limit of the p99.

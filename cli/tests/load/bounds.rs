@@ -231,7 +231,7 @@ fn wrong_arguments_are_told() {
     assert_eq!(loaded.output.status.code(), Some(2), "{}", loaded.said());
 }
 
-/// What only the server can tell is told when it has answered, before any load.
+/// Options that do not fit the server are refused once it is connected, before any load.
 #[test]
 fn what_the_server_does_not_have_is_told() {
     let old = "2025-11-25";

@@ -71,7 +71,7 @@ def unordered(family: Metric) -> Iterator[str]:
 
 
 def linted(text: str) -> list[str]:
-    """What promtool finds."""
+    """The problems that promtool reports."""
     done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return [f"promtool: {line}" for line in done.stdout.splitlines() or ["failed"]] if done.returncode else []
 

@@ -208,7 +208,7 @@ fn gateways_with_one_store_count_together() {
         .map(|n| clients[n % 2].call_in(&session, "echo").unwrap().status)
         .collect();
     assert_eq!(statuses, [200, 200, 200, 429, 429, 429]);
-    // Whoever reads the store does not learn who has called.
+    // The names in the store do not show who has called.
     let counts = store.raw("KEYS mcpbolt:q*");
     assert!(
         counts.starts_with("*1") && !counts.contains("quota"),

@@ -136,7 +136,7 @@ async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainRespo
     }
 }
 
-/// Whether the state with which a call comes back is that of a call that waits here.
+/// Whether a `requestState` belongs to a call that waits in this front.
 fn is_parked(shared: &Shared, state: &str) -> bool {
     let (era, text) = (shared.era(), reader::as_str(state));
     let is_own = text.as_deref().is_some_and(is_own);

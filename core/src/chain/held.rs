@@ -11,7 +11,7 @@ use crate::json::reader;
 /// twice waits once.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What a stream has told before its acknowledgement, and the servers that this waits for.
+/// Changes that wait for the acknowledgement of their stream, and the servers that the acknowledgement waits for.
 pub(super) struct Held {
     parts: Vec<Part>,
     told: Vec<(Box<str>, Box<str>)>,

@@ -159,17 +159,7 @@ fn watch_active(
     let counter = counter.with_unit("{request}");
     let counter = counter.with_description("Requests that are not answered yet.");
     let active = move || {
-        let sum = |of: fn(&Counters) -> &AtomicU64| {
-            let mut sum = 0;
-            series.each(|_, it: &Attributes| {
-                sum += if it.is_sent == is_sent {
-                    it.counters.sum(of)
-                } else {
-                    0
-                };
-            });
-            sum
-        };
+        let sum = |of: fn(&Counters) -> &AtomicU64| series.sum(is_sent, |it| it.counters.sum(of));
         // In this order, since requests begin meanwhile.
         let ended = sum(|it| &it.ended);
         let begun = sum(|it| &it.begun) + totals.of(is_sent).unknown.load(Relaxed);

@@ -253,6 +253,19 @@ impl<T> SeriesTable<T> {
         let all = self.lists.iter().flat_map(nodes);
         all.for_each(|node| see(&node.series, &node.value));
     }
+
+    /// The sum of a figure over the series of requests that this side sends, or of those that it receives.
+    pub fn sum(&self, is_sent: bool, of: impl Fn(&T) -> u64) -> u64 {
+        let mut sum = 0;
+        self.each(|series, value| {
+            sum += if series.is_sent == is_sent {
+                of(value)
+            } else {
+                0
+            }
+        });
+        sum
+    }
 }
 
 #[cfg(test)]

@@ -114,20 +114,9 @@ pub(super) fn of(all: &Prometheus) -> String {
 
 /// The requests that have begun and are not answered yet.
 fn active(all: &Prometheus, total: &Total, is_sent: bool) -> u64 {
-    let sum = |of: fn(&Measured) -> u64| {
-        let mut sum = 0;
-        all.series.each(|series, measured: &Measured| {
-            sum += if series.is_sent == is_sent {
-                of(measured)
-            } else {
-                0
-            };
-        });
-        sum
-    };
     // In this order, since requests begin meanwhile.
-    let ended = sum(Measured::ended);
-    (sum(Measured::begun) + total.unknown.load(Relaxed)).saturating_sub(ended)
+    let ended = all.series.sum(is_sent, Measured::ended);
+    (all.series.sum(is_sent, Measured::begun) + total.unknown.load(Relaxed)).saturating_sub(ended)
 }
 
 fn requests(out: &mut Writer, all: &Prometheus, side: &str, is_sent: bool) {

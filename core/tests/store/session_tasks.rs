@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::http::send;
-use crate::stores::{SOON, on_every_store};
+use crate::stores::{SOON, Store, on_every_store};
 use crate::tasks::{Process, ends};
 
 /// A client's session, which goes to whichever process it is sent to.
@@ -204,15 +204,20 @@ fn tasks_of_several_processes_are_listed_together() {
     });
 }
 
+/// A process at which a session ends when it is idle.
+fn forgetful(store: Store) -> Process {
+    let options = HttpOptions {
+        session_ttl: Duration::from_millis(100),
+        ..HttpOptions::default()
+    };
+    Process::serving(store, false, options)
+}
+
 /// A session that is idle at one process ends there, and its task goes on: its client may be at another.
 #[test]
 fn a_task_outlives_its_session_in_one_process() {
     on_every_store(async |world| {
-        let options = HttpOptions {
-            session_ttl: Duration::from_millis(100),
-            ..HttpOptions::default()
-        };
-        let one = Process::serving(world.connect(), false, options);
+        let one = forgetful(world.connect());
         let two = Process::with(world.connect(), false);
         let own = Session::begin(&one, "").await;
         let id = own.task(&one, "gate").await;
@@ -241,11 +246,7 @@ fn the_end_of_a_session_ends_its_tasks() {
 #[test]
 fn the_end_of_a_session_ends_tasks_that_have_outlived_it() {
     on_every_store(async |world| {
-        let options = HttpOptions {
-            session_ttl: Duration::from_millis(100),
-            ..HttpOptions::default()
-        };
-        let one = Process::serving(world.connect(), false, options);
+        let one = forgetful(world.connect());
         let two = Process::with(world.connect(), false);
         for at in [&one, &two] {
             let own = Session::begin(&one, "").await;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::tasks::{HAS_ENDED, NO_TASK, PAGE, answers, cursor, write_page};
-use crate::connection::{Call, Handle, Operation, Principal, Sleep};
+use crate::connection::{Call, Handle, Operation, Sleep};
 use crate::correlate::CancelToken;
 use crate::handler::Job;
 use crate::handler::driven::drive;
@@ -88,13 +88,11 @@ impl Request {
     /// A request about that task; `None` if tasks are not shared with who asks.
     pub fn about(registry: &Arc<Registry>, handle: &Handle, call: &Call, id: &str) -> Option<Self> {
         let (tasks, revision) = (registry.tasks(), call.reply.revision());
-        let proven = call.reply.principal().map(Principal::as_str);
-        let principal = proven.or_else(|| handle.principal());
-        let asks = Asker { handle, principal };
+        let asks = Asker::of(handle, &call.reply);
         Some(Self {
             shared: tasks.shared()?.clone(),
             owner: asks.owner(revision)?,
-            principal: principal.map(Into::into),
+            principal: asks.principal.map(Into::into),
             revision,
             id: id.to_owned(),
             params: call.message.as_ref().params().unwrap_or("{}").to_owned(),

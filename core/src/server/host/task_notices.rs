@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::shared_tasks::{Request, wait};
-use crate::connection::{Call, Handle, Principal};
+use crate::connection::{Call, Handle};
 use crate::correlate::CancelToken;
 use crate::handler::Job;
 use crate::handler::driven::drive;
@@ -11,7 +11,7 @@ use crate::json::reader;
 use crate::mcp::{Method, TaskForm};
 use crate::server::registry::Registry;
 use crate::server::subscriptions::{Interests, Subscriber};
-use crate::server::tasks::{RENEWAL, SharedTasks};
+use crate::server::tasks::{Asker, RENEWAL, SharedTasks};
 use crate::store::StoreError;
 
 /// Notifies the client of a session of its tasks at other processes (2025-11-25, R-TSK-16), until the session ends here. `None`
@@ -84,8 +84,7 @@ pub(super) fn listen(
     call: Call,
     interests: Interests,
 ) -> Option<Job> {
-    let proven = call.reply.principal().map(Principal::as_str);
-    let principal = proven.or_else(|| handle.principal());
+    let principal = Asker::of(handle, &call.reply).principal;
     let is_elsewhere = |id: &&str| !registry.tasks().has(id, principal);
     let elsewhere = interests.tasks().filter(is_elsewhere).map(str::to_owned);
     let elsewhere: Vec<String> = elsewhere.collect();

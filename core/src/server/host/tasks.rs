@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::connection::{
-    Answer, Call, Disposition, Handle, IncomingRequest, Operation, Principal, ResultWriter,
+    Answer, Call, Disposition, Handle, IncomingRequest, Operation, ResultWriter,
 };
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm, extension};
@@ -126,11 +126,7 @@ pub(super) fn write_page(result: &mut ResultWriter<'_>, page: &[String], next: O
 
 /// Answers `tasks/result` once the task ends (R-TSK-10).
 pub fn answer_at_end(registry: &Registry, handle: &Handle, call: Call) {
-    let proven = call.reply.principal().map(Principal::as_str);
-    let asks = Asker {
-        handle,
-        principal: proven.or_else(|| handle.principal()),
-    };
+    let asks = Asker::of(handle, &call.reply);
     let params = call.message.as_ref().params().unwrap_or("{}");
     match find(registry.tasks(), asks, params, call.reply.revision()) {
         Some(task) => task.answer_at_end(handle, call),

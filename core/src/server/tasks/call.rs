@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::task::{Asker, Outcome, Task};
-use crate::connection::{Call, Handle, Principal, ReplyTo, ResultWriter, answer_object};
+use crate::connection::{Call, Handle, ReplyTo, ResultWriter, answer_object};
 use crate::correlate::CancelToken;
 use crate::handler::driven::drive;
 use crate::json::{number, reader};
@@ -89,11 +89,7 @@ impl TaskCall {
     }
 
     fn owner(&self) -> Asker<'_> {
-        let proven = self.reply.principal().map(Principal::as_str);
-        Asker {
-            handle: &self.handle,
-            principal: proven.or_else(|| self.handle.principal()),
-        }
+        Asker::of(&self.handle, &self.reply)
     }
 
     /// Returns whether the client asked for a task, so that the call must become one at once.

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::record::CANCELLED;
-use crate::connection::{Call, Handle, Held, ReplyTo, RequestSource};
+use crate::connection::{Call, Handle, Held, Principal, ReplyTo, RequestSource};
 use crate::correlate::CancelToken;
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm, TaskStatus};
@@ -48,7 +48,16 @@ pub(in crate::server) struct Asker<'a> {
     pub principal: Option<&'a str>,
 }
 
-impl Asker<'_> {
+impl<'a> Asker<'a> {
+    /// Who sent a request: its verified sender, or else that of the connection.
+    pub fn of(handle: &'a Handle, reply: &'a ReplyTo) -> Self {
+        let proven = reply.principal().map(Principal::as_str);
+        Self {
+            handle,
+            principal: proven.or_else(|| handle.principal()),
+        }
+    }
+
     /// The owner whose share of the tasks counts.
     pub fn source(&self) -> RequestSource {
         match self.principal {
