@@ -15,11 +15,17 @@ use crate::{process, repo};
 /// How many of its last lines a failed stage shows.
 const TAIL: usize = 200;
 
+/// How many lines about failed tests a failed stage shows before its last lines.
+const FAILURES: usize = 400;
+
 /// The record of one stage.
 pub struct Log {
     path: PathBuf,
     file: File,
     tail: std::collections::VecDeque<String>,
+    /// What the test runners said of failed tests, which may be long before the last lines.
+    failures: Vec<String>,
+    tells_failures: bool,
     verbose: bool,
     /// The timeout of each command: beyond it, the command counts as hung.
     pub longest: Duration,
@@ -46,6 +52,8 @@ impl Log {
             path,
             file,
             tail: std::collections::VecDeque::new(),
+            failures: Vec::new(),
+            tells_failures: false,
             verbose,
             longest: Duration::from_secs(20 * 60),
             tally: Tally::default(),
@@ -97,6 +105,7 @@ impl Log {
             let line = String::from_utf8_lossy(&line);
             let line = line.trim_end();
             tally.read(line);
+            self.note_failure(line);
             seen(line);
             if announces_skip(line) {
                 self.skips.push(line.to_owned());
@@ -136,12 +145,30 @@ impl Log {
         Ok(())
     }
 
-    /// The last lines, for a failed stage, and the path of the whole log.
+    /// Keeps what cargo's and pytest's runners print between `failures` and the counts.
+    fn note_failure(&mut self, line: &str) {
+        if line == "failures:" || line.contains("= FAILURES =") {
+            self.tells_failures = true;
+        }
+        if self.tells_failures && self.failures.len() < FAILURES {
+            self.failures.push(line.to_owned());
+        }
+        if line.starts_with("test result: ") || line.contains("= short test summary info =") {
+            self.tells_failures = false;
+        }
+    }
+
+    /// What was said of failed tests and the last lines, for a failed stage, and the path of the whole log.
     pub fn tail(&self) -> String {
         if self.verbose {
             return String::new();
         }
-        let lines = self.tail.iter().map(|line| format!("    | {line}\n"));
+        let cut = match self.tail.len() {
+            TAIL => self.failures.as_slice(),
+            _ => &[],
+        };
+        let lines = cut.iter().chain(&self.tail);
+        let lines = lines.map(|line| format!("    | {line}\n"));
         lines.collect::<String>() + &format!("    | (all of it: {})\n", self.path.display())
     }
 
@@ -183,5 +210,23 @@ pub fn quote(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_stage_shows_what_failed_long_before_its_end() -> Result<()> {
+        let mut log = Log::create("test-of-the-log", false)?;
+        let lines = "failures:\n\n---- leases stdout ----\nthread panicked\n\ntest result: FAILED. 1 passed; 1 failed";
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("echo '{lines}'; seq {TAIL}"));
+        log.run(command)?;
+        let told = log.tail();
+        assert!(told.contains("---- leases stdout ----\n    | thread panicked"));
+        assert!(told.contains("test result: FAILED") && told.contains(&format!("| {TAIL}\n")));
+        Ok(std::fs::remove_file(&log.path)?)
     }
 }
