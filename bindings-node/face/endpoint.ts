@@ -68,7 +68,9 @@ export interface EndpointOptions {
      * first names, the second seals, and further ones open. The `prefix` of all names, `mcpbolt:` by default, tells servers apart that share no
      * sessions. `ca` is the path of a file of certificate authorities in PEM that are trusted in place of the system's.
      *
-     * A store that cannot be reached is no error: sessions go on, and are accepted by the other processes.
+     * While the store cannot be reached, sessions go on, and each process counts rates and quotas by itself. Requests with DPoP proofs, ending
+     * a session, and resuming a stream at another process are answered with status 503, and questions for tasks of other processes as by an
+     * overloaded server.
      */
     store?: { url: string; keys: string; prefix?: string; ca?: string };
     /** Called with each message. */

@@ -11,7 +11,7 @@ export interface RunAtOptions extends ServeOptions {
      * Serves with that many processes, which share the address. The program runs again in each of them, from its beginning and with the
      * same arguments; the first process starts them, serves nothing itself, and replaces one that ends, after 100 ms, and later if
      * it ends soon. SIGHUP replaces all, one by one: over HTTP, a request without a session is answered if it takes at most 5 s and the grace period. SIGTERM, SIGINT and `close` end
-     * all, within `grace`. If one of them ends before all serve, all end, and `run` rejects.
+     * all: calls in flight have `grace`, and a process that has not ended 40 s later is killed. If one of them ends before all serve, all end, and `run` rejects.
      *
      * A request that comes to another process than its session's is passed on to that one. What a program keeps in memory is of one
      * process, and so are the limits of the other options. Not on `stdio:`, not on Windows, and for one server of a program.

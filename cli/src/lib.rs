@@ -68,12 +68,14 @@ enum Task {
     /// Between any two carriers, as in `mcpbolt proxy stdio: --to https://example.com/mcp` or
     /// `mcpbolt proxy http://127.0.0.1:8000/mcp -- npx some-server`. Each side speaks the revision that its peer
     /// speaks, so old clients can use new servers and the reverse. Credentials of clients are not passed on. A server
-    /// that is a command is started for each client that opens a session, and ends with the session.
+    /// that is a command is started for each client that opens a session, and ends with the session. Serves until
+    /// Ctrl-C, SIGTERM or SIGHUP, a second one ends it at once; with --workers, SIGHUP replaces the processes one by one.
     Proxy(Box<proxy::Proxy>),
     /// Serve several servers as one
     ///
     /// The file lists the servers: in TOML, or in the JSON of an editor (mcpServers). Each has a prefix for its names.
-    /// When the file changes, it is read again.
+    /// When the file changes, it is read again. Serves until Ctrl-C, SIGTERM or SIGHUP, a second one ends it at once; with
+    /// --workers, SIGHUP replaces the processes one by one. SIGUSR1 logs the counters.
     Gateway(Box<gateway::Gateway>),
     /// Call a tool and print its result
     Call {

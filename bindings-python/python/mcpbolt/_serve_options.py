@@ -14,8 +14,11 @@ from ._options import Options, options
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedStore(Options):
     """A Redis or Valkey by which processes of one server accept each other's sessions, also after a restart, go on with each other's
-    streams, know each other's tasks, and count the rates and quotas of a `Policy` together. All have the same address, prefix and keys. A store that cannot be reached is no error: sessions go on, and are
-    accepted by the other processes.
+    streams, know each other's tasks, and count the rates and quotas of a `Policy` together. All have the same address, prefix and keys.
+
+    While the store cannot be reached, sessions go on, and each process counts rates and quotas by itself. Requests with DPoP proofs,
+    ending a session, and resuming a stream at another process are answered with status 503, and questions for tasks of other processes as
+    by an overloaded server.
 
     Args:
         url: Its address: `"redis://:PASSWORD@HOST:6379/0"`, `rediss:` for TLS, `redis+unix:///PATH`, or some nodes of a cluster:

@@ -77,16 +77,16 @@ pub fn gateway(args: Gateway) -> Result<u8> {
         Some(address) => address,
         None => ADDRESS.parse()?,
     };
+    ensure!(
+        started.status.0.is_none() || args.carrier.workers.is_none(),
+        "status is that of one process; leave it out with --workers, and use --health ADDRESS"
+    );
     if args.check {
         args.carrier.store.check(&address)?;
         drop(config.front(&args.network, &status, None, &Enforced::default())?);
         shown::print(&shown::lines(&shown))?;
         return Ok(0);
     }
-    ensure!(
-        started.status.0.is_none() || args.carrier.workers.is_none(),
-        "status is that of one process; leave it out with --workers, and use --health ADDRESS"
-    );
     let (options, state) = match role::take(&args.carrier, &address)? {
         Role::Serve(options, state) => (*options, state),
         Role::Done(code) => return Ok(code),
