@@ -98,6 +98,7 @@ fn a_slot_may_move_to_a_new_node() {
         used_while_it_moves(&cluster, &store, "one", |_| 3).await;
     });
 }
+
 /// Verbs fail while a node is away, and go on when it is back, and so do subscriptions.
 #[test]
 fn a_node_may_be_away() {
@@ -112,6 +113,7 @@ fn a_node_may_be_away() {
             for name in &names {
                 hints.push(store.subscribe(name).await.unwrap());
             }
+            cluster.waits(Duration::from_secs(2));
             cluster.nodes[away].kill();
             let begun = Instant::now();
             let refused = loop {
@@ -126,6 +128,7 @@ fn a_node_may_be_away() {
             assert!(refused.to_string().contains("127.0.0.1"), "{refused}");
             cluster.nodes[away].start_again();
             cluster.agrees();
+            cluster.waits(Cluster::PATIENCE);
             for (name, hints) in names.iter().zip(&mut hints) {
                 // Each has one for the connection that was lost.
                 timeout(SOON, hints.hinted()).await.unwrap();

@@ -12,14 +12,18 @@ use crate::sessions::{process, send};
 
 /// The most bytes of the store that each session may take.
 const MOST_BYTES: u64 = 300;
-/// Commands of this test, and of a process that hears of what others have ended, whether there are sessions or not.
-const OWN: [&str; 6] = [
+/// Commands of this test, and of a process that connects and hears of what others have ended, whether there are sessions or not.
+const OWN: [&str; 10] = [
+    "client|setinfo",
     "config|resetstat",
     "dbsize",
     "evalsha",
+    "hello",
     "hget",
     "info",
     "ping",
+    "script|load",
+    "subscribe",
 ];
 
 /// How many sessions there are; as many as `MCPBOLT_TRIALS`, but at most 10,000.
@@ -100,5 +104,8 @@ fn idle_sessions_cost_the_store_no_memory_and_no_command() {
         println!("{each} bytes of the store for each of {count} idle sessions");
         assert!(each <= MOST_BYTES, "{each} bytes each");
         assert_eq!(server.raw("DBSIZE"), ":0\r\n");
+        let channels = server.raw("PUBSUB CHANNELS");
+        let channels = channels.lines().next().unwrap();
+        assert_eq!(channels, "*2", "one for ends of sessions, one for changes");
     });
 }

@@ -28,7 +28,7 @@ with open(CACHE / "python-stores.lock", "w") as turn:
         shutil.rmtree(FOLDER, ignore_errors=True)
         run(sys.executable, "-m", "venv", str(FOLDER))
         # The programs alone, without clients for Python.
-        pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+        pip = ["-m", "pip", "--disable-pip-version-check", "--retries", "10", "install", "--quiet", "--no-deps"]
         run(python, *pip, "--requirement", str(LIST))
         STAMP.write_text(wanted)
 print(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))

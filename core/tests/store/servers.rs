@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a server may take to start.
-const START: Duration = Duration::from_secs(20);
+/// How long a server may take to start, or a cluster to agree.
+const START: Duration = Duration::from_secs(60);
 
 /// The programs that the laws are tried on.
 #[derive(Clone, Copy, Debug)]
@@ -166,6 +166,8 @@ pub struct Cluster {
 
 impl Cluster {
     pub const SLOTS: u32 = 16384;
+    /// How long a node may be silent until the others take it for dead: longer than a busy machine keeps it waiting.
+    pub const PATIENCE: Duration = Duration::from_secs(20);
 
     pub fn start(program: Program) -> Self {
         let (nodes, ports) = (0..3).map(|_| Self::node(program)).unzip();
@@ -189,8 +191,9 @@ impl Cluster {
         let port = free_port();
         let options = format!(
             "--bind 127.0.0.1 --port {port} --cluster-enabled yes --cluster-port {} \
-             --cluster-config-file nodes --cluster-node-timeout 2000",
-            free_port()
+             --cluster-config-file nodes --cluster-node-timeout {}",
+            free_port(),
+            Self::PATIENCE.as_millis(),
         );
         let options: Vec<_> = options.split(' ').collect();
         (Server::start(program, &options), port)
@@ -217,6 +220,16 @@ impl Cluster {
                 self.nodes[0].raw("CLUSTER NODES")
             );
             sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sets how long a node may be silent until the others take it for dead.
+    pub fn waits(&self, patience: Duration) {
+        for node in &self.nodes {
+            node.raw(&format!(
+                "CONFIG SET cluster-node-timeout {}",
+                patience.as_millis()
+            ));
         }
     }
 

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 pub type Store = Arc<dyn SharedStore>;
 
-/// How long anything may take that happens at once.
-pub const SOON: Duration = Duration::from_secs(20);
+/// How long anything may take that happens at once, or when a lease has lapsed, on a machine that is busy.
+pub const SOON: Duration = Duration::from_secs(60);
 /// Longer than any law takes.
 pub const LONG: Duration = Duration::from_secs(600);
 
@@ -117,28 +117,31 @@ fn on_a_cluster() -> World {
         *shared = Arc::downgrade(&cluster);
         cluster
     });
-    let (url, prefix) = (cluster.url(&[0, 1]), format!("{}:", fresh("test")));
+    let options = mcpbolt::io::RedisOptions {
+        prefix: format!("{}:", fresh("test")),
+        ..patient()
+    };
     let connect = move || -> Store {
-        let _ = &cluster;
-        Arc::new(open_with(&url, &prefix))
+        let url = cluster.url(&[0, 1]);
+        Arc::new(mcpbolt::io::RedisStore::open(&url, &options).unwrap())
     };
     World::new("a cluster of Valkey", connect)
 }
 
-/// A connection to the store of a server, for a machine that is busy.
+/// A connection to the store of a server.
 #[cfg(feature = "redis")]
 pub fn open(url: &str) -> mcpbolt::io::RedisStore {
-    open_with(url, &mcpbolt::io::RedisOptions::default().prefix)
+    mcpbolt::io::RedisStore::open(url, &patient()).unwrap()
 }
 
+/// Options for a machine that is busy.
 #[cfg(feature = "redis")]
-fn open_with(url: &str, prefix: &str) -> mcpbolt::io::RedisStore {
-    let options = mcpbolt::io::RedisOptions {
-        prefix: prefix.to_owned(),
+pub fn patient() -> mcpbolt::io::RedisOptions {
+    mcpbolt::io::RedisOptions {
         timeout: SOON,
+        connect_timeout: SOON,
         ..mcpbolt::io::RedisOptions::default()
-    };
-    mcpbolt::io::RedisStore::open(url, &options).unwrap()
+    }
 }
 
 /// A name that no other test uses.

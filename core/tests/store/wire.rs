@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::away::every_verb;
 use crate::servers::{Program, Server};
-use crate::stores::LONG;
+use crate::stores::{LONG, open, patient};
 
 /// The commands that clients send, as the server sees them, while `work` runs.
 fn commands(server: &Server, runtime: &Runtime, work: impl Future<Output = ()>) -> Vec<String> {
@@ -37,7 +37,7 @@ fn each_verb_is_one_round_trip() {
     let runtime = Runtime::new().unwrap();
     for program in Program::ALL {
         let server = Server::start(program, &[]);
-        let store = RedisStore::open(&server.url(), &RedisOptions::default()).unwrap();
+        let store = open(&server.url());
         // The first use of a script tells the server its text.
         runtime.block_on(every_verb(&store)).unwrap();
         let seen = commands(&server, &runtime, async {
@@ -88,10 +88,7 @@ fn each_verb_is_one_round_trip() {
 fn a_sealed_store_shows_neither_names_nor_contents() {
     let runtime = Runtime::new().unwrap();
     let server = Server::start(Program::Valkey, &[]);
-    let open = |keys: StoreKeys| {
-        let store = RedisStore::open(&server.url(), &RedisOptions::default()).unwrap();
-        SealedStore::new(Arc::new(store), Arc::new(keys))
-    };
+    let open = |keys: StoreKeys| SealedStore::new(Arc::new(open(&server.url())), Arc::new(keys));
     let store = open(StoreKeys::new([1; 32], [2; 32]));
     let bounds = LogBounds {
         entries: 9,
@@ -162,7 +159,7 @@ fn the_connection_may_be_encrypted() {
     let url = format!("rediss://:s3cret@localhost:{port}");
     let trusting = RedisOptions {
         root_certificates: vec![cert.pem().into_bytes()],
-        ..RedisOptions::default()
+        ..patient()
     };
     runtime.block_on(async {
         every_verb(&RedisStore::open(&url, &trusting).unwrap())
