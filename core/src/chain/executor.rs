@@ -404,7 +404,7 @@ impl Executor for FrontExecutor {
                 Some(far) if far.revision.era() == Era::Stateless => {
                     let behalf = follow::behalf_of_sessions(lane);
                     // Those that share a lane hear by one stream of the lists.
-                    if behalf != Behalf::All || !lane.listeners.has_own(&behalf) {
+                    if behalf != Behalf::All || !lane.own_streams.has(&behalf) {
                         // Fails only if the connection is lost, and then it is opened again.
                         let _ = follow::follow(lane, &far, &behalf);
                     }

@@ -4,15 +4,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 
+use super::listeners::Listeners;
 use super::parts::Parts;
 use super::places::Place;
 use super::routes::Routes;
+use super::visits::Visits;
 use crate::client::Client;
 use crate::connection::{Caller, Callers, Handle};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::Revision;
+use crate::mcp::{LogLevel, Revision};
 use crate::sync::lock;
 
 /// An open connection to the server.
@@ -70,6 +72,19 @@ impl Far {
         &self.used.upstream().routes
     }
 
+    pub fn listeners(&self) -> &Arc<Listeners> {
+        &self.used.upstream().listeners
+    }
+
+    pub fn visits(&self) -> &Visits {
+        &self.used.upstream().visits
+    }
+
+    /// The log level that was agreed with the server on behalf of clients that share the connection.
+    pub fn level(&self) -> &Mutex<Option<LogLevel>> {
+        &self.used.upstream().level
+    }
+
     pub fn capabilities(&self) -> &str {
         self.handle().peer().map_or("{}", |peer| &peer.capabilities)
     }
@@ -113,6 +128,10 @@ pub(super) fn number() -> u64 {
 pub(super) struct Upstream {
     parts: Arc<Parts>,
     pub routes: Arc<Routes>,
+    pub listeners: Arc<Listeners>,
+    /// Pages that users visit before a call can go on.
+    pub visits: Visits,
+    level: Mutex<Option<LogLevel>>,
     session: Mutex<FarSession>,
     /// Held while it is doubted that the server still is of the era of the connection.
     doubt: Arc<()>,
@@ -139,6 +158,9 @@ impl Upstream {
         Arc::new(Self {
             parts: parts.clone(),
             routes: Arc::new(Routes::new(number(), is_of_one)),
+            listeners: Arc::default(),
+            visits: Visits::default(),
+            level: Mutex::default(),
             session: Mutex::new(FarSession::new()),
             doubt: Arc::default(),
             place,
@@ -149,6 +171,7 @@ impl Upstream {
     pub fn session_ended(&self) -> Vec<u64> {
         let before = std::mem::replace(&mut *lock(&self.session), FarSession::new());
         before.ended.cancel(None);
+        self.visits.lost();
         self.parts.connection_ended(before.number);
         self.routes.bound(before.number)
     }

@@ -11,8 +11,8 @@ use super::far::{self, Far};
 use super::filter::{LISTS, granted};
 use super::lane::Lane;
 use super::listen::{MAX_SUBSCRIPTIONS, declares, insist, is_wanted, subscribe_to, tell};
-use super::listeners::{Listening, StreamId};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
+use super::own_streams::{Listening, StreamId};
 use super::params::{json_text, log_level, with_meta};
 use super::parts::{Parts, no_such_method};
 use super::sessions::Session;
@@ -35,7 +35,7 @@ pub(super) fn heard(
 ) {
     let Some(method) = method else { return };
     let behalf = {
-        let mut all = lock(&lane.listeners.servers);
+        let mut all = lock(&lane.own_streams.all);
         let at = all.iter().position(|one| Some(one.id) == id);
         let behalf = at.map(|at| all[at].behalf.clone());
         if let (Some(at), Some(behalf)) = (at, &behalf)
@@ -91,7 +91,7 @@ pub(super) async fn subscribe(
     let subscribed = acknowledged(lane, far, &behalf).await;
     if subscribed.is_err() {
         // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
-        let servers = lock(&lane.listeners.servers);
+        let servers = lock(&lane.own_streams.all);
         let has_it = |one: &Listening| one.behalf == behalf && one.uris.contains(uri);
         if !servers.iter().any(has_it) {
             lock(&session.subscribed).remove(uri);
@@ -135,7 +135,7 @@ async fn acknowledged(lane: &Arc<Lane>, far: &Far, behalf: &Behalf) -> Result<()
 
 /// Ends a stream of this side. The request that waits for its acknowledgement fails with `why`.
 fn forget(lane: &Lane, id: StreamId, why: Option<&str>) {
-    let mut all = lock(&lane.listeners.servers);
+    let mut all = lock(&lane.own_streams.all);
     let at = all.iter().position(|one| one.id == id);
     let gone = at.map(|at| all.remove(at));
     drop(all);
@@ -159,7 +159,7 @@ pub(super) async fn unsubscribe(
     let behalf = Behalf::of(who);
     if acknowledged(lane, far, &behalf).await.is_err() {
         // The stream before may still tell of the resource.
-        lane.listeners.end_own(&behalf);
+        lane.own_streams.end(&behalf);
         reopen(Arc::downgrade(lane), behalf);
     }
     Ok(ChainResponse::new("{}"))
@@ -212,7 +212,7 @@ fn follow_with(
     wanted: impl FnOnce() -> (Behalf, BTreeSet<Box<str>>),
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
     // The later of two streams is to have what the earlier one has, and the acknowledgement waits for the lock, so it finds the stream.
-    let mut servers = lock(&lane.listeners.servers);
+    let mut servers = lock(&lane.own_streams.all);
     let (behalf, uris) = wanted();
     let has_lists = behalf == behalf_of_sessions(lane);
     let kinds: Vec<_> = LISTS
@@ -221,7 +221,7 @@ fn follow_with(
         .collect();
     let has_both = !kinds.is_empty() && !uris.is_empty();
     if kinds.is_empty() && uris.is_empty() {
-        let gone = lane.listeners.take_own(&mut servers, &behalf);
+        let gone = lane.own_streams.take(&mut servers, &behalf);
         drop(servers);
         drop(gone);
         return Ok(None);
@@ -276,13 +276,13 @@ async fn keep(
         |_| "the server ended the stream of changes".to_owned(),
     );
     if begun.elapsed() >= LONGEST_WAIT {
-        lock(&held.listeners.endings).remove(&behalf);
+        lock(&held.own_streams.endings).remove(&behalf);
     }
     forget(&held, id, Some(&why));
     let Some(error) = refusal else {
         return reopen(lane, behalf);
     };
-    if held.listeners.has_own(&behalf) {
+    if held.own_streams.has(&behalf) {
         return;
     }
     log_refusal(&held.parts, &error);
@@ -317,7 +317,7 @@ fn reopen(lane: Weak<Lane>, behalf: Behalf) {
     drive(Box::pin(async move {
         loop {
             let Some((far, waits)) = lane.upgrade().and_then(|lane| {
-                let mut endings = lock(&lane.listeners.endings);
+                let mut endings = lock(&lane.own_streams.endings);
                 let endings = endings.entry(behalf.clone()).or_default();
                 *endings = endings.saturating_add(1);
                 Some((lane.ready()?, *endings - 1))
@@ -329,7 +329,7 @@ fn reopen(lane: Weak<Lane>, behalf: Behalf) {
             let Some(lane) = lane.upgrade() else { return };
             // A lost connection has everything restored when it is open again.
             let Some(far) = lane.ready() else { return };
-            if lane.listeners.has_own(&behalf) {
+            if lane.own_streams.has(&behalf) {
                 return;
             }
             match acknowledged(&lane, &far, &behalf).await {
@@ -430,7 +430,7 @@ impl Drop for Joined {
         };
         match far.revision.era() {
             Era::Handshake => {
-                let unwanted = subscribed.keys().filter(|uri| !is_wanted(lane, uri));
+                let unwanted = subscribed.keys().filter(|uri| !is_wanted(lane, &far, uri));
                 unwanted.for_each(|uri| tell(far.handle(), Method::Unsubscribe, uri));
             }
             Era::Stateless => {
@@ -450,7 +450,7 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
     match far.revision.era() {
         Era::Handshake => {
             let level = lane.sessions.level();
-            *lock(&lane.level) = level.filter(|_| lane.is_shared());
+            *lock(far.level()) = level.filter(|_| lane.is_shared());
             if let Some(level) = level
                 && reader::find(far.capabilities(), "logging").is_some()
             {

@@ -16,20 +16,19 @@ use super::far::{self, Far, Upstream, Use};
 use super::given::Given;
 use super::idle;
 use super::lane_key::LaneKey;
-use super::listeners::Listeners;
 use super::middleware::{ChainNotification, RelayDirection, notify};
+use super::own_streams::OwnStreams;
 use super::parts::Parts;
 use super::rounds::Rounds;
 use super::sessions::Sessions;
 use super::translate;
 use super::unless::unless;
-use super::visits::Visits;
 use crate::client::ClientBuilder;
 use crate::connection::{Config, Handle, Host, OpeningMode};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::handler::driven::drive;
-use crate::mcp::{Era, LogLevel, Revision, Revisions, Side};
+use crate::mcp::{Era, Revision, Revisions, Side};
 use crate::sync::lock;
 
 /// A server whose connection is lost sooner than this has failed to start.
@@ -74,13 +73,9 @@ pub(super) struct Lane {
     gone: CancelToken,
     pub rounds: Arc<Rounds>,
     pub given: Given,
-    pub listeners: Listeners,
-    /// Pages that users visit before a call can go on.
-    pub visits: Visits,
+    pub own_streams: OwnStreams,
     /// The clients of the handshake era that use it.
     pub sessions: Sessions,
-    /// The log level that was agreed with the server on behalf of clients that share the lane.
-    pub level: Mutex<Option<LogLevel>>,
 }
 
 enum State {
@@ -124,10 +119,8 @@ impl Lane {
             gone: CancelToken::new(),
             rounds: Arc::default(),
             given: Given::default(),
-            listeners: Listeners::default(),
-            visits: Visits::default(),
+            own_streams: OwnStreams::default(),
             sessions: Sessions::default(),
-            level: Mutex::default(),
         })
     }
 
@@ -307,8 +300,9 @@ impl Lane {
         config
     }
 
-    /// That connection has ended. Returns whether it was lost: this side may have let go of it.
-    pub fn lost(&self, far: &Handle) -> bool {
+    /// That connection has ended. Returns whether it was lost: this side may have let go of it. A call that found it closed may have
+    /// opened another one already, whose own goes on.
+    pub fn lost(&self, far: &Handle, upstream: &Upstream) -> bool {
         {
             let mut left = lock(&self.left);
             if let Some(at) = left.iter().position(|left| left.is_same(far)) {
@@ -316,25 +310,23 @@ impl Lane {
                 return false;
             }
         }
-        let ended = {
+        let (ended, is_newest) = {
             let mut state = lock(&self.state);
             match &*state {
                 State::Open(open) if open.handle().is_same(far) => {
-                    Some(std::mem::replace(&mut *state, State::Idle))
+                    (Some(std::mem::replace(&mut *state, State::Idle)), true)
                 }
-                // What there is belongs to a newer connection.
-                State::Open(_) => return true,
-                // A call that found this one closed may be opening another one already.
-                State::Idle | State::Opening(..) | State::Failed(..) => None,
+                State::Open(_) => (None, false),
+                State::Idle | State::Opening(..) | State::Failed(..) => (None, true),
             }
         };
         drop(ended);
-        self.count_loss();
-        self.sessions.lost();
-        self.visits.lost();
-        self.listeners.end();
+        if is_newest {
+            self.count_loss();
+        }
+        self.sessions.lost(far);
+        self.own_streams.lost(upstream.routes.connection);
         self.parts.lists.lost(self.parts.index);
-        *lock(&self.level) = None;
         true
     }
 
@@ -381,7 +373,6 @@ impl Lane {
         };
         lock(&self.opened).take();
         self.restarts.succeeded();
-        *lock(&self.level) = None;
         self.parts.lists.lost(self.parts.index);
         drop(before);
     }

@@ -10,7 +10,7 @@ use super::behalf::{Behalf, ask};
 use super::far::Far;
 use super::filter::{LISTS, granted};
 use super::lane::Lane;
-use super::listeners::Listener;
+use super::listeners::{Listener, Listeners};
 use super::middleware::{ChainNotification, ChainRequest, ChainResponse, RelayDirection, refusal};
 use super::params::json_text;
 use super::route::Route;
@@ -54,23 +54,17 @@ pub(super) async fn serve(
     if !lane.parts.is_of_many {
         route.hold(Vec::new());
     }
-    let listeners = &lane.listeners;
-    // The connection may be lost at any moment. It is closed first, then these streams end, then their resources are forgotten.
-    let ended = lock(&listeners.ends).cancelled();
+    let listeners = far.listeners();
     let number = listeners.begin(Listener {
         route: route.clone(),
         kinds: kinds.iter().map(|(_, _, method)| *method).collect(),
         uris: uris.clone(),
     });
-    let _gone = Gone(lane.clone(), number);
+    let _gone = Gone(lane, far, number);
     let mut decided = Vec::new();
     for uri in &uris {
         let is_first = {
             let mut all = lock(&listeners.uris);
-            if far.handle().is_closed() {
-                // What is noted now might never be forgotten, and then nobody would ask the next connection for it.
-                break;
-            }
             let clients = all.entry(uri.clone()).or_default();
             let own = clients.entry(route.principal.clone()).or_default();
             own.streams.insert(number);
@@ -81,12 +75,8 @@ pub(super) async fn serve(
             subscribe_to(lane, far, uri, &route.principal);
         }
     }
-    let ended = async {
-        if !far.handle().is_closed() {
-            ended.await;
-        }
-    };
-    let mut ending = pin!(unless(over(route), ended));
+    // The connection may be lost at any moment: then the client listens anew.
+    let mut ending = pin!(unless(over(route), listeners.ended.cancelled()));
     let subscribed = async {
         for uri in decided {
             uri.cancelled().await;
@@ -153,13 +143,14 @@ pub(super) fn arrived(lane: &Arc<Lane>, route: &Arc<Route>, filter: &str) {
     }
 }
 
-/// Takes a client's stream off the lists of its lane when dropped.
-struct Gone(Arc<Lane>, u64);
+/// Takes a client's stream off the lists of its connection when dropped.
+struct Gone<'a>(&'a Lane, &'a Far, u64);
 
-impl Drop for Gone {
+impl Drop for Gone<'_> {
     fn drop(&mut self) {
-        let listeners = &self.0.listeners;
-        let Some(gone) = lock(&listeners.clients).remove(&self.1) else {
+        let Self(lane, far, number) = self;
+        let listeners = far.listeners();
+        let Some(gone) = lock(&listeners.clients).remove(number) else {
             return;
         };
         for uri in &gone.uris {
@@ -167,9 +158,8 @@ impl Drop for Gone {
             let Some(counts) = all.get_mut(uri) else {
                 continue;
             };
-            // Others may have noted it anew, after the connection was lost.
             if let Some(own) = counts.get_mut(&gone.route.principal)
-                && own.streams.remove(&self.1)
+                && own.streams.remove(number)
                 && own.streams.is_empty()
             {
                 counts.remove(&gone.route.principal);
@@ -177,7 +167,7 @@ impl Drop for Gone {
             if counts.is_empty() {
                 all.remove(uri);
                 drop(all);
-                if let Some(far) = self.0.ready().filter(|_| !self.0.sessions.wants(uri)) {
+                if !lane.sessions.wants(uri) {
                     tell(far.handle(), Method::Unsubscribe, uri);
                 }
             }
@@ -186,13 +176,16 @@ impl Drop for Gone {
 }
 
 /// Whether any client of a lane is told of changes of a resource.
-pub(super) fn is_wanted(lane: &Lane, uri: &str) -> bool {
-    lane.sessions.wants(uri) || lock(&lane.listeners.uris).contains_key(uri)
+pub(super) fn is_wanted(lane: &Lane, far: &Far, uri: &str) -> bool {
+    lane.sessions.wants(uri) || lock(&far.listeners().uris).contains_key(uri)
 }
 
+/// What tells clients of the changes that one connection brings: the lane with their sessions, and their streams.
+type Told<'a> = (&'a Lane, &'a Listeners);
+
 /// Whether a client is told of changes of a resource that it has asked for.
-fn is_wanted_for(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
-    let all = lock(&lane.listeners.uris);
+fn is_wanted_for((lane, listeners): Told<'_>, uri: &str, who: &Option<Principal>) -> bool {
+    let all = lock(&listeners.uris);
     let is_listened_for = all.get(uri).is_some_and(|counts| counts.contains_key(who));
     drop(all);
     is_listened_for || lane.sessions.wants_for(uri, who)
@@ -200,33 +193,31 @@ fn is_wanted_for(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
 
 /// The server grants that client a resource, or could not be asked. A grant that comes after a failure tells the client of a change,
 /// which it may have missed.
-fn tried(lane: &Arc<Lane>, uri: &str, who: &Option<Principal>, is_granted: bool) {
-    let mut all = lock(&lane.listeners.uris);
+fn tried(
+    (lane, listeners): (&Arc<Lane>, &Arc<Listeners>),
+    uri: &str,
+    who: &Option<Principal>,
+    is_granted: bool,
+) {
+    let mut all = lock(&listeners.uris);
     let own = all.get_mut(uri).and_then(|clients| clients.get_mut(who));
     let Some(own) = own else { return };
     own.is_granted |= is_granted;
     let is_tried = own.is_tried.clone();
     drop(all);
     if !is_tried.cancel(None) && is_granted {
-        let told = about(uri);
-        lane.show(
-            Method::ResourceUpdated.name(),
-            Some(&told.clone()),
-            move |lane, shown| {
-                changed(
-                    lane,
-                    Some(Method::ResourceUpdated),
-                    Some(&told),
-                    shown.params.as_deref(),
-                );
-            },
-        );
+        let (method, told) = (Method::ResourceUpdated, about(uri));
+        let listeners = listeners.clone();
+        lane.show(method.name(), Some(&told.clone()), move |lane, shown| {
+            let shown = shown.params.as_deref();
+            changed((lane, &listeners), Some(method), Some(&told), shown);
+        });
     }
 }
 
 /// Whether a stream of a client may bring changes of a resource: not while nobody but another client is known to have been granted it.
-fn may_hear(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
-    let all = lock(&lane.listeners.uris);
+fn may_hear((lane, listeners): Told<'_>, uri: &str, who: &Option<Principal>) -> bool {
+    let all = lock(&listeners.uris);
     let Some(clients) = all.get(uri) else {
         return false;
     };
@@ -235,15 +226,15 @@ fn may_hear(lane: &Lane, uri: &str, who: &Option<Principal>) -> bool {
 }
 
 /// The server refuses that client a resource: others may hear of its changes.
-fn refused(lane: &Lane, uri: &str, who: &Option<Principal>) {
-    let mut clients = lock(&lane.listeners.clients);
+fn refused((lane, listeners): Told<'_>, uri: &str, who: &Option<Principal>) {
+    let mut clients = lock(&listeners.clients);
     for one in clients.values_mut() {
         if one.route.principal == *who {
             one.uris.remove(uri);
         }
     }
     drop(clients);
-    let mut all = lock(&lane.listeners.uris);
+    let mut all = lock(&listeners.uris);
     let gone = all.get_mut(uri).and_then(|counts| counts.remove(who));
     if all.get(uri).is_some_and(HashMap::is_empty) {
         all.remove(uri);
@@ -268,7 +259,8 @@ pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<
     let (request, uri) = ((Method::Subscribe, about(uri)), Box::<str>::from(uri));
     let (behalf, who) = (Behalf::Client(who.clone()), who.clone());
     let (wanted, is_wanted_by) = (uri.clone(), who.clone());
-    let is_wanted = move |lane: &Lane| is_wanted_for(lane, &wanted, &is_wanted_by);
+    let (listeners, all) = (far.listeners().clone(), far.listeners().clone());
+    let is_wanted = move |lane: &Lane| is_wanted_for((lane, &all), &wanted, &is_wanted_by);
     insist(
         lane,
         far,
@@ -276,8 +268,8 @@ pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<
         request,
         is_wanted,
         move |lane, granted| match granted {
-            Some(false) => refused(lane, &uri, &who),
-            granted => tried(lane, &uri, &who, granted.is_some()),
+            Some(false) => refused((lane, &listeners), &uri, &who),
+            granted => tried((lane, &listeners), &uri, &who, granted.is_some()),
         },
     );
 }
@@ -337,7 +329,7 @@ fn may_pass(code: i64) -> bool {
 /// A server of the handshake era has told those who share its connection of a change, or that a user has finished with a page:
 /// passes what middleware makes of it to the streams and the sessions that it is for.
 pub(super) fn changed(
-    lane: &Lane,
+    (lane, listeners): Told<'_>,
     method: Option<Method>,
     told: Option<&str>,
     shown: Option<&str>,
@@ -348,12 +340,12 @@ pub(super) fn changed(
     let params = shown.unwrap_or("{}");
     let wants = |one: &&Listener| match (method, &uri) {
         (Method::ResourceUpdated, Some(uri)) => {
-            one.uris.contains(&**uri) && may_hear(lane, uri, &one.route.principal)
+            one.uris.contains(&**uri) && may_hear((lane, listeners), uri, &one.route.principal)
         }
         _ => one.kinds.contains(&method),
     };
     let routes: Vec<_> = {
-        let all = lock(&lane.listeners.clients);
+        let all = lock(&listeners.clients);
         all.values()
             .filter(wants)
             .map(|one| one.route.clone())

@@ -23,7 +23,7 @@
 //! | `url_elicitation`, `visits` | the error by which a server of 2025-11-25 sends the user to pages |
 //! | `given`, `kept` | states of servers of the stateless era, and the connections that are kept for them when a front has a successor |
 //! | `asking` | questions of middleware to the client of a call |
-//! | `question`, `rounds`, `listen`, `listeners`, `follow` | questions and subscriptions, between the eras |
+//! | `question`, `rounds`, `listen`, `listeners`, `follow`, `own_streams` | questions and subscriptions, between the eras |
 //! | `stream`, `held`, `filter` | how a stream of changes begins and ends, towards its client; what it is about |
 //! | `doubts` | whether a server that refuses a request still is of the era of the connection |
 //! | `behalf` | requests of this side's own, and on whose behalf they are made |
@@ -62,6 +62,7 @@ mod listen;
 mod listeners;
 mod merged;
 mod middleware;
+mod own_streams;
 mod pages;
 mod params;
 mod parts;

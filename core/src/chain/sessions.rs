@@ -208,10 +208,11 @@ impl Sessions {
         all.values().filter_map(|one| *lock(&one.level)).min()
     }
 
-    /// The connection to the server is lost: its questions are over.
-    pub fn lost(&self) {
+    /// That connection to the server is lost: its questions are over.
+    pub fn lost(&self, far: &Handle) {
         for one in self.all() {
-            let gone = std::mem::take(&mut *lock(&one.questions));
+            let is_lost = |_: &u64, (of, _): &mut (Handle, ReplyTo)| of.is_same(far);
+            let gone: Vec<_> = lock(&one.questions).extract_if(is_lost).collect();
             drop(gone);
         }
     }

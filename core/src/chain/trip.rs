@@ -140,7 +140,7 @@ impl Trip<'_> {
             }
             Method::Unsubscribe => {
                 follow::note(session, self.request, self.method, self.who());
-                match uri().map(|uri| listen::is_wanted(self.lane, &uri)) {
+                match uri().map(|uri| listen::is_wanted(self.lane, self.far, &uri)) {
                     Ok(true) => Ok(done()),
                     Ok(false) => return None,
                     Err(error) => Err(error),
@@ -441,7 +441,7 @@ impl Trip<'_> {
     fn agree(&self, level: LogLevel) {
         let has_logging = reader::find(self.far.capabilities(), "logging").is_some();
         let is_lower = {
-            let mut agreed = crate::sync::lock(&self.lane.level);
+            let mut agreed = crate::sync::lock(self.far.level());
             let is_lower = agreed.is_none_or(|agreed| level < agreed);
             if is_lower {
                 *agreed = Some(level);

@@ -125,12 +125,11 @@ impl Host for UpstreamHost {
     fn session_ended(&mut self) -> Vec<u64> {
         let bound = self.source.upstream.session_ended();
         if let Some(lane) = self.lane.upgrade() {
-            lane.visits.lost();
             // Of the next one nobody knows what it has (R-CHN-14).
             let peer = self.source.far.peer();
             let capabilities = peer.map_or("{}", |peer| &peer.capabilities);
             for method in super::follow::changing(&lane, capabilities) {
-                pass_on(&lane, Some(method), method.name(), None);
+                pass_on(&lane, &self.source, Some(method), method.name(), None);
             }
         }
         bound
@@ -144,10 +143,11 @@ impl Host for UpstreamHost {
         let upstream = &self.source.upstream;
         upstream.routes.clear();
         upstream.place.leave();
+        upstream.listeners.ended.cancel(None);
         let Some(lane) = self.lane.upgrade() else {
             return;
         };
-        if lane.lost(&self.source.far) && self.is_open {
+        if lane.lost(&self.source.far, upstream) && self.is_open {
             lane.parts.external.health.lost(error);
             // Clients with sessions get another connection, with the same subscriptions (R-CHN-14).
             reopen(&lane);
@@ -365,7 +365,7 @@ impl Asker for (Weak<Lane>, Weak<Routes>) {
 fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'_>) {
     let (known, params) = (Method::parse(method), message.params());
     if known == Some(Method::ElicitationComplete) {
-        lane.visits.finished(params);
+        source.upstream.visits.finished(params);
     }
     let subscription = message.raw(Field::SubscriptionId);
     // Notifications of a stream that this side listens to, in the stateless era.
@@ -408,7 +408,7 @@ fn relay(lane: &Arc<Lane>, source: &Source, method: &str, message: &MessageRef<'
             front.replies().notify(&reply, &shown.method, params);
         });
     }
-    pass_on(lane, known, method, params);
+    pass_on(lane, source, known, method, params);
 }
 
 /// A list may have changed: it is not kept when a client hears of that, and asks.
@@ -419,13 +419,21 @@ fn forget_lists(lane: &Lane, change: Option<Method>) {
 }
 
 /// Passes on a notification that belongs to no stream.
-fn pass_on(lane: &Arc<Lane>, known: Option<Method>, method: &str, params: Option<&str>) {
+fn pass_on(
+    lane: &Arc<Lane>,
+    source: &Source,
+    known: Option<Method>,
+    method: &str,
+    params: Option<&str>,
+) {
     forget_lists(lane, known);
     match lane.era() {
         Era::Stateless => {
             let told = params.map(str::to_owned);
+            let listeners = source.upstream.listeners.clone();
             lane.show(method, params, move |lane, shown| {
-                super::listen::changed(lane, known, told.as_deref(), shown.params.as_deref());
+                let (told, shown) = (told.as_deref(), shown.params.as_deref());
+                super::listen::changed((lane, &listeners), known, told, shown);
             });
         }
         Era::Handshake => lane.show(method, params, |lane, shown| {

@@ -33,7 +33,7 @@ impl Trip<'_> {
             self.request.view().client_capabilities().unwrap_or("{}"),
             Era::Stateless,
         )?;
-        let visiting = Visiting::begin(&self.lane.visits, &pages);
+        let visiting = Visiting::begin(self.far.visits(), &pages);
         let asked = pages
             .into_iter()
             .map(|page| -> Work<'_, _> { Box::pin(self.ask_in_a_round(page)) });

@@ -4,13 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use mcpbolt::chain::{External, Front};
+use mcpbolt::chain::{ChainAnswer, ChainRequest, External, Front, Middleware, NextHop};
 use mcpbolt::client::{Client, ClientBuilder, Notice, block_on};
-use mcpbolt::connection::{Handle, OpeningMode};
+use mcpbolt::connection::{Framing, Handle, OpeningMode};
 use mcpbolt::io::{Workers, WorkersConfig};
-use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::mcp::{Revision, Revisions, meta};
 use mcpbolt::model::{Resource, ResourceContents};
 use mcpbolt::server::Server;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, stateless};
 
 const CLIENTS: usize = 40;
 const URI: &str = "note:1";
@@ -103,4 +106,78 @@ fn a_connection_that_is_lost_while_it_is_restored_is_restored_again() {
         }
     }
     drop(clients);
+}
+
+/// Holds the thread on which a request fails until the test goes on: the connection is closed then, and its end is not told yet.
+struct Hold(mpsc::SyncSender<()>, Mutex<mpsc::Receiver<()>>);
+
+impl Middleware for Hold {
+    fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
+        Box::pin(async move {
+            let answer = next.run(request).await;
+            if answer.is_err() {
+                self.0.send(()).unwrap();
+                self.1.lock().unwrap().recv().unwrap();
+            }
+            answer
+        })
+    }
+}
+
+/// R-CHN-14, R-SUB-09: the next connection may be open before the end of the one before is told. The streams of the one before end, and
+/// those of the next one go on, with resources of their own.
+#[test]
+fn streams_end_with_their_connection_when_a_newer_one_is_open() {
+    let (fails, failed) = mpsc::sync_channel(0);
+    let (go_on, goes_on) = mpsc::sync_channel(0);
+    let hold = Arc::new(Hold(fails, Mutex::new(goes_on)));
+    let old = Revision::NEWEST_HANDSHAKE;
+    let mut rig = Rig::with(old, 1, |front| front.with(hold.clone()));
+    let near = rig.connect(Framing::Line);
+    let listen = |rig: &mut Rig, id: &str| {
+        let filter = json!({"toolsListChanged": true, "resourceSubscriptions": [URI]});
+        let params = json!({"notifications": filter});
+        rig.say(
+            near,
+            &stateless(id, "subscriptions/listen", params, &json!({})),
+        );
+        let subscribe = rig.far_hears(0);
+        assert_eq!(subscribe["method"], "resources/subscribe");
+        rig.answer(0, &subscribe, &json!({}));
+        let acknowledged = rig.hear(near);
+        assert_eq!(acknowledged["params"]["notifications"], filter);
+        assert_eq!(acknowledged["params"]["_meta"][meta::SUBSCRIPTION_ID], id);
+    };
+    listen(&mut rig, "lost");
+    let call = stateless("call", "tools/call", json!({"name": "x"}), &json!({}));
+    rig.say(near, &call);
+    rig.far_hears(0);
+
+    let mut far = rig.fars.lock().unwrap().remove(0);
+    let closing = std::thread::spawn(move || {
+        far.close();
+        far
+    });
+    failed.recv().unwrap();
+    listen(&mut rig, "next");
+    go_on.send(()).unwrap();
+    drop(closing.join().unwrap());
+
+    let mut heard = [(); 2].map(|()| rig.hear(near));
+    heard.sort_by_key(|heard| heard["id"].to_string());
+    assert_eq!(heard[0]["error"]["data"]["upstream"], "far");
+    assert_eq!(heard[1]["id"], "lost");
+    assert_eq!(heard[1]["result"]["resultType"], "complete");
+    for (what, params) in [
+        ("resources/updated", json!({"uri": URI})),
+        ("tools/list_changed", json!({})),
+    ] {
+        let method = format!("notifications/{what}");
+        let told = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        rig.far_says(0, &told.to_string());
+        let told: Value = rig.hear(near);
+        assert_eq!(told["method"], method);
+        assert_eq!(told["params"]["_meta"][meta::SUBSCRIPTION_ID], "next");
+    }
+    rig.assert_quiet();
 }
