@@ -14,7 +14,7 @@ use super::question::{self, is_own, state_of};
 use super::route::{Route, Unanswered, principal_of};
 use super::sessions::Session;
 use super::shared::Shared;
-use super::{hiding, merged, streams};
+use super::{follow, hiding, merged, streams};
 use crate::connection::{Call, Handle};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
@@ -116,6 +116,9 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
 /// Passes a request on to the server that it is for, or to all. What is rare is boxed, here and on the way: each call would
 /// hold its room.
 async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainResponse, RequestError> {
+    if let (Way::Own(lanes), Some(method)) = (&passage.way, request.known_method()) {
+        follow::note_list(lanes, &passage.route.sessions, method);
+    }
     if let Some(lane) = &passage.resumes {
         passage.route.goes_to(&lane.parts);
         return Box::pin(passage.over(lane, request)).await;

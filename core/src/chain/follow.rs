@@ -10,7 +10,8 @@ use super::behalf::{Asked, Behalf, ask};
 use super::far::{self, Far};
 use super::filter::{LISTS, granted};
 use super::lane::Lane;
-use super::listen::{MAX_SUBSCRIPTIONS, declares, insist, is_wanted, subscribe_to, tell};
+use super::list_cache::change_of_list;
+use super::listen::{MAX_SUBSCRIPTIONS, about, declares, insist, is_wanted, subscribe_to, tell};
 use super::middleware::{ChainRequest, ChainResponse, refusal};
 use super::own_streams::{Listening, StreamId};
 use super::params::{json_text, log_level, with_meta};
@@ -34,21 +35,13 @@ pub(super) fn heard(
     params: Option<&str>,
 ) {
     let Some(method) = method else { return };
+    if method == Method::SubscriptionAcknowledged {
+        return opened(lane, id, params);
+    }
     let behalf = {
-        let mut all = lock(&lane.own_streams.all);
-        let at = all.iter().position(|one| Some(one.id) == id);
-        let behalf = at.map(|at| all[at].behalf.clone());
-        if let (Some(at), Some(behalf)) = (at, &behalf)
-            && method == Method::SubscriptionAcknowledged
-        {
-            all[at].acknowledged.cancel(None);
-            // It has everything that the streams before it had.
-            let is_older = |one: &mut Listening| one.behalf == *behalf;
-            let gone: Vec<_> = all.extract_if(..at, is_older).collect();
-            drop(all);
-            drop(gone);
-        }
-        behalf
+        let all = lock(&lane.own_streams.all);
+        let own = all.iter().find(|one| Some(one.id) == id);
+        own.map(|own| own.behalf.clone())
     };
     let is_change = matches!(
         method,
@@ -64,11 +57,81 @@ pub(super) fn heard(
     let uri = uri.and_then(reader::as_str).unwrap_or_default();
     let own = with_meta(params.unwrap_or("{}"), meta::SUBSCRIPTION_ID, None);
     let own = Some(own).filter(|own| own != "{}");
-    for session in lane.sessions.all() {
-        let wants = session.wants_for(&uri, &behalf.who());
-        if wants || !lane.is_shared() || method != Method::ResourceUpdated {
-            tell_client(lane, &session.handle, method, own.as_deref());
+    match method {
+        Method::ResourceUpdated => updated(lane, &behalf, &uri, own.as_deref()),
+        _ => {
+            for session in lane.sessions.all() {
+                tell_client(lane, &session.handle, method, own.as_deref());
+            }
         }
+    }
+}
+
+/// Tells the sessions that have subscribed to a resource on that behalf of a change.
+fn updated(lane: &Arc<Lane>, behalf: &Behalf, uri: &str, params: Option<&str>) {
+    for session in lane.sessions.all() {
+        if session.wants_for(uri, &behalf.who()) || !lane.is_shared() {
+            tell_client(lane, &session.handle, Method::ResourceUpdated, params);
+        }
+    }
+}
+
+/// A stream of this side is open: tells the sessions of what they may have missed before, if nothing told of it.
+fn opened(lane: &Arc<Lane>, id: Option<StreamId>, params: Option<&str>) {
+    let mut all = lock(&lane.own_streams.all);
+    let Some(at) = all.iter().position(|one| Some(one.id) == id) else {
+        return;
+    };
+    let behalf = all[at].behalf.clone();
+    // It has everything that the streams before it had.
+    let is_older = |one: &mut Listening| one.behalf == behalf;
+    let gone: Vec<_> = all.extract_if(..at, is_older).collect();
+    let own = &mut all[at - gone.len()];
+    let is_first = !gone.iter().any(|one| one.is_open);
+    let is_late = is_first && (own.is_late || gone.iter().any(|one| one.is_late));
+    (own.is_open, own.is_late) = (true, false);
+    let acknowledged = own.acknowledged.clone();
+    drop(all);
+    drop(gone);
+    acknowledged.cancel(None);
+    if is_late {
+        let granted = ["notifications", "resourceSubscriptions"];
+        let granted = params.and_then(|params| reader::find_path(params, &granted));
+        for uri in reader::elements(granted.unwrap_or("[]")).filter_map(reader::as_str) {
+            updated(lane, &behalf, &uri, Some(&about(&uri)));
+        }
+    }
+    if behalf != behalf_of_sessions(lane) {
+        return;
+    }
+    for session in lane.sessions.all() {
+        let missed = std::mem::take(&mut *lock(&session.missed));
+        for change in missed {
+            lane.parts.lists.changed(lane.parts.index, change);
+            tell_client(lane, &session.handle, change, None);
+        }
+    }
+}
+
+/// Notes that a client of the handshake era asks for a list of its servers, if it would miss that the list of one of them changes:
+/// while the server's stream is not open yet.
+pub(super) fn note_list(lanes: &[Arc<Lane>], sessions: &[Arc<Session>], list: Method) {
+    let Some(change) = change_of_list(list) else {
+        return;
+    };
+    for (lane, session) in lanes.iter().zip(sessions) {
+        if lane
+            .ready()
+            .is_some_and(|far| far.revision.era() == Era::Handshake)
+        {
+            continue;
+        }
+        lane.own_streams.unless_open(&behalf_of_sessions(lane), || {
+            let mut missed = lock(&session.missed);
+            if !missed.contains(&change) {
+                missed.push(change);
+            }
+        });
     }
 }
 
@@ -86,9 +149,9 @@ pub(super) async fn subscribe(
     let behalf = Behalf::of(who.clone());
     if let Some(before) = add(session, uri, who)?.filter(|before| before != who) {
         // Fails only if the connection is lost.
-        let _ = follow(lane, far, &Behalf::of(before));
+        let _ = follow(lane, far, &Behalf::of(before), false);
     }
-    let subscribed = acknowledged(lane, far, &behalf).await;
+    let subscribed = acknowledged(lane, far, &behalf, false).await;
     if subscribed.is_err() {
         // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
         let servers = lock(&lane.own_streams.all);
@@ -117,8 +180,13 @@ pub(super) fn add(
 }
 
 /// Listens, and waits until the server has acknowledged it.
-async fn acknowledged(lane: &Arc<Lane>, far: &Far, behalf: &Behalf) -> Result<(), RequestError> {
-    let Some((id, acknowledged)) = follow(lane, far, behalf)? else {
+async fn acknowledged(
+    lane: &Arc<Lane>,
+    far: &Far,
+    behalf: &Behalf,
+    is_late: bool,
+) -> Result<(), RequestError> {
+    let Some((id, acknowledged)) = follow(lane, far, behalf, is_late)? else {
         return Ok(());
     };
     let far = far.handle();
@@ -157,7 +225,7 @@ pub(super) async fn unsubscribe(
         return Ok(ChainResponse::new("{}"));
     };
     let behalf = Behalf::of(who);
-    if acknowledged(lane, far, &behalf).await.is_err() {
+    if acknowledged(lane, far, &behalf, false).await.is_err() {
         // The stream before may still tell of the resource.
         lane.own_streams.end(&behalf);
         reopen(Arc::downgrade(lane), behalf);
@@ -173,8 +241,8 @@ pub(super) fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
 
 /// Listens, for clients of the handshake era, to what a server of the stateless era says may change: on behalf of a client, to the
 /// resources that it has subscribed to; and on [behalf of the sessions](behalf_of_sessions), to the lists. The stream before ends when
-/// this one is acknowledged: then the token is cancelled, or with a reason if the server refuses. `None` if there is nothing to
-/// listen to.
+/// this one is acknowledged: then the token is cancelled, or with a reason if the server refuses. If it `is_late`, because the stream
+/// before has ended, clients hear then that its resources may have changed. `None` if there is nothing to listen to.
 ///
 /// # Errors
 /// If the request cannot be sent.
@@ -182,8 +250,9 @@ pub(super) fn follow(
     lane: &Arc<Lane>,
     far: &Far,
     behalf: &Behalf,
+    is_late: bool,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
-    follow_with(lane, far, || {
+    follow_with(lane, far, is_late, || {
         let own = lane.sessions.subscribed().remove_entry(&behalf.who());
         match own {
             Some((newest, uris)) => (Behalf::of(newest), uris),
@@ -209,6 +278,7 @@ fn listeners_of(lane: &Lane) -> impl Iterator<Item = Behalf> {
 fn follow_with(
     lane: &Arc<Lane>,
     far: &Far,
+    is_late: bool,
     wanted: impl FnOnce() -> (Behalf, BTreeSet<Box<str>>),
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
     // The later of two streams is to have what the earlier one has, and the acknowledgement waits for the lock, so it finds the stream.
@@ -237,6 +307,8 @@ fn follow_with(
         id: (far.number(), asked.key().get()),
         behalf: behalf.clone(),
         uris,
+        is_open: false,
+        is_late,
         acknowledged: CancelToken::new(),
         cancel: CancelToken::new(),
     };
@@ -287,7 +359,8 @@ async fn keep(
     }
     log_refusal(&held.parts, &error);
     let far = held.ready().filter(|_| has_both);
-    let again = far.map(|far| (follow_with(&held, &far, || (behalf, BTreeSet::new())), far));
+    let lists = || (behalf, BTreeSet::new());
+    let again = far.map(|far| (follow_with(&held, &far, false, lists), far));
     if let Some((Ok(_), far)) = again {
         tell_all(&held, &far);
     }
@@ -332,7 +405,7 @@ fn reopen(lane: Weak<Lane>, behalf: Behalf) {
             if lane.own_streams.has(&behalf) {
                 return;
             }
-            match acknowledged(&lane, &far, &behalf).await {
+            match acknowledged(&lane, &far, &behalf, true).await {
                 Ok(()) => return tell_all(&lane, &far),
                 Err(RequestError::TimedOut | RequestError::Overloaded) => {}
                 // The stream has ended, and sees to its own place.
@@ -437,15 +510,15 @@ impl Drop for Joined {
                 let clients: HashSet<_> = subscribed.into_values().collect();
                 for who in clients {
                     // Fails only if the connection is lost.
-                    let _ = follow(lane, &far, &Behalf::of(who));
+                    let _ = follow(lane, &far, &Behalf::of(who), false);
                 }
             }
         }
     }
 }
 
-/// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others
-/// (R-CHN-14).
+/// Restores on a new connection what the session had on the lost one, and tells the client that all lists may be others, and each resource
+/// that it has subscribed to when the server tells of its changes again (R-CHN-14).
 pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
     match far.revision.era() {
         Era::Handshake => {
@@ -461,13 +534,13 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
             }
             for (who, uris) in lane.sessions.subscribed() {
                 let uris = uris.iter();
-                uris.for_each(|uri| subscribe_to(lane, far, uri, &who));
+                uris.for_each(|uri| subscribe_to(lane, far, uri, &who, true));
             }
         }
         Era::Stateless => {
             for behalf in listeners_of(lane) {
                 // Fails only if the connection is lost again.
-                let _ = follow(lane, far, &behalf);
+                let _ = follow(lane, far, &behalf, true);
             }
         }
     }

@@ -80,6 +80,11 @@ pub(super) struct ListKey {
     pub scope: Scope,
 }
 
+/// The notification that a list may be another one; `None` if there is none.
+pub(super) fn change_of_list(list: Method) -> Option<Method> {
+    change_of(list).map(|change| CHANGES[change])
+}
+
 /// The notifications that make lists stale.
 const CHANGES: [Method; 3] = [
     Method::ToolsChanged,

@@ -72,7 +72,7 @@ pub(super) async fn serve(
             own.streams.len() == 1
         };
         if is_first {
-            subscribe_to(lane, far, uri, &route.principal);
+            subscribe_to(lane, far, uri, &route.principal, false);
         }
     }
     // The connection may be lost at any moment: then the client listens anew.
@@ -206,13 +206,18 @@ fn tried(
     let is_tried = own.is_tried.clone();
     drop(all);
     if !is_tried.cancel(None) && is_granted {
-        let (method, told) = (Method::ResourceUpdated, about(uri));
-        let listeners = listeners.clone();
-        lane.show(method.name(), Some(&told.clone()), move |lane, shown| {
-            let shown = shown.params.as_deref();
-            changed((lane, &listeners), Some(method), Some(&told), shown);
-        });
+        may_have_changed((lane, listeners), uri);
     }
+}
+
+/// Tells those who want a resource of a change, which they may have missed.
+pub(super) fn may_have_changed((lane, listeners): (&Arc<Lane>, &Arc<Listeners>), uri: &str) {
+    let (method, told) = (Method::ResourceUpdated, about(uri));
+    let listeners = listeners.clone();
+    lane.show(method.name(), Some(&told.clone()), move |lane, shown| {
+        let shown = shown.params.as_deref();
+        changed((lane, &listeners), Some(method), Some(&told), shown);
+    });
 }
 
 /// Whether a stream of a client may bring changes of a resource: not while nobody but another client is known to have been granted it.
@@ -254,8 +259,15 @@ pub(super) fn tell(far: &Handle, method: Method, uri: &str) {
     }
 }
 
-/// Subscribes to a resource on behalf of a client, for as long as it wants that.
-pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<Principal>) {
+/// Subscribes to a resource on behalf of a client, for as long as it wants that. If the client was subscribed before, on a connection
+/// that was lost, it hears that the resource may have changed.
+pub(super) fn subscribe_to(
+    lane: &Arc<Lane>,
+    far: &Far,
+    uri: &str,
+    who: &Option<Principal>,
+    is_again: bool,
+) {
     let (request, uri) = ((Method::Subscribe, about(uri)), Box::<str>::from(uri));
     let (behalf, who) = (Behalf::Client(who.clone()), who.clone());
     let (wanted, is_wanted_by) = (uri.clone(), who.clone());
@@ -269,12 +281,18 @@ pub(super) fn subscribe_to(lane: &Arc<Lane>, far: &Far, uri: &str, who: &Option<
         is_wanted,
         move |lane, granted| match granted {
             Some(false) => refused((lane, &listeners), &uri, &who),
-            granted => tried((lane, &listeners), &uri, &who, granted.is_some()),
+            granted => {
+                tried((lane, &listeners), &uri, &who, granted.is_some());
+                if is_again && granted.is_some() {
+                    may_have_changed((lane, &listeners), &uri);
+                }
+            }
         },
     );
 }
 
-fn about(uri: &str) -> String {
+/// The params about a resource.
+pub(super) fn about(uri: &str) -> String {
     format!("{{\"uri\":{}}}", json_text(uri))
 }
 

@@ -24,6 +24,10 @@ pub(super) struct Listening {
     pub id: StreamId,
     pub behalf: Behalf,
     pub uris: BTreeSet<Box<str>>,
+    /// Whether the server has acknowledged it.
+    pub is_open: bool,
+    /// Whether its resources may have changed while no stream of this side told of that.
+    pub is_late: bool,
     /// Cancelled when the server has acknowledged the stream, or it has ended.
     pub acknowledged: CancelToken,
     /// Dropping it ends the stream.
@@ -55,6 +59,14 @@ impl OwnStreams {
     /// Whether there is a stream on that behalf.
     pub fn has(&self, behalf: &Behalf) -> bool {
         lock(&self.all).iter().any(|one| one.behalf == *behalf)
+    }
+
+    /// Runs `note` if no stream on that behalf is open, before one that opens meanwhile is.
+    pub fn unless_open(&self, behalf: &Behalf, note: impl FnOnce()) {
+        let all = lock(&self.all);
+        if !all.iter().any(|one| one.is_open && one.behalf == *behalf) {
+            note();
+        }
     }
 
     /// The connection with that number is lost, and its streams with it.

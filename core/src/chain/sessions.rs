@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::connection::{Handle, Principal, ReplyTo};
 use crate::correlate::RequestKey;
 use crate::json::reader;
-use crate::mcp::LogLevel;
+use crate::mcp::{LogLevel, Method};
 use crate::sync::lock;
 
 /// The most elicitations of a session whose end is yet to be told. The oldest is forgotten for another.
@@ -26,6 +26,8 @@ pub(super) struct Session {
     pub subscribed: Mutex<BTreeMap<Box<str>, Option<Principal>>>,
     /// The log level that it has asked for.
     pub level: Mutex<Option<LogLevel>>,
+    /// The changes of lists that it may have missed: it has asked for the lists while no stream of the server told of them.
+    pub missed: Mutex<Vec<Method>>,
     /// The server's requests that it is asked, by the ids that they have there.
     questions: Mutex<HashMap<u64, (Handle, ReplyTo)>>,
     /// The ids of the pages that its user was sent to.
@@ -122,6 +124,7 @@ impl Sessions {
             who: Mutex::new(who),
             subscribed: Mutex::default(),
             level: Mutex::default(),
+            missed: Mutex::default(),
             questions: Mutex::default(),
             elicited: Mutex::default(),
         });

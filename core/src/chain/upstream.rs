@@ -1,6 +1,7 @@
 //! The side of a hop that the external server talks to: its requests and notifications go to the client whose call caused
 //! them, and to nobody else.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use super::attempts::wait_after;
@@ -130,6 +131,16 @@ impl Host for UpstreamHost {
             let capabilities = peer.map_or("{}", |peer| &peer.capabilities);
             for method in super::follow::changing(&lane, capabilities) {
                 pass_on(&lane, &self.source, Some(method), method.name(), None);
+            }
+            // Requests wait until the transport has subscribed to the resources anew.
+            let listeners = &self.source.upstream.listeners;
+            let wanted = lane.sessions.subscribed().into_values().flatten();
+            let listened = crate::sync::lock(&listeners.uris)
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>();
+            for uri in wanted.chain(listened).collect::<BTreeSet<_>>() {
+                super::listen::may_have_changed((&lane, listeners), &uri);
             }
         }
         bound

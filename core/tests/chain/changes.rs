@@ -16,10 +16,95 @@ const NEW: Revision = Revision::NEWEST;
 
 /// The server acknowledges a stream.
 fn acknowledge(rig: &mut Rig, listen: &Value) {
+    acknowledge_on(rig, 0, listen);
+}
+
+/// The same on that connection.
+fn acknowledge_on(rig: &mut Rig, far: usize, listen: &Value) {
     let own = json!({meta::SUBSCRIPTION_ID: listen["id"]});
     let params = json!({"notifications": listen["params"]["notifications"], "_meta": own});
     let acknowledged = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params});
-    rig.far_says(0, &acknowledged.to_string());
+    rig.far_says(far, &acknowledged.to_string());
+}
+
+/// The client hears, in any order, that these lists may be others.
+#[track_caller]
+fn hears_of_lists(rig: &mut Rig, near: usize, lists: &[&str]) {
+    let mut heard: Vec<_> = lists
+        .iter()
+        .map(|_| rig.hear(near)["method"].clone())
+        .collect();
+    heard.sort_by_key(Value::to_string);
+    let told = lists
+        .iter()
+        .map(|list| json!(format!("notifications/{list}/list_changed")));
+    assert_eq!(heard, told.collect::<Vec<_>>());
+}
+
+const LISTS: [&str; 3] = ["prompts", "resources", "tools"];
+
+/// R-CHN-13: the server tells of changes of its lists when it has acknowledged the stream of the front. A list that a client has
+/// before may be another one since.
+#[test]
+fn a_client_hears_of_lists_that_may_have_changed_before_their_stream_was_open() {
+    let mut rig = Rig::new(NEW, 1);
+    let (near, listen) = rig.open_and_hear_listen(OLD, &json!({}));
+    let list = |rig: &mut Rig, of: &str| {
+        rig.say(near, &request(1, &format!("{of}/list"), &json!({})));
+        let list = rig.far_hears(0);
+        let fresh =
+            json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public", of: []});
+        rig.answer(0, &list, &fresh);
+        assert_eq!(rig.hear(near)["id"], 1);
+    };
+    list(&mut rig, "tools");
+    acknowledge(&mut rig, &listen);
+    hears_of_lists(&mut rig, near, &["tools"]);
+    rig.assert_quiet();
+    // It is not kept either. The stream before tells of changes while the next one is opened.
+    rig.say(
+        near,
+        &request(2, "resources/subscribe", &json!({"uri": "a:b"})),
+    );
+    let next = rig.far_hears(0);
+    for of in ["tools", "prompts"] {
+        list(&mut rig, of);
+    }
+    acknowledge(&mut rig, &next);
+    assert_eq!(rig.hear(near)["id"], 2);
+    assert_eq!(rig.far_hears(0)["method"], "notifications/cancelled");
+    rig.assert_quiet();
+}
+
+/// R-CHN-14: what a client has subscribed to may have changed while its server was away.
+#[test]
+fn a_client_hears_of_resources_that_may_have_changed_while_their_server_was_away() {
+    for revision in [OLD, NEW] {
+        let mut rig = Rig::new(revision, 1);
+        let near = rig.open(OLD, &json!({}));
+        let subscribe = request(1, "resources/subscribe", &json!({"uri": "a:b"}));
+        rig.say(near, &subscribe);
+        // Once the server tells of changes, and not before.
+        let grant = |rig: &mut Rig, far: usize, asked: &Value| match revision {
+            OLD => rig.answer(far, asked, &json!({})),
+            _ => acknowledge_on(rig, far, asked),
+        };
+        let asked = rig.far_hears(0);
+        grant(&mut rig, 0, &asked);
+        assert_eq!(rig.hear(near)["id"], 1);
+        rig.assert_is_waiting(near);
+        rig.break_off(0);
+        rig.pass(Duration::from_secs(1));
+        hears_of_lists(&mut rig, near, &LISTS);
+        rig.assert_is_waiting(near);
+        let again = rig.far_hears(1);
+        assert_eq!(again["method"], asked["method"]);
+        grant(&mut rig, 1, &again);
+        let heard = rig.hear(near);
+        assert_eq!(heard["method"], "notifications/resources/updated");
+        assert_eq!(heard["params"], json!({"uri": "a:b"}));
+        rig.assert_is_waiting(near);
+    }
 }
 
 /// The server tells of something on a stream.
@@ -211,15 +296,8 @@ fn a_stream_that_the_server_ends_is_opened_again() {
     assert_eq!(one["notifications"], other["notifications"]);
     acknowledge(&mut rig, &again);
     // Something may have changed meanwhile.
-    let mut heard: Vec<_> = (0..3)
-        .map(|_| rig.hear(near)["method"].to_string())
-        .collect();
-    heard.sort();
-    let all = ["prompts", "resources", "tools"];
-    assert_eq!(
-        heard,
-        all.map(|kind| format!("\"notifications/{kind}/list_changed\""))
-    );
+    hears_of_lists(&mut rig, near, &LISTS);
+    assert_eq!(rig.hear(near)["params"], json!({"uri": "a:b"}));
     tell(
         &mut rig,
         &again,
@@ -362,11 +440,24 @@ fn clients_hear_that_a_server_has_begun_another_session() {
     rig.answer(0, &call, &json!({"content": []}));
     assert_eq!(rig.hear(near)["id"], 1);
 
-    let filter = json!({"notifications": {"promptsListChanged": true}});
-    let listen = stateless(1, "subscriptions/listen", filter, &json!({}));
+    let subscribe = request(2, "resources/subscribe", &json!({"uri": "a:b"}));
+    rig.say(near, &subscribe);
+    let subscribe = rig.far_hears(0);
+    rig.answer(0, &subscribe, &json!({}));
+    rig.hear(near);
+    rig.session_ends(0);
+    hears_of_lists(&mut rig, near, &LISTS);
+    assert_eq!(rig.hear(near)["params"], json!({"uri": "a:b"}));
+
+    let filter = json!({"promptsListChanged": true, "resourceSubscriptions": ["a:c"]});
+    let params = json!({"notifications": filter});
+    let listen = stateless(1, "subscriptions/listen", params, &json!({}));
     let stream = rig.post(&listen);
+    let subscribe = rig.far_hears(1);
+    rig.answer(1, &subscribe, &json!({}));
     rig.hear(stream);
     rig.session_ends(1);
     assert_eq!(rig.hear(stream)["method"], lists[1]);
+    assert_eq!(rig.hear(stream)["params"]["uri"], "a:c");
     rig.assert_quiet();
 }
