@@ -7,9 +7,14 @@ use crate::Folder;
 
 /// The status, what stands on stdout, and the lines on stderr without the name of the file.
 fn check(file: &Path) -> (i32, String, Vec<String>) {
+    check_with(file, &[])
+}
+
+fn check_with(file: &Path, options: &[&str]) -> (i32, String, Vec<String>) {
     let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
         .args(["gateway", "--check", "--config"])
         .arg(file)
+        .args(options)
         .env("TOKEN", "very-secret")
         .env_remove("NOT_SET")
         .output()
@@ -61,6 +66,17 @@ fn a_good_file_is_shown_without_what_it_refers_to() {
         assert!(shown.contains(part), "{shown}");
     }
     assert!(!shown.contains("very-secret"), "{shown}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_check_knows_the_options_too() {
+    let folder = Folder::new("options");
+    folder.write("token.txt", "very-secret\n");
+    let file = folder.write("gateway.toml", GOOD);
+    let (status, _, said) = check_with(&file, &["--workers", "2"]);
+    assert_eq!(status, 1);
+    assert!(said[0].contains("leave it out with --workers"), "{said:?}");
 }
 
 #[test]

@@ -31,11 +31,13 @@ use crate::handler::driven::drive;
 use crate::handler::scoped::scoped;
 use crate::handler::{Executor, Job};
 use crate::json::number;
-use crate::mcp::{Era, Method, Revision, Side};
+use crate::mcp::{Era, ErrorKind, Method, Revision, Side};
 use crate::message::{Field, MessageRef};
 
 /// The most sets of capabilities that one client of the stateless era may use at a time.
 const MAX_SETS: usize = 16;
+
+const NOT_OPENED: &str = "the session has not begun, since `initialize` was refused; connect again";
 
 /// The connections to the servers for one client alone, one for each server.
 type Own = Arc<[Arc<Lane>]>;
@@ -89,7 +91,12 @@ impl FrontExecutor {
                 let all = self.joined.iter();
                 all.for_each(|joined| joined.session().sent_by(who));
             }
-            let session = self.session.clone()?;
+            let Some(session) = self.session.clone() else {
+                let mut replies = self.handle.replies();
+                replies.error(&call.reply, ErrorKind::InvalidRequest, NOT_OPENED, None);
+                replies.submit_last();
+                return None;
+            };
             let has_all = self.stop_borrowing(&session, call);
             return self.session.clone().filter(|_| has_all).map(Way::Own);
         }

@@ -105,7 +105,7 @@ impl SharedCounts {
     /// # Errors
     /// If the client is above the rate: how long until it may send another request.
     pub async fn take(&self, client: &RequestSource, rate: Rate) -> Option<Result<(), Duration>> {
-        let name = name("rate", client);
+        let name = name("rate", &rate, client);
         let taken = || self.store.take(&name, rate.into(), 1);
         self.ask(&self.rates, client, taken).await
     }
@@ -127,7 +127,7 @@ impl SharedCounts {
             calls: quota.calls.min(MAX_CALLS),
             period: quota.period.clamp(Duration::from_millis(1), MAX_KEEP),
         };
-        let name = name("quota", client);
+        let name = name("quota", &kept, client);
         let spent = || self.store.spend(&name, kept, 1);
         self.ask(&self.quotas, client, spent).await
     }
@@ -170,9 +170,10 @@ impl fmt::Debug for SharedCounts {
     }
 }
 
-/// The name of a count: a digest, since names of clients may be long.
-fn name(limit: &str, client: &RequestSource) -> String {
+/// The name of a count: a digest, since names of clients may be long. Another limit is counted anew, as in one process.
+fn name(kind: &str, limit: &impl fmt::Debug, client: &RequestSource) -> String {
     let mut hash = Hash::new();
+    hash.update(format!("{limit:?} "));
     match client {
         RequestSource::Unknown => hash.update("-"),
         RequestSource::Address(address) => hash.update(format!("@{address}")),
@@ -180,7 +181,7 @@ fn name(limit: &str, client: &RequestSource) -> String {
     }
     let digest = hash.finalize();
     let digest = digest[..16].iter().map(|byte| format!("{byte:02x}"));
-    format!("{limit} {}", digest.collect::<String>())
+    format!("{kind} {}", digest.collect::<String>())
 }
 
 /// Clients that have reached a limit, as the store has said, and until when. They are refused without asking again: what others

@@ -82,9 +82,11 @@ pub trait SharedStore: Debug + Send + Sync + 'static {
     fn release<'a>(&'a self, name: &'a str, holder: HolderId) -> StoreFuture<'a, bool>;
 
     /// Takes tokens from a bucket, which is full at first, if it has as many (the generic cell rate algorithm, GCRA).
+    /// It misses no more than `bucket` holds, whatever bucket was named before, and however the clock of the store has been set.
     fn take<'a>(&'a self, name: &'a str, bucket: Bucket, tokens: u32) -> StoreFuture<'a, Taken>;
 
-    /// Counts calls against a quota, whose period begins with the first one, if it has as many left.
+    /// Counts calls against a quota, whose period begins with the first one, if it has as many left. The period
+    /// ends no later than `quota` says, whatever quota was named before.
     fn spend<'a>(&'a self, name: &'a str, quota: Quota, calls: u64) -> StoreFuture<'a, Taken>;
 
     /// Makes a mark that is kept for `keep`. Returns whether there was none.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use mcpbolt::connection::Framing;
+use mcpbolt::connection::{Framing, Principal};
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::policy::{Credentials, Policy};
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, request};
@@ -12,6 +13,7 @@ use crate::rig::{Rig, request};
 const OLD: Revision = Revision::NEWEST_HANDSHAKE;
 const NEW: Revision = Revision::NEWEST;
 const OVERLOADED: i64 = -31999;
+const UNAUTHENTICATED: i64 = -31995;
 
 /// A front before a server of 2026-07-28 alone, which has one connection at most and answers by a script.
 fn rig() -> Rig {
@@ -109,4 +111,24 @@ fn a_server_that_ends_at_a_handshake_keeps_its_place_for_the_other_era() {
     rig.far_opens(2);
     assert!(rig.hear(next)["result"].is_object());
     assert_eq!(rig.fars.lock().unwrap().len(), 3);
+}
+
+/// Requests of a client whose `initialize` was refused are answered.
+#[test]
+fn a_session_that_was_refused_answers() {
+    let verified = |credentials: &Credentials<'_>| match credentials {
+        Credentials::Bearer(name) => Ok(Principal::new(*name)),
+        _ => Err("who is it?"),
+    };
+    let mut rig = Rig::with(OLD, 1, |front| {
+        front.policy(Policy::new().verifier(verified))
+    });
+    let near = begin(&mut rig);
+    let refused = rig.hear(near);
+    assert_eq!(refused["error"]["code"], UNAUTHENTICATED, "{refused}");
+    let auth = json!({"_meta": {"auth": {"type": "bearer", "token": "ann"}}});
+    rig.say(near, &request("late", "tools/list", &auth));
+    let refused = rig.hear(near);
+    assert_eq!(refused["id"], "late");
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
 }

@@ -95,3 +95,24 @@ fn a_bucket_gives_its_rate_to_eight_clients_together() {
         assert!(taken <= 1.02 * due(most), "{taken} in {most:?}");
     });
 }
+
+/// A limit that has changed, or a clock that has gone back, has nobody wait longer than the bucket takes to be full.
+#[test]
+fn nobody_waits_longer_than_the_bucket_takes() {
+    on_every_store(async |world| {
+        let (store, name) = (world.connect(), fresh("bucket"));
+        let slow = Bucket {
+            burst: 5,
+            interval: LONG,
+        };
+        assert_eq!(store.take(&name, slow, 5).await.unwrap(), Taken::Now);
+        let fast = Bucket {
+            burst: 10,
+            interval: Duration::from_secs(1),
+        };
+        let Taken::After(wait) = store.take(&name, fast, 1).await.unwrap() else {
+            panic!("the bucket is empty")
+        };
+        assert!(wait <= fast.interval, "{wait:?}");
+    });
+}

@@ -178,6 +178,34 @@ fn a_quota_holds_for_eight_processes_together() {
     });
 }
 
+/// As in one process: who has used up a limit is not held to it when it is another one.
+#[test]
+fn another_limit_is_counted_anew() {
+    on_every_store(async |world| {
+        for calls in [1, 2] {
+            let period = LONG;
+            let rate = Rate {
+                burst: calls,
+                per_second: 0,
+            };
+            let calls = u64::from(calls);
+            for policy in [
+                Policy::new().quota(Quota { calls, period }),
+                Policy::new().rate(rate),
+            ] {
+                let server = server(policy, world.connect());
+                let client = Client::builder("test", "1.0.0").connect(&server);
+                let client = client.await.unwrap();
+                let mut allowed = 0;
+                while is_allowed(&client).await {
+                    allowed += 1;
+                }
+                assert_eq!(allowed, calls);
+            }
+        }
+    });
+}
+
 /// While the store is away, calls are served, and each process counts by itself; when it is back, all count together.
 #[test]
 fn each_process_counts_by_itself_while_the_store_is_away() {

@@ -86,3 +86,20 @@ fn what_is_no_quota_is_refused() {
         }
     });
 }
+
+/// A period that has become shorter ends sooner.
+#[test]
+fn nobody_waits_longer_than_the_period() {
+    on_every_store(async |world| {
+        let (store, name) = (world.connect(), fresh("quota"));
+        let (calls, period) = (1, LONG);
+        let long = Quota { calls, period };
+        assert_eq!(store.spend(&name, long, 1).await.unwrap(), Taken::Now);
+        let period = LONG / 2;
+        let short = Quota { calls, period };
+        let Taken::After(wait) = store.spend(&name, short, 1).await.unwrap() else {
+            panic!("it is spent")
+        };
+        assert!(wait <= period, "{wait:?}");
+    });
+}

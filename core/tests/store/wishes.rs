@@ -56,8 +56,12 @@ impl Process {
 
     /// A front of the server, whose sessions have connections of their own to it.
     fn behind_front(store: Store) -> Self {
+        Self::behind_limited_front(store, Policy::new())
+    }
+
+    fn behind_limited_front(store: Store, policy: Policy) -> Self {
         let Self { server, .. } = Self::new(store.clone());
-        let front = Front::new(External::server("notes", &server));
+        let front = Front::new(External::server("notes", &server)).policy(policy);
         let hosting = front.hosting(Arc::new(Workers::new(WorkersConfig::default())));
         let at = HttpService::hosting(hosting, sharing(store)).unwrap();
         Self { server, at }
@@ -72,15 +76,18 @@ fn sharing(store: Store) -> HttpOptions {
     }
 }
 
+fn hello(revision: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": revision, "capabilities": {},
+        "clientInfo": {"name": "reader", "version": "1"}}})
+}
+
 /// A session of a client.
 struct Session(String);
 
 impl Session {
     async fn begin(at: &HttpService, revision: &str) -> Self {
-        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": revision, "capabilities": {},
-            "clientInfo": {"name": "reader", "version": "1"}}});
-        let begun = send(at, Method::POST, &[], &hello).await;
+        let begun = send(at, Method::POST, &[], &hello(revision)).await;
         let id = begun.headers()["mcp-session-id"].to_str().unwrap();
         let session = Self(id.to_owned());
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -201,7 +208,7 @@ fn a_session_that_subscribes_ends_everywhere() {
     });
 }
 
-/// R-PER-02: a client has been counted when it subscribed.
+/// R-S14-05: a client has been counted when it subscribed.
 #[test]
 fn what_goes_on_counts_against_no_rate() {
     on_every_store(async |world| {
@@ -219,6 +226,30 @@ fn what_goes_on_counts_against_no_rate() {
             }
             let heard = session.listen(&two.at).await;
             assert_eq!(heard_notes(&two, &heard).await.len(), NOTES);
+        }
+    });
+}
+
+/// R-S14-05, R-SES-01: a front counts what begins a session, which then has no id if it is refused; what begins it again at another
+/// process counts against no rate.
+#[test]
+fn a_session_that_a_front_refuses_has_no_id() {
+    on_every_store(async |world| {
+        let rate = Rate {
+            burst: 1,
+            per_second: 0,
+        };
+        let once = || Policy::new().rate(rate);
+        for policy in [once(), once().share(world.connect())] {
+            let one = Process::behind_front(world.connect());
+            let two = Process::behind_limited_front(world.connect(), policy);
+            let session = Session::begin(&one.at, "2025-11-25").await;
+            let answer = session.ask(&two.at, "tools/list", json!({})).await;
+            assert!(answer.contains("\"log\""), "{answer}");
+            let refused = send(&two.at, Method::POST, &[], &hello("2025-11-25")).await;
+            assert_eq!(refused.status(), 429);
+            assert!(!refused.headers().contains_key("mcp-session-id"));
+            assert_eq!(two.at.metrics().counts().open_sessions, 1);
         }
     });
 }

@@ -128,7 +128,8 @@ pub static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "local time = redis.call('TIME')
         local now = (time[1] - 1735689600) * 1000000 + time[2]
-        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + ARGV[1] * ARGV[2]
+        local kept = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now)
+        local full = math.min(kept, now + ARGV[1] * ARGV[3]) + ARGV[1] * ARGV[2]
         local missing = full - now - ARGV[1] * ARGV[3]
         if missing > 0 then return math.ceil(missing) end
         if full > now then
@@ -145,7 +146,8 @@ pub static TAKE: LazyLock<Script> = LazyLock::new(|| {
 /// period begins.
 pub static SPEND: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
-        "local spent = tonumber(redis.call('GET', KEYS[1]) or 0)
+        "if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+        local spent = tonumber(redis.call('GET', KEYS[1]) or 0)
         if spent + ARGV[1] > tonumber(ARGV[2]) then return math.max(redis.call('PTTL', KEYS[1]), 1) * 1000 end
         if ARGV[1] == '0' then return 0 end
         redis.call('INCRBY', KEYS[1], ARGV[1])

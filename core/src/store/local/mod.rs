@@ -372,10 +372,10 @@ impl SharedStore for LocalStore {
             check_name(name)?;
             check_take(bucket, tokens)?;
             self.step(|state, now| {
-                let full_at = state.buckets.get(name).copied().unwrap_or(now);
-                let then = full_at + bucket.interval * tokens;
-                let missing = then.saturating_duration_since(now);
                 let room = bucket.interval * bucket.burst;
+                let full_at = state.buckets.get(name).copied().unwrap_or(now);
+                let then = full_at.min(now + room) + bucket.interval * tokens;
+                let missing = then.saturating_duration_since(now);
                 if missing > room {
                     return Ok(Taken::After(missing - room));
                 }
@@ -394,7 +394,8 @@ impl SharedStore for LocalStore {
             check_spend(quota, calls)?;
             self.step(|state, now| {
                 let spent = state.quotas.get(name).copied().unwrap_or(0);
-                let end = state.quotas.end(name).unwrap_or(now + quota.period);
+                let next = now + quota.period;
+                let end = state.quotas.end(name).unwrap_or(next).min(next);
                 if spent + calls > quota.calls {
                     return Ok(Taken::After(end.saturating_duration_since(now)));
                 }

@@ -11,13 +11,14 @@ use tokio::time::{Instant, timeout_at};
 use super::following::Following;
 use super::gate::Admitted;
 use super::options::HttpOptions;
-use super::response;
-use super::session::{HttpSession, PostAnswer};
+use super::session::HttpSession;
+use super::session_logs::LogReader;
 use super::session_name::without_worker;
 use super::session_reader::SessionReader;
 use super::session_wishes::Wishes;
 use super::shared_events::SharedEvents;
 use super::shared_sessions::{KnownSession, SharedSessions};
+use crate::buffer::Input;
 use crate::io::net::turns;
 
 /// How long a session that begins here waits for what its client has asked another process for.
@@ -74,14 +75,28 @@ impl Adoption {
     }
 }
 
-/// Whether what a message asks for is granted, as far as its answer tells: one that comes after other messages is not waited
-/// for.
-pub fn is_granted(answer: &PostAnswer) -> bool {
-    match answer {
-        PostAnswer::None => false,
-        PostAnswer::Only(message) => !response::is_error(message),
-        PostAnswer::Stream => true,
-    }
+/// Posts a message that the client has sent to another process before. `None` if the session has ended.
+async fn post_again(
+    session: &Arc<HttpSession>,
+    request: &Admitted<'_>,
+    body: Input,
+) -> Option<(LogReader, SessionReader)> {
+    let mut body = Some(body);
+    let log = poll_fn(|cx| {
+        let body = body.take().unwrap_or_default();
+        Poll::Ready(session.post((body, None), request, true, cx))
+    });
+    let log = log.await?;
+    Some((log, SessionReader::new(session.clone(), log)))
+}
+
+/// Posts such a message and waits until it is answered. Returns whether what it asks for is granted.
+pub async fn repeat(session: &Arc<HttpSession>, request: &Admitted<'_>, body: Input) -> bool {
+    let Some((log, _reader)) = post_again(session, request, body).await else {
+        return false;
+    };
+    let answer = poll_fn(|cx| session.poll_answer(log, cx)).await;
+    answer.is_granted()
 }
 
 /// Asks for what the client of a session has asked other processes for. Returns when it is granted, or after a while; then the
@@ -101,19 +116,12 @@ pub async fn take_over(session: &Arc<HttpSession>, request: &Admitted<'_>, known
     while requests.peek().is_some() {
         let mut readers = Vec::new();
         for body in requests.by_ref().take(BATCH) {
-            let mut body = Some(body);
-            let log = poll_fn(|cx| {
-                let body = body.take().unwrap_or_default();
-                Poll::Ready(session.post((body, None), request, true, cx))
-            });
-            if let Some(log) = log.await {
-                readers.push((log, SessionReader::new(session.clone(), log)));
-            }
+            readers.extend(post_again(session, request, body).await);
         }
         let answered = async {
             for (log, _) in &readers {
                 let answer = poll_fn(|cx| session.poll_answer(*log, cx)).await;
-                is_refused |= !is_granted(&answer);
+                is_refused |= !answer.is_granted();
             }
         };
         let _ = timeout_at(deadline, answered).await;

@@ -84,6 +84,7 @@ mod message_log;
 mod options;
 mod origin;
 mod peer;
+mod post_answer;
 mod refusal;
 #[cfg(feature = "resource-server")]
 mod resource;

@@ -105,6 +105,11 @@ pub const SESSION_GONE: HttpRefusal = HttpRefusal::new(
     404,
     "there is no such session: begin another with initialize",
 );
+#[cfg(feature = "sealing")]
+pub const NOT_BEGUN_HERE: HttpRefusal = HttpRefusal::new(
+    503,
+    "the session cannot go on at this process now: try again later",
+);
 pub const NO_STREAM: HttpRefusal = HttpRefusal::new(
     405,
     "a stream belongs to a session: begin one with a POST of initialize",

@@ -45,7 +45,6 @@ fn code(message: &MessageBytes) -> Option<i64> {
 }
 
 /// Whether a message is an error, or a batch of nothing else.
-#[cfg(feature = "sealing")]
 pub fn is_error(message: &MessageBytes) -> bool {
     #[derive(serde::Deserialize)]
     struct Part {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::gate::Admitted;
 use super::message_log::MessageLog;
+use super::post_answer::PostAnswer;
 use super::session_bell::SessionBell;
 use super::session_logs::{LogReader, SESSION_LOG, SessionLogs};
 #[cfg(feature = "sealing")]
@@ -74,16 +75,6 @@ pub enum LogEvent {
     /// More messages will come, but not on this response; the client may reconnect after this time.
     Retry(Duration),
     End,
-}
-
-/// The answer to a POST.
-pub enum PostAnswer {
-    /// There is none, and none will come.
-    None,
-    /// One message.
-    Only(MessageBytes),
-    /// Other messages beside the answer: a stream of events.
-    Stream,
 }
 
 impl HttpSession {

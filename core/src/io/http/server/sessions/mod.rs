@@ -1,5 +1,8 @@
 //! Requests of sessions: beginning one, posting to it, reading its streams and ending it.
 
+#[cfg(feature = "sealing")]
+mod elsewhere;
+
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -9,19 +12,18 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
 #[cfg(feature = "sealing")]
-use super::adoption::{Adoption, is_granted, take_over};
-#[cfg(feature = "sealing")]
-use super::following::Following;
+use super::adoption::Adoption;
 use super::gate::Admitted;
 use super::headers::{LAST_EVENT, SESSION, legacy_session, legacy_uri};
 use super::options::HttpOptions;
+use super::post_answer::PostAnswer;
 #[cfg(feature = "sealing")]
-use super::refusal::{END_UNTOLD, EVENTS_AWAY};
+use super::refusal::END_UNTOLD;
 use super::refusal::{
     EVENTS_GONE, HttpRefusal, NO_SESSION, NO_SESSION_LEFT, NO_STREAM, SESSION_GONE,
 };
 use super::response::{self, HttpAnswer};
-use super::session::{HttpSession, PostAnswer};
+use super::session::HttpSession;
 #[cfg(feature = "sealing")]
 use super::session_logs::LogReader;
 use super::session_logs::SESSION_LOG;
@@ -32,10 +34,6 @@ use super::session_reader::{FirstEvent, SessionReader};
 use super::session_table::SessionTable;
 #[cfg(feature = "sealing")]
 use super::session_wishes::Wishes;
-#[cfg(feature = "sealing")]
-use super::shared_events::RemoteReader;
-#[cfg(feature = "sealing")]
-use super::shared_sessions::KnownSession;
 use super::sse::StreamPosition;
 use super::timekeeper::Timekeeper;
 use crate::buffer::Input;
@@ -65,6 +63,14 @@ pub struct Sessions {
     /// What sessions of other processes are accepted by.
     #[cfg(feature = "sealing")]
     adoption: Option<Adoption>,
+}
+
+/// A message that was posted to a session, once it is known how it is answered.
+struct Posed {
+    #[cfg(feature = "sealing")]
+    log: LogReader,
+    reader: SessionReader,
+    answer: PostAnswer,
 }
 
 impl Sessions {
@@ -124,92 +130,6 @@ impl Sessions {
             return Box::pin(self.adopt(adoption, id, request)).await;
         }
         found
-    }
-
-    /// Begins a session again that another process has begun, by what its id says.
-    ///
-    /// # Errors
-    /// When no process has begun it, it belongs to somebody else, is too old or has ended.
-    #[cfg(feature = "sealing")]
-    async fn adopt(
-        self: &Arc<Self>,
-        adoption: &Adoption,
-        id: Arc<str>,
-        request: &Admitted<'_>,
-    ) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let facts = adoption.shared.facts(&id, request.principal());
-        let facts = facts.ok_or(SESSION_GONE)?;
-        // Requests of the same session that come at once begin it once.
-        let turn = adoption.turn(&id).await;
-        if let Ok(session) = self.find(Some(&id), request) {
-            return Ok(session);
-        }
-        let known = adoption.shared.known(&id).await;
-        if matches!(known, KnownSession::Ended) {
-            return Err(SESSION_GONE);
-        }
-        self.follow_ends(adoption);
-        let session = self.create(request, id.clone());
-        self.post(&session, request, facts.initialize()).await?;
-        if session.revision() != Some(facts.revision()) {
-            return Err(SESSION_GONE);
-        }
-        let mut opened = Input::new();
-        opened.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-        self.post(&session, request, opened).await?;
-        take_over(&session, request, known).await;
-        self.list(session.clone(), request)?;
-        drop(turn);
-        self.look_again(adoption, session, request).await
-    }
-
-    /// Takes in what has changed of a session at other processes.
-    ///
-    /// # Errors
-    /// When its client has ended it.
-    #[cfg(feature = "sealing")]
-    async fn look_again(
-        &self,
-        adoption: &Adoption,
-        session: Arc<HttpSession>,
-        request: &Admitted<'_>,
-    ) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let known = adoption.shared.known(session.id()).await;
-        if matches!(known, KnownSession::Ended) {
-            self.close(session.id());
-            return Err(SESSION_GONE);
-        }
-        take_over(&session, request, known).await;
-        Ok(session)
-    }
-
-    /// Ends a session that its client has ended.
-    #[cfg(feature = "sealing")]
-    fn close(&self, id: &Arc<str>) {
-        if let Some(ended) = self.table.remove(id) {
-            ended.close(ConnectionError::ClosedByPeer);
-        }
-    }
-
-    /// Ends sessions whose clients have ended them at other processes, from now on.
-    #[cfg(feature = "sealing")]
-    fn follow_ends(self: &Arc<Self>, adoption: &Adoption) {
-        adoption.following.get_or_init(|| {
-            let (shared, sessions) = (adoption.shared.clone(), Arc::downgrade(self));
-            let follow = async move {
-                let ended = |id: &str| {
-                    let sessions = sessions.upgrade();
-                    if let Some(all) = &sessions
-                        && let Some(id) = at_worker(id, all.worker)
-                    {
-                        all.close(&id);
-                    }
-                    sessions.is_some()
-                };
-                shared.follow(ended).await;
-            };
-            Following::begin(follow)
-        });
     }
 
     /// An id for the session that `body` begins (R-SES-02).
@@ -285,8 +205,11 @@ impl Sessions {
         if let Some(adoption) = &self.adoption {
             self.follow_ends(adoption);
         }
-        let mut response = self.post(&session, request, body).await?;
-        if session.revision().is_some() {
+        let posed = self.pose(&session, request, body).await?;
+        // A front has the revision before it knows whether the session begins.
+        let has_begun = session.revision().is_some() && posed.answer.is_granted();
+        let mut response = self.answer(&session, posed).await?;
+        if has_begun {
             let id = HeaderValue::from_str(session.id()).map_err(|_| NO_SESSION_LEFT)?;
             response.headers_mut().insert(SESSION, id);
             self.list(session, request)?;
@@ -356,6 +279,20 @@ impl Sessions {
         request: &Admitted<'_>,
         body: Input,
     ) -> HttpAnswer {
+        let posed = self.pose(session, request, body).await?;
+        self.answer(session, posed).await
+    }
+
+    /// Posts a message to a session, and waits for its answer or for a message that comes before it.
+    ///
+    /// # Errors
+    /// When the session has ended.
+    async fn pose(
+        self: &Arc<Self>,
+        session: &Arc<HttpSession>,
+        request: &Admitted<'_>,
+        body: Input,
+    ) -> Result<Posed, HttpRefusal> {
         self.advance(session);
         #[cfg(feature = "sealing")]
         let wishes = self
@@ -375,11 +312,20 @@ impl Sessions {
         let answer = poll_fn(|cx| session.poll_answer(log, cx)).await;
         #[cfg(feature = "sealing")]
         if let Some((adoption, wishes)) = wishes
-            && is_granted(&answer)
+            && answer.is_granted()
         {
             Box::pin(adoption.note(session, *wishes)).await;
         }
-        Ok(match answer {
+        Ok(Posed {
+            #[cfg(feature = "sealing")]
+            log,
+            reader,
+            answer,
+        })
+    }
+
+    async fn answer(self: &Arc<Self>, session: &Arc<HttpSession>, posed: Posed) -> HttpAnswer {
+        Ok(match posed.answer {
             // The session ended before there was an answer.
             PostAnswer::None if session.is_closed() => return Err(SESSION_GONE),
             PostAnswer::None => response::empty(StatusCode::ACCEPTED),
@@ -389,11 +335,11 @@ impl Sessions {
             }
             PostAnswer::Stream => {
                 #[cfg(feature = "sealing")]
-                self.share(session, log).await;
+                self.share(session, posed.log).await;
                 let revision = session.revision();
                 let primes = revision.is_some_and(|revision| revision.rules().primes_streams);
                 let first = primes.then_some(FirstEvent::Position);
-                response::events(reader.begin(first), self.options.comment_interval)
+                response::events(posed.reader.begin(first), self.options.comment_interval)
             }
         })
     }
@@ -415,52 +361,6 @@ impl Sessions {
             false if session.is_closed() => Err(SESSION_GONE),
             false => Err(NO_SESSION_LEFT),
         }
-    }
-
-    /// Has other processes able to go on with the stream of a reader.
-    #[cfg(feature = "sealing")]
-    async fn share(self: &Arc<Self>, session: &Arc<HttpSession>, reader: LogReader) {
-        let events = self.adoption.as_ref().and_then(|all| all.events.as_ref());
-        if let Some(events) = events {
-            let sessions = Arc::downgrade(self);
-            let left = move |id: &str, stream| {
-                let sessions = sessions.upgrade();
-                if let Some(all) = &sessions
-                    && let Some(id) = at_worker(id, all.worker)
-                    && let Some(session) = all.table.any(&id)
-                {
-                    session.displace(StreamPosition { stream, read: 0 });
-                }
-                sessions.is_some()
-            };
-            events.share(session, reader, left).await;
-        }
-    }
-
-    /// Goes on with a stream of another process; `None` if there is no such stream, or its events are gone.
-    ///
-    /// # Errors
-    /// When the store is away.
-    #[cfg(feature = "sealing")]
-    async fn resume_elsewhere(
-        &self,
-        session: &HttpSession,
-        last: Option<StreamPosition>,
-    ) -> Result<Option<RemoteReader>, HttpRefusal> {
-        let events = self.adoption.as_ref().and_then(|all| all.events.as_ref());
-        let Some((events, at)) = events.zip(last) else {
-            return Ok(None);
-        };
-        let own = session.stream_of(at);
-        let is_kept = own.and_then(|own| session.with_log(own, |log| log.keeps(at.read)));
-        if HttpSession::is_standing(at) || is_kept == Some(true) {
-            return Ok(None);
-        }
-        events.resume(session.id(), at).await.map_err(|why| {
-            event!(warn, %why, "a stream of another process cannot be resumed");
-            let _ = why;
-            EVENTS_AWAY
-        })
     }
 
     fn advance(&self, session: &HttpSession) {
