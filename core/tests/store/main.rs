@@ -7,6 +7,8 @@
     reason = "a test: panicking is the report"
 )]
 
+#[cfg(all(feature = "redis", feature = "http"))]
+mod answers;
 #[cfg(feature = "redis")]
 mod away;
 mod blobs;

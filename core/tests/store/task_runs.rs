@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use mcpbolt::store::{LocalStore, When};
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::answers::{Answer, Answering};
 use crate::servers::Program;
 use crate::session_tasks::Session;
 use crate::stores::{SOON, Store, on_every_store, open};
@@ -179,6 +182,46 @@ fn a_task_does_not_stay_with_a_client_that_has_left() {
         for id in &ids {
             two.until(id, "completed").await;
         }
+    });
+}
+
+/// R-TSK-08: clients that leave before their task has begun once more cost it no run, however many they are.
+#[test]
+fn a_run_that_does_not_begin_does_not_count() {
+    Runtime::new().unwrap().block_on(async {
+        let store: Store = Arc::new(LocalStore::new());
+        let one = Process::new(store.clone());
+        let id = one.begin("again").await;
+        drop(one);
+        let (taken, goes_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let answer = {
+            let (name, taken, goes_on) = (format!("task {id}"), taken.clone(), goes_on.clone());
+            move |blob: &str, when: Option<When>| match when {
+                Some(When::Is(_)) if blob == name => Answer::Waits(taken.clone(), goes_on.clone()),
+                _ => Answer::Comes,
+            }
+        };
+        let two = Process::new(Arc::new(Answering { store, answer }));
+        for _ in 0..4 {
+            let is_taken_over = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        taken = taken.acquire() => return taken.unwrap().forget(),
+                        task = two.task(&id) => assert_eq!(task["status"], "working", "{task}"),
+                    }
+                }
+            };
+            // The client leaves with this.
+            timeout(SOON, is_taken_over).await.unwrap();
+            goes_on.add_permits(1);
+        }
+        assert_eq!(two.begun.load(SeqCst), 0);
+        goes_on.add_permits(99);
+        two.gate.add_permits(1);
+        let ended = two.until(&id, "completed").await;
+        assert_eq!(ended["result"]["content"][0]["text"], RESULT, "{ended}");
+        assert_eq!(two.begun.load(SeqCst), 1);
     });
 }
 

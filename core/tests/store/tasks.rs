@@ -16,13 +16,14 @@ use mcpbolt::server::{
     Arguments, Context, HandlerError, Server as McpServer, TaskLimits, TaskSupport, Tool,
     ToolResult,
 };
-use mcpbolt::store::{MAX_KEEP, StoreKeys};
+use mcpbolt::store::{LocalStore, MAX_KEEP, StoreKeys, When};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
+use crate::answers::{Answer, Answering};
 use crate::http::send;
 use crate::servers::{Program, Server};
 use crate::stores::{SOON, Store, on_every_store, open};
@@ -483,6 +484,41 @@ fn no_process_takes_itself_for_dead() {
             }
         });
     }
+}
+
+/// R-TSK-08: the store carries writes out whose answers are lost. The task is known all the same, and ends once.
+#[test]
+fn a_task_is_known_though_answers_of_the_store_are_lost() {
+    Runtime::new().unwrap().block_on(async {
+        let store: Store = Arc::new(LocalStore::new());
+        let two = Process::new(store.clone());
+        for (ends_at_once, lost) in [(true, 1), (false, 1), (false, 3)] {
+            let lost = Semaphore::new(lost);
+            let is_record = |name: &str| name.starts_with("task ") && !name.ends_with(" call");
+            let answer = move |name: &str, put: Option<When>| {
+                let is_lost = put.is_some() && is_record(name) && lost.try_acquire().is_ok();
+                lost.forget_permits(usize::from(is_lost));
+                if is_lost {
+                    Answer::IsLost
+                } else {
+                    Answer::Comes
+                }
+            };
+            let one = Process::new(Arc::new(Answering {
+                store: store.clone(),
+                answer,
+            }));
+            one.gate.add_permits(usize::from(ends_at_once));
+            let id = one.begin("again").await;
+            if !ends_at_once {
+                two.until(&id, "working").await;
+                one.gate.add_permits(1);
+            }
+            let ended = two.until(&id, "completed").await;
+            assert_eq!(one.task(&id).await, ended);
+            assert_eq!(one.begun.load(SeqCst), 1);
+        }
+    });
 }
 
 /// While the store is away a task begins and runs; the others know it when the store is back if it was known before.

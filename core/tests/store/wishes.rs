@@ -12,10 +12,13 @@ use mcpbolt::limits::Rate;
 use mcpbolt::mcp::LogLevel;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{Arguments, Context, HandlerError, Resource, Server as McpServer, Tool};
-use mcpbolt::store::StoreKeys;
+use mcpbolt::store::{LocalStore, StoreKeys, When};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
+use crate::answers::{Answer, Answering};
 use crate::changes::{Heard, note, until};
 use crate::http::send;
 use crate::servers::{Program, Server};
@@ -173,6 +176,46 @@ fn subscriptions_and_the_log_level_go_on_with_their_session() {
             heard_notes(one, &heard).await;
             assert_eq!(session.logged(&one.at).await, ["debug", "warning"]);
         }
+    });
+}
+
+/// What a client does not want any more while its process asks the store what it has asked for elsewhere, stays so; and what it
+/// has asked for before is not asked for once more.
+#[test]
+fn what_a_client_does_not_want_any_more_does_not_come_back() {
+    Runtime::new().unwrap().block_on(async {
+        let store: Store = Arc::new(LocalStore::new());
+        let two = Process::new(store.clone());
+        let [waits, reads, goes_on] = [(); 3].map(|()| Arc::new(Semaphore::new(0)));
+        let answer = {
+            let (waits, reads, goes_on) = (waits.clone(), reads.clone(), goes_on.clone());
+            move |_: &str, when: Option<When>| match waits.try_acquire() {
+                Ok(one) if when.is_none() => {
+                    one.forget();
+                    Answer::Waits(reads.clone(), goes_on.clone())
+                }
+                _ => Answer::Comes,
+            }
+        };
+        let one = Process::new(Arc::new(Answering { store, answer }));
+        let session = Session::begin(&one.at, "2025-11-25").await;
+        session.subscribe(&one.at, "subscribe", 0).await;
+        session.subscribe(&two.at, "subscribe", NOTES - 1).await;
+        waits.add_permits(1);
+        let listens = session.listen(&one.at);
+        let meanwhile = async {
+            reads.acquire().await.unwrap().forget();
+            let asked = session.subscribe(&one.at, "unsubscribe", 0);
+            // The answer may wait for the other one.
+            let mut asked = std::pin::pin!(asked);
+            let _ = timeout(Duration::from_millis(500), &mut asked).await;
+            goes_on.add_permits(1);
+            asked.await;
+        };
+        let (heard, ()) = timeout(SOON, async { tokio::join!(listens, meanwhile) })
+            .await
+            .unwrap();
+        assert_eq!(heard_notes(&one, &heard).await, [NOTES - 1]);
     });
 }
 

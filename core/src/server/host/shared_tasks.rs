@@ -177,7 +177,7 @@ impl Request {
                 drive(then);
             }
             false => drive(Box::pin(async move {
-                shared.let_go(registry, own).await;
+                shared.let_go(registry, own, kept).await;
                 then.await;
             })),
         };

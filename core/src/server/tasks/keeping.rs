@@ -58,10 +58,8 @@ impl SharedTasks {
         if let Leased::Busy { .. } = lease.await? {
             return Ok(None);
         }
-        let log = asked(&record.id);
-        let hints = self.store.subscribe(&log).await?;
-        // What was asked of earlier runs does not count.
-        let after = self.store.read(&log, None, 0).await?.last;
+        // What was asked of earlier runs answers none of this one's questions.
+        let hints = self.store.subscribe(&asked(&record.id)).await?;
         let (again, changes) = (record.again(), task.changes());
         let bytes = again.to_bytes();
         let put = self.store.put(&name, &bytes, again.left(), When::Is(seen));
@@ -70,9 +68,7 @@ impl SharedTasks {
             return Ok(None);
         };
         let _ = self.tell(&again).await;
-        Ok(Some(
-            Kept::new(again.origin, hints, Some(version), changes).behind(after),
-        ))
+        Ok(Some(Kept::new(again.origin, hints, Some(version), changes)))
     }
 
     /// Keeps a record that this process has begun, or taken over.
@@ -102,11 +98,23 @@ impl SharedTasks {
         let _ = self.store.release(&name(&task.id), self.runner).await;
     }
 
-    /// Leaves a task that was taken over, but has not begun here, to whoever asks next.
-    pub async fn let_go(self: Arc<Self>, registry: Arc<Registry>, task: Arc<Task>) {
+    /// Leaves a task that was taken over, but has not begun here, to whoever asks next. This is no run of the task.
+    pub async fn let_go(self: Arc<Self>, registry: Arc<Registry>, task: Arc<Task>, kept: Kept) {
         task.cancel.cancel(Some("the call has not begun"));
         registry.tasks().forget(&task);
+        let _ = self.take_back(&name(&task.id), kept.version).await;
         let _ = self.store.release(&name(&task.id), self.runner).await;
+    }
+
+    /// Counts the last run of a task no more, unless its record has changed since.
+    async fn take_back(&self, name: &str, seen: Option<BlobVersion>) -> Result<(), StoreError> {
+        let found = self.store.get(name).await?;
+        if let Some(found) = found.filter(|found| Some(found.version) == seen) {
+            let before = TaskRecord::read(&found.bytes)?.not_run();
+            let (bytes, when) = (before.to_bytes(), When::Is(found.version));
+            self.store.put(name, &bytes, before.left(), when).await?;
+        }
+        Ok(())
     }
 
     async fn begin(
@@ -208,12 +216,6 @@ impl Kept {
             is_over: false,
             is_lost: false,
         }
-    }
-
-    /// Passes over what clients have asked up to this entry of the log.
-    pub fn behind(mut self, entry: u64) -> Self {
-        self.after = Some(entry);
-        self
     }
 
     async fn follow(

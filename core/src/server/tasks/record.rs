@@ -181,6 +181,12 @@ impl TaskRecord {
         again
     }
 
+    /// The same of a task whose last run has not begun after all.
+    pub fn not_run(mut self) -> Self {
+        self.origin.run = self.origin.run.saturating_sub(1);
+        self
+    }
+
     fn changed(mut self, status: TaskStatus, edit: impl FnOnce(&mut Map<String, Value>)) -> Self {
         let members = serde_json::from_str::<Map<String, Value>>(&format!("{{{}}}", self.detail));
         let mut members = members.unwrap_or_default();

@@ -11,11 +11,12 @@ use tokio::time::{Instant, timeout_at};
 use super::following::Following;
 use super::gate::Admitted;
 use super::options::HttpOptions;
+use super::refusal::{HttpRefusal, SESSION_GONE};
 use super::session::HttpSession;
 use super::session_logs::LogReader;
 use super::session_name::without_worker;
 use super::session_reader::SessionReader;
-use super::session_wishes::Wishes;
+use super::session_wishes::{Noted, Wishes};
 use super::shared_events::SharedEvents;
 use super::shared_sessions::{KnownSession, SharedSessions};
 use crate::buffer::Input;
@@ -65,6 +66,7 @@ impl Adoption {
         let told = tokio::spawn(async move {
             let mut noted = session.noted.lock().await;
             let is_waiting = !noted.untold.is_empty();
+            noted.granted.add(&wishes);
             noted.untold.merge(wishes);
             let told = noted.tell(&shared, session.id()).await;
             if !told && !is_waiting {
@@ -72,6 +74,20 @@ impl Adoption {
             }
         });
         let _ = told.await;
+    }
+
+    /// Takes in what has changed of a session at other processes.
+    ///
+    /// # Errors
+    /// When its client has ended it.
+    pub async fn look_again(
+        &self,
+        session: &Arc<HttpSession>,
+        request: &Admitted<'_>,
+    ) -> Result<(), HttpRefusal> {
+        let mut noted = session.noted.lock().await;
+        let known = self.shared.known(session.id()).await;
+        take_in(known, &mut noted, session, request).await
     }
 }
 
@@ -99,16 +115,37 @@ pub async fn repeat(session: &Arc<HttpSession>, request: &Admitted<'_>, body: In
     answer.is_granted()
 }
 
-/// Asks for what the client of a session has asked other processes for. Returns when it is granted, or after a while; then the
-/// answers are not waited for. What is refused is asked for again when the session is looked at again.
-pub async fn take_over(session: &Arc<HttpSession>, request: &Admitted<'_>, known: KnownSession) {
-    let KnownSession::Wishes(wishes, version) = known else {
-        return;
+/// Takes in what the store knows of a session that goes on here: asks for what its client has asked other processes for. Returns
+/// when it is granted, or after a while; then the answers are not waited for. What is refused is asked for again when the session is
+/// looked at again.
+///
+/// # Errors
+/// When the client has ended the session.
+pub async fn take_in(
+    known: KnownSession,
+    noted: &mut Noted,
+    session: &Arc<HttpSession>,
+    request: &Admitted<'_>,
+) -> Result<(), HttpRefusal> {
+    let (mut wishes, version) = match known {
+        KnownSession::Ended => return Err(SESSION_GONE),
+        KnownSession::Wishes(wishes, version) if noted.version != Some(version) => {
+            (wishes, version)
+        }
+        KnownSession::Wishes(..) | KnownSession::Nothing => return Ok(()),
     };
-    let mut noted = session.noted.lock().await;
-    if noted.version == Some(version) {
-        return;
+    // What the store is still to be told is newer.
+    wishes.merge(noted.untold.clone());
+    noted.granted.retain_new(&mut wishes);
+    if ask(session, request, &wishes).await {
+        noted.version = Some(version);
+        noted.granted.add(&wishes);
     }
+    Ok(())
+}
+
+/// Asks for wishes of a client in its name. Returns whether none is refused, as far as they are answered in time.
+async fn ask(session: &Arc<HttpSession>, request: &Admitted<'_>, wishes: &Wishes) -> bool {
     // A server behind this one may take its time.
     let deadline = Instant::now() + TAKE_OVER;
     let mut is_refused = false;
@@ -128,9 +165,7 @@ pub async fn take_over(session: &Arc<HttpSession>, request: &Admitted<'_>, known
         // Other sessions have a turn.
         yield_now().await;
     }
-    if !is_refused {
-        noted.version = Some(version);
-    }
+    !is_refused
 }
 
 /// Tells the store what it has not taken, as long as there is something and the session lives.

@@ -3,7 +3,8 @@
 //! A process finds it in the messages of the client, notes it on the store once it is granted, and repeats the messages where
 //! it accepts the session of another process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -31,13 +32,47 @@ pub struct Wishes {
     uris: BTreeMap<Box<str>, bool>,
 }
 
-/// What the store has of the wishes of one session, as far as this process knows.
+/// What the store has of the wishes of one session, as far as this process knows. Its lock is held while the store is asked, so
+/// that no answer is older than what is known.
 #[derive(Debug, Default)]
 pub struct Noted {
     /// What the store has not taken yet.
     pub untold: Wishes,
     /// The version whose wishes this process has taken in.
     pub version: Option<BlobVersion>,
+    /// What has effect in this process.
+    pub granted: Granted,
+}
+
+/// The wishes that have effect in a process. Of resources it has the hashes, since the session has their URIs.
+#[derive(Debug, Default)]
+pub struct Granted {
+    level: Option<Box<str>>,
+    uris: HashSet<u64>,
+    hashes: RandomState,
+}
+
+impl Granted {
+    /// Adds wishes that have effect now.
+    pub fn add(&mut self, wishes: &Wishes) {
+        for (uri, is_wanted) in &wishes.uris {
+            let uri = self.hashes.hash_one(uri);
+            match is_wanted {
+                true => self.uris.insert(uri),
+                false => self.uris.remove(&uri),
+            };
+        }
+        self.level = wishes.level.clone().or(self.level.take());
+    }
+
+    /// Leaves out of wishes what has effect already.
+    pub fn retain_new(&self, wishes: &mut Wishes) {
+        let has = |uri: &str| self.uris.contains(&self.hashes.hash_one(uri));
+        wishes.uris.retain(|uri, is_wanted| has(uri) != *is_wanted);
+        if wishes.level == self.level {
+            wishes.level = None;
+        }
+    }
 }
 
 impl Noted {
@@ -215,6 +250,22 @@ mod tests {
         assert_eq!(all, wishes(Some("error"), &now[1..]));
         let kept: Wishes = serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
         assert_eq!(kept, all);
+    }
+
+    #[test]
+    fn what_has_effect_is_not_asked_for_again() {
+        let mut granted = Granted::default();
+        granted.add(&wishes(Some("error"), &[("a:1", true), ("a:2", true)]));
+        granted.add(&wishes(None, &[("a:2", false)]));
+        let left = |level, uris: &[_]| {
+            let mut wishes = wishes(level, uris);
+            granted.retain_new(&mut wishes);
+            wishes
+        };
+        let all = [("a:1", true), ("a:2", true), ("a:3", false)];
+        assert_eq!(left(Some("error"), &all), wishes(None, &all[1..2]));
+        let other = [("a:1", false)];
+        assert_eq!(left(Some("debug"), &other), wishes(Some("debug"), &other));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::adoption::{Adoption, repeat, take_over};
+use super::super::adoption::{Adoption, repeat, take_in};
 use super::super::following::Following;
 use super::super::gate::Admitted;
 use super::super::refusal::{EVENTS_AWAY, HttpRefusal, NOT_BEGUN_HERE, SESSION_GONE};
@@ -49,7 +49,7 @@ impl Sessions {
         let mut opened = Input::new();
         opened.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
         repeat(&session, request, opened).await;
-        take_over(&session, request, known).await;
+        take_in(known, &mut *session.noted.lock().await, &session, request).await?;
         self.list(session.clone(), request)?;
         drop(turn);
         self.look_again(adoption, session, request).await
@@ -65,12 +65,10 @@ impl Sessions {
         session: Arc<HttpSession>,
         request: &Admitted<'_>,
     ) -> Result<Arc<HttpSession>, HttpRefusal> {
-        let known = adoption.shared.known(session.id()).await;
-        if matches!(known, KnownSession::Ended) {
+        if let Err(gone) = adoption.look_again(&session, request).await {
             self.close(session.id());
-            return Err(SESSION_GONE);
+            return Err(gone);
         }
-        take_over(&session, request, known).await;
         Ok(session)
     }
 
