@@ -1,5 +1,6 @@
 //! Carries one call of a client from its arrival to its answer, through the middleware.
 
+use std::borrow::Cow;
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use super::middleware::{
 use super::pages::{Wanted, kept_or};
 use super::passage::{Passage, Way};
 use super::question::{self, is_own, state_of};
-use super::route::{Route, Unanswered, principal_of};
+use super::route::{Route, Unanswered};
 use super::sessions::Session;
 use super::shared::Shared;
 use super::{follow, hiding, merged, streams};
@@ -49,7 +50,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         return;
     }
     let state = state.and_then(reader::as_str);
-    let resumes = state.and_then(|state| shared.kept.find(&state, &principal_of(&call, &front)));
+    let state = state.map(Cow::into_owned);
     let route = Route::new(
         (shared.parts.clone(), shared.parking.clone()),
         front,
@@ -57,6 +58,7 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
         near.sessions,
         (near.ends, near.timers),
     );
+    let resumes = state.and_then(|state| shared.kept.find(&state, &route, &shared));
     let answered = Unanswered(route.clone());
     let principal = call.reply.principal().cloned();
     let mut request = ChainRequest {

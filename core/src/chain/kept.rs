@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::lane::Lane;
 use super::parts::Parts;
+use super::route::Route;
+use super::shared::Shared;
 use super::unless::unless;
-use crate::connection::Principal;
 use crate::correlate::CancelToken;
 use crate::handler::driven::drive;
 use crate::json::reader;
@@ -18,13 +19,28 @@ use crate::sync::lock;
 #[derive(Default)]
 pub(super) struct Kept {
     lanes: Mutex<Vec<Weak<Lane>>>,
-    /// Cancelled when connections of fronts that are not hosted any more are kept no longer, the oldest first.
-    retired: Mutex<VecDeque<CancelToken>>,
+    /// The fronts that are not hosted any more, the oldest first.
+    retired: Mutex<VecDeque<Retired>>,
+}
+
+struct Retired {
+    /// Of each server of the front.
+    parts: Vec<Weak<Parts>>,
+    /// Cancelled when the connections of the front are kept no longer.
+    ends: CancelToken,
+}
+
+impl Retired {
+    fn has(&self, parts: &Arc<Parts>) -> bool {
+        self.parts
+            .iter()
+            .any(|own| own.as_ptr() == Arc::as_ptr(parts))
+    }
 }
 
 impl Kept {
-    /// Notes the state that an answer of the server has for the client, if there is one.
-    pub fn note(&self, lane: &Arc<Lane>, result: &str, who: &Option<Principal>) {
+    /// Notes the state that the answer to a call has for the client, if there is one.
+    pub fn note(&self, lane: &Arc<Lane>, result: &str, call: &Route) {
         if !reader::may_have(result, "requestState") {
             return;
         }
@@ -34,7 +50,7 @@ impl Kept {
         }
         let state = reader::find(result, "requestState").and_then(reader::as_str);
         let Some(state) = state else { return };
-        lane.given.note(&state, who);
+        lane.given.note(&state, call);
         let mut lanes = lock(&self.lanes);
         lanes.retain(|one| one.strong_count() > 0);
         if !lanes.iter().any(|one| one.as_ptr() == Arc::as_ptr(lane)) {
@@ -42,47 +58,63 @@ impl Kept {
         }
         drop(lanes);
         // The front may have been succeeded while the server was at work.
-        let ends = lock(&self.retired).back().cloned();
+        let ends = {
+            let retired = lock(&self.retired);
+            let own = retired.iter().find(|front| front.has(&lane.parts));
+            own.map(|front| front.ends.clone())
+        };
         if let (Some(patience), Some(ends)) = (lane.parts.retired.get(), ends) {
             keep(lane.clone(), *patience, &ends);
         }
     }
 
-    /// The connection of a front that has been succeeded on which the client was given this state.
-    pub fn find(&self, state: &str, who: &Option<Principal>) -> Option<Arc<Lane>> {
-        let all = lock(&self.lanes);
-        let mut old = all.iter().filter_map(Weak::upgrade);
+    /// The connection of another front than this on which the client was given this state in the same call.
+    pub fn find(&self, state: &str, call: &Route, front: &Shared) -> Option<Arc<Lane>> {
+        let mut old = self.lanes().into_iter();
         old.find(|lane| {
-            let is_retired = lane.parts.retired.get().is_some();
-            is_retired && lane.is_open() && lane.given.has(state, who)
+            let mut own = front.members.iter();
+            let is_own = own.any(|member| Arc::ptr_eq(&member.parts, &lane.parts));
+            !is_own && lane.is_open() && lane.given.has(state, call)
         })
     }
 
+    /// A connection may be closed where the last one that holds it lets go, which the lock must not see.
+    fn lanes(&self) -> Vec<Arc<Lane>> {
+        lock(&self.lanes).iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// A front with a successor is not hosted any more: its connections stay open that long, and those of the eight last fronts.
-    pub fn retire<'a>(&self, front: impl Iterator<Item = &'a Arc<Parts>>, patience: Duration) {
+    pub fn retire<'a>(
+        &self,
+        front: impl Iterator<Item = &'a Arc<Parts>> + Clone,
+        patience: Duration,
+    ) {
         let ends = CancelToken::new();
         let oldest = {
             let mut retired = lock(&self.retired);
-            retired.push_back(ends.clone());
+            retired.push_back(Retired {
+                parts: front.clone().map(Arc::downgrade).collect(),
+                ends: ends.clone(),
+            });
             let is_full = retired.len() > super::question::MAX_RETIRED;
             is_full.then(|| retired.pop_front()).flatten()
         };
         if let Some(oldest) = oldest {
-            oldest.cancel(None);
+            oldest.ends.cancel(None);
         }
         for parts in front {
             let patience = *parts.retired.get_or_init(|| patience);
-            let lanes: Vec<_> = lock(&self.lanes).iter().filter_map(Weak::upgrade).collect();
-            let own = lanes.into_iter().filter(|it| Arc::ptr_eq(&it.parts, parts));
+            let own = self.lanes().into_iter();
+            let own = own.filter(|it| Arc::ptr_eq(&it.parts, parts));
             own.for_each(|lane| keep(lane, patience, &ends));
         }
     }
 
     /// Keeps no connection any longer.
     pub fn clear(&self) {
-        let ends = std::mem::take(&mut *lock(&self.retired));
-        for ends in ends {
-            ends.cancel(None);
+        let retired = std::mem::take(&mut *lock(&self.retired));
+        for front in retired {
+            front.ends.cancel(None);
         }
     }
 }
@@ -90,9 +122,10 @@ impl Kept {
 /// Keeps a connection for a while.
 fn keep(lane: Arc<Lane>, patience: Duration, ends: &CancelToken) {
     let Some(far) = lane.ready() else { return };
-    let (far, ends) = (far.handle().clone(), ends.cancelled());
+    let ends = ends.cancelled();
     drive(Box::pin(async move {
-        unless(far.sleep(patience), ends).await;
-        drop(lane);
+        unless(far.handle().sleep(patience), ends).await;
+        // Held until then, so that the connection is not let go because nobody uses it.
+        drop((far, lane));
     }));
 }

@@ -58,8 +58,7 @@ impl Passage {
             && request.known_method().is_some_and(Method::may_ask);
         let answer = hop::pass(lane, &self.route, request, self.terms()).await?;
         if may_ask {
-            let who = &self.route.principal;
-            self.shared.kept.note(lane, answer.result(), who);
+            self.shared.kept.note(lane, answer.result(), &self.route);
         }
         Ok(answer)
     }
