@@ -67,7 +67,7 @@ fn a_lease_that_is_not_renewed_ends_and_its_token_rises() {
             }
             assert!(begun.elapsed() >= keep, "{:?}", begun.elapsed());
             tokio::time::sleep(Duration::from_millis(50)).await;
-            let Leased::Held { token } = store.lease(&name, me, b"", keep).await.unwrap() else {
+            let Leased::Held { token } = store.lease(&name, me, b"", LONG).await.unwrap() else {
                 panic!("the lease has ended")
             };
             assert!(token > last + 1);

@@ -1,14 +1,19 @@
 //! Tasks of sessions (2025-11-25) that every process of a server knows.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::Method;
 use mcpbolt::io::http::HttpOptions;
+use mcpbolt::store::{LocalStore, When};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::answers::{Answer, Answering};
 use crate::http::send;
 use crate::stores::{SOON, Store, on_every_store};
 use crate::tasks::{Process, ends};
@@ -201,6 +206,41 @@ fn tasks_of_several_processes_are_listed_together() {
             begun.push(own.task(&processes[number % 2], "fail").await);
         }
         assert_eq!(own.all(&processes[2]).await, begun);
+    });
+}
+
+/// R-TSK-20: a list does not wait for the record of each of its tasks in turn.
+#[test]
+fn the_tasks_of_a_list_are_read_at_once() {
+    const TASKS: usize = 40;
+    const AT_ONCE: usize = 16;
+    Runtime::new().unwrap().block_on(async {
+        let store: Store = Arc::new(LocalStore::new());
+        let one = Process::with(store.clone(), false);
+        let own = Session::begin(&one, "").await;
+        let mut begun = Vec::new();
+        for _ in 0..TASKS {
+            begun.push(own.task(&one, "fail").await);
+        }
+        let (reads, goes_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let answer = {
+            let (reads, goes_on) = (reads.clone(), goes_on.clone());
+            move |name: &str, put: Option<When>| match put {
+                None if name.starts_with("task ") => Answer::Waits(reads.clone(), goes_on.clone()),
+                _ => Answer::Comes,
+            }
+        };
+        let two = Process::with(Arc::new(Answering { store, answer }), false);
+        let opens = async {
+            for part in begun.chunks(AT_ONCE) {
+                let reads = reads.acquire_many(part.len() as u32).await;
+                reads.unwrap().forget();
+                goes_on.add_permits(part.len());
+            }
+        };
+        let both = async { tokio::join!(own.all(&two), opens) };
+        let (listed, ()) = timeout(SOON, both).await.unwrap();
+        assert_eq!(listed, begun);
     });
 }
 

@@ -309,12 +309,16 @@ fn a_task_is_known_to_every_process() {
     });
 }
 
+/// Why a task fails whose process has ended.
+const DEAD: &str = "the process that ran the task has ended";
+
 /// A result that the store cannot take ends its task as failed, whether the others know the task by then or not.
 #[test]
 fn a_task_fails_whose_result_is_too_long_for_the_store() {
     on_every_store(async |world| {
         let [one, two] = [(); 2].map(|()| Process::new(world.connect()));
-        for ends_at_once in [true, false] {
+        let mut ways = vec![true, false];
+        while let Some(ends_at_once) = ways.pop() {
             one.gate.add_permits(usize::from(ends_at_once));
             let id = one.begin("huge").await;
             if !ends_at_once {
@@ -323,6 +327,11 @@ fn a_task_fails_whose_result_is_too_long_for_the_store() {
             }
             let failed = two.until(&id, "failed").await;
             let why = failed["error"]["message"].as_str().unwrap_or_default();
+            if why == DEAD {
+                // A busy machine may take longer for so much than a process may be silent.
+                ways.push(ends_at_once);
+                continue;
+            }
             assert!(why.contains("at most 4 MiB"), "{failed}");
             assert_eq!(failed["result"], Value::Null, "{failed}");
             assert_eq!(one.task(&id).await, failed);
@@ -354,8 +363,7 @@ async fn fails(id: &str, store: impl Fn() -> Store, end: impl FnOnce()) {
     }
     end();
     let failed = two.until(id, "failed").await;
-    let why = "the process that ran the task has ended";
-    assert_eq!(failed["error"]["message"], why, "{failed}");
+    assert_eq!(failed["error"]["message"], DEAD, "{failed}");
     assert_eq!(three.task(id).await, failed);
 }
 
