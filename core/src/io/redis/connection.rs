@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
@@ -85,11 +86,12 @@ impl StoreConnection {
         match self {
             Self::One(connection) => connection.subscribe(channels).await,
             Self::Cluster(connection) => {
-                // Each at the node at which it can be ended.
-                for channel in channels {
-                    connection.subscribe(channel).await?;
-                }
-                Ok(())
+                // Each at the node at which it can be ended, all in flight at once.
+                let subscribed = channels.iter().map(|channel| {
+                    let mut connection = connection.clone();
+                    async move { connection.subscribe(channel).await }
+                });
+                try_join_all(subscribed).await.map(drop)
             }
         }
     }

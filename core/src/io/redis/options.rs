@@ -64,8 +64,9 @@ impl fmt::Debug for RedisOptions {
 /// What is at an address, and the address as texts may show it.
 pub fn server(url: &str, options: &RedisOptions) -> Result<(StoreServer, String), StoreError> {
     let misuse = |why: String| StoreError::new(StoreFault::Misuse, why);
-    let is_cluster = url.split_once("+cluster://").is_some();
-    let nodes = nodes(url).into_iter();
+    let cluster = nodes(url);
+    let is_cluster = cluster.is_some();
+    let nodes = cluster.unwrap_or_else(|| vec![url.to_owned()]).into_iter();
     let nodes = nodes.map(|url| Ok(settled(url.into_connection_info()?, options)));
     // The error of the library might quote the password.
     let nodes = nodes.collect::<RedisResult<Vec<_>>>().map_err(|error| {
@@ -91,33 +92,27 @@ pub fn server(url: &str, options: &RedisOptions) -> Result<(StoreServer, String)
         }
         false => None,
     };
-    let server = match (<[_; 1]>::try_from(nodes), certificates) {
-        (Ok([node]), Some(certificates)) if !is_cluster => {
-            Client::build_with_tls(node, certificates).map(StoreServer::One)
+    let server = match (&nodes[..], certificates) {
+        ([node], Some(certificates)) if !is_cluster => {
+            Client::build_with_tls(node.clone(), certificates).map(StoreServer::One)
         }
-        (Ok([node]), None) if !is_cluster => Client::open(node).map(StoreServer::One),
-        (Ok([node]), certificates) => StoreServer::cluster(vec![node], certificates),
-        (Err(nodes), certificates) => StoreServer::cluster(nodes, certificates),
+        ([node], None) if !is_cluster => Client::open(node.clone()).map(StoreServer::One),
+        (_, certificates) => StoreServer::cluster(nodes, certificates),
     };
     let server = server.map_err(|error| misuse(format!("the store cannot be set up: {error}")))?;
     Ok((server, shown.join(",")))
 }
 
-/// The addresses in one of a cluster: with the same scheme, user and database. Any other one is itself.
-fn nodes(url: &str) -> Vec<String> {
-    let parts = || {
-        let (scheme, rest) = url.split_once("://")?;
-        let scheme = scheme.strip_suffix("+cluster")?;
-        let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        Some((scheme, user, rest.split_at(end)))
-    };
-    let Some((scheme, user, (hosts, database))) = parts() else {
-        return vec![url.to_owned()];
-    };
+/// The addresses in one of a cluster: with the same scheme, user and database. `None` if it is one of a single server.
+fn nodes(url: &str) -> Option<Vec<String>> {
+    let (scheme, rest) = url.split_once("://")?;
+    let scheme = scheme.strip_suffix("+cluster")?;
+    let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (hosts, database) = rest.split_at(end);
     let at = if user.is_empty() { "" } else { "@" };
     let node = |host| format!("{scheme}://{user}{at}{host}{database}");
-    hosts.split(',').map(node).collect()
+    Some(hosts.split(',').map(node).collect())
 }
 
 fn certificates(options: &RedisOptions) -> TlsCertificates {
@@ -156,8 +151,7 @@ mod tests {
     #[test]
     fn the_nodes_of_a_cluster_have_one_user_and_one_scheme() {
         for (url, all) in [
-            ("redis://a:1/2", &["redis://a:1/2"][..]),
-            ("valkey+cluster://a", &["valkey://a"]),
+            ("valkey+cluster://a", &["valkey://a"][..]),
             (
                 "redis+cluster://a:1,[::1]:2",
                 &["redis://a:1", "redis://[::1]:2"],
@@ -167,7 +161,10 @@ mod tests {
                 &["rediss://u:p%40@a:1/0?x=a,b", "rediss://u:p%40@b:2/0?x=a,b"],
             ),
         ] {
-            assert_eq!(nodes(url), all);
+            assert_eq!(nodes(url).unwrap(), all);
+        }
+        for one in ["redis://a:1/2", "redis://a+cluster://b", "redis+cluster"] {
+            assert_eq!(nodes(one), None);
         }
     }
 }

@@ -339,7 +339,7 @@ impl Request {
             let own = own.iter().filter(|own| !own.is_shared());
             listed.extend(own.map(|own| own.summary()));
         }
-        listed.extend(page.tasks.into_iter().map(|record| record.detail));
+        listed.extend(page.tasks);
         let mut replies = self.handle.replies();
         replies.result(&call.reply, |result| write_page(result, &listed, page.next));
         Ok(Answered::Done)

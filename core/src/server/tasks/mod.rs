@@ -6,6 +6,7 @@
 //! tasks here, within limits on their number, bytes and age.
 
 mod call;
+mod join;
 mod json;
 mod keeping;
 mod record;

@@ -17,6 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::join::join_all;
 use super::record::{self, TaskOwner, TaskRecord};
 use crate::mcp::Revision;
 use crate::store::{
@@ -45,6 +46,9 @@ const MAX_LISTED: u32 = 10_000;
 
 /// Entries of a log that are read at once.
 pub(super) const PAGE: usize = 64;
+
+/// Records that are read at once for a list: each may be as long as the store allows.
+const AT_ONCE: usize = 16;
 
 /// Most runs of a task, each at another process when the one before has ended.
 const MAX_RUNS: u32 = 3;
@@ -87,7 +91,8 @@ impl Found {
 
 /// A page of an owner's tasks.
 pub struct TaskPage {
-    pub tasks: Vec<TaskRecord>,
+    /// The members of the state of each.
+    pub tasks: Vec<String>,
     /// Where the next page begins, if there may be one.
     pub next: Option<u64>,
 }
@@ -322,14 +327,19 @@ impl SharedTasks {
     ) -> Result<TaskPage, StoreError> {
         let page = self.store.read(&index(owner), Some(after), most).await?;
         let mut tasks = Vec::new();
-        for entry in &page.entries {
-            let id = std::str::from_utf8(&entry.bytes).unwrap_or_default();
-            match self.find(id, (owner, revision), is_here(id)).await {
-                // Others have been forgotten.
-                Ok(found) => tasks.extend(found.map(Found::record)),
-                // A later version of this program has written it.
-                Err(why) if why.fault() == StoreFault::Unreadable => {}
-                Err(why) => return Err(why),
+        for entries in page.entries.chunks(AT_ONCE) {
+            let ids = entries
+                .iter()
+                .map(|entry| std::str::from_utf8(&entry.bytes).unwrap_or_default());
+            let found = ids.map(|id| self.find(id, (owner, revision), is_here(id)));
+            for found in join_all(found).await {
+                match found {
+                    // Others have been forgotten.
+                    Ok(found) => tasks.extend(found.map(|found| found.record().detail)),
+                    // A later version of this program has written it.
+                    Err(why) if why.fault() == StoreFault::Unreadable => {}
+                    Err(why) => return Err(why),
+                }
             }
         }
         let last = page.entries.last().map(|entry| entry.id);
