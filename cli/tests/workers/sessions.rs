@@ -110,11 +110,17 @@ fn a_call_goes_on_at_another_worker() {
 #[test]
 fn an_answer_finds_the_call_that_asked_after_its_worker_was_replaced() {
     let tree = Tree::new(2, &["--reuse-port", "--grace", "60"]);
-    let mut clients = begun(&tree, 6);
+    answered_after_replacement(&tree, |_, _| ());
+}
+
+/// Has calls ask their clients, replaces the worker of some, and has clients answer when it takes no requests any more. Before, `meanwhile`
+/// does something in each session.
+pub fn answered_after_replacement(tree: &Tree, meanwhile: impl Fn(&mut Client, &str)) {
+    let mut clients = begun(tree, 6);
     // The first worker is replaced first.
     while clients.iter().all(|(_, session)| worker(session) != "1") {
         assert!(clients.len() < 100, "the first worker gets no connection");
-        clients.extend(begun(&tree, 1));
+        clients.extend(begun(tree, 1));
     }
     let mut asked: Vec<_> = clients
         .into_iter()
@@ -130,6 +136,8 @@ fn an_answer_finds_the_call_that_asked_after_its_worker_was_replaced() {
     assert!(comes(|| tree.log().matches("a worker serves").count() > 2));
     std::thread::sleep(LAST_REQUESTS);
     for (client, session, call, question) in &mut asked {
+        client.hang_up();
+        meanwhile(client, session);
         let answer =
             json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
         client.hang_up();

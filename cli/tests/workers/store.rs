@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::ends::replaced;
 use crate::servers::{Program, Server};
 use crate::serving::Serving;
+use crate::sessions::answered_after_replacement;
 use crate::tree::{Tree, comes};
 
 /// A file of these lines, for its owner alone.
@@ -179,6 +180,33 @@ fn the_worker_of_a_session_has_one_successor() {
         let last = call.next().unwrap();
         assert_eq!(last["error"]["code"], -32800, "{last}");
     }
+}
+
+/// R-CAN-02, R-SES-05: a worker that was replaced hears what is sent about its calls until they end; everything else of their sessions is
+/// served by others.
+#[test]
+fn a_replaced_worker_hears_of_its_calls_while_others_serve_its_sessions() {
+    let store = Server::start(Program::Valkey, &[]);
+    let keys = file("keys-heard", &[&"a1".repeat(32), &"b2".repeat(32)]);
+    let url = store.url();
+    let own = ["--reuse-port", "--grace", "60"];
+    let tree = Tree::new(2, &[&own[..], &sharing(&url, &keys)].concat());
+    answered_after_replacement(&tree, |client, session| {
+        for blanks in [0, 1 << 20] {
+            let call = json!({
+                "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+                "params": {"name": "test_simple_text", "arguments": {"": " ".repeat(blanks)}},
+            });
+            let answer = client.send("POST", session, &call.to_string()).unwrap();
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+        // A question of the worker that goes on with the session is answered there.
+        let mut call = client.open(session, "test_elicitation");
+        let question = call.next().unwrap();
+        assert_eq!(answer(client, session, &question), 202);
+        let whole = call.next().unwrap();
+        assert!(whole["result"]["content"].is_array(), "{whole}");
+    });
 }
 
 /// R-S14-05: gateways with one store count the calls of a client together.

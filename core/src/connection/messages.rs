@@ -25,7 +25,7 @@ use super::streams::Streams;
 use super::telling::{observe, unserved};
 use crate::correlate::{CancelToken, RequestKey, Vacant};
 use crate::error::RequestError;
-use crate::json::{number, reader};
+use crate::json::reader;
 use crate::limits::COPY_OUT_BYTES;
 use crate::mcp::code;
 use crate::mcp::profile::Failure;
@@ -340,7 +340,7 @@ impl<'a> Pass<'a> {
 
     /// Handles an answer of the peer.
     pub fn answer(&mut self, exchange: &mut Exchange, message: MessageRef<'_>) {
-        let Some(key) = self.own_key(&message) else {
+        let Some(key) = self.core.own_key(&message) else {
             return self.stray(Stray::Answer, message.bytes());
         };
         let core = &mut *self.core;
@@ -379,20 +379,9 @@ impl<'a> Pass<'a> {
         if message.envelope().invites_answer() || message.method().is_some() {
             return;
         }
-        if let Some(key) = self.own_key(&message) {
+        if let Some(key) = self.core.own_key(&message) {
             self.core.complete(key, RequestError::BadAnswer(why));
         }
-    }
-
-    /// The request of this side that the answer's id names.
-    fn own_key(&self, message: &MessageRef<'_>) -> Option<RequestKey> {
-        let token = message.raw_bytes(Field::Id)?;
-        RequestKey::from_token(token).or_else(|| {
-            let text = message
-                .string(Field::Id)
-                .filter(|_| self.core.config.lenient_ids)?;
-            RequestKey::from_wire(number::as_u64(&text.decode().ok()?)?)
-        })
     }
 
     /// Handles a request of the action dialect.

@@ -17,6 +17,7 @@
 //! | `incoming`, `waiting`, `load`, `source_counts` | the peer's requests: which begin, which wait, which are refused |
 //! | `pending`, `options`, `response`, `peer_error` | this side's requests: deadlines, progress, answers |
 //! | `cancelled` | cancellations, and which request one means |
+//! | `under_way` | which request in flight a message is about |
 //! | `opening`, `opening_steps`, `initialize` | how a client opens; the answer of a server |
 //! | `drain`, `liveness`, `write_stall`, `reports`, `timers` | the end of a connection, keepalive, slow peers, rates of reports |
 //! | `streams`, `stream`, `framer` | the bytes in and out of each stream |
@@ -93,6 +94,7 @@ mod submitted_frame;
 mod telling;
 mod timers;
 mod trace;
+mod under_way;
 mod waiting;
 mod write_stall;
 
@@ -150,6 +152,8 @@ use crate::buffer::{Input, Output};
 use crate::correlate::RequestKey;
 use crate::error::{CarrierError, ConnectionError, RequestError};
 use crate::message::Dialect;
+#[cfg(all(unix, feature = "http", feature = "sealing"))]
+use crate::message::MessageRef;
 
 /// The state of one connection. See the [module](self).
 #[derive(Debug)]
@@ -442,10 +446,14 @@ impl Connection {
 
     /// Whether a request of this side still waits for its answer; `id` is its id on the wire.
     pub fn awaits(&self, id: u64) -> bool {
-        let core = &self.core;
-        RequestKey::from_wire(id).is_some_and(|key| {
-            core.opening.is_step(key) || core.liveness.is_ping(key) || core.pending.contains(key)
-        })
+        RequestKey::from_wire(id).is_some_and(|key| self.core.awaits(key))
+    }
+
+    /// Whether a message of the peer is about a request in flight: the answer to one of this side, its progress, or the cancellation
+    /// of one of the peer.
+    #[cfg(all(unix, feature = "http", feature = "sealing"))]
+    pub(crate) fn concerns(&self, message: &MessageRef<'_>) -> bool {
+        self.core.concerns(&self.streams, message)
     }
 
     /// Whether the transport is to send that request of this side: it still waits for its answer. One that may only go to a session

@@ -142,6 +142,12 @@ impl WorkerProcess {
         private.map(tokio::net::UnixListener::from_std).transpose()
     }
 
+    /// Removes the file that says that this worker serves: from then on, other workers go on with the sessions that it would have gone on
+    /// with.
+    pub(in crate::io) fn retire(&self) {
+        let _ = std::fs::remove_file(ready_file(&self.0.folder, self.0.number));
+    }
+
     /// Removes the file of the private socket: from then on, other workers know that this one has no sessions. Only after
     /// that may the socket be closed.
     pub(in crate::io) fn withdraw(&self) {

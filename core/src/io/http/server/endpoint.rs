@@ -27,6 +27,8 @@ use super::exchanges::Exchanges;
 use super::gate::{Admitted, Gate, Passed, RequestKind};
 #[cfg(feature = "compression")]
 use super::gzip;
+#[cfg(unix)]
+use super::hop_body::CopyBounds;
 use super::options::HttpOptions;
 use super::peer::PeerAddress;
 use super::refusal::WRONG_METHOD;
@@ -49,13 +51,13 @@ use crate::mcp::Era;
 use crate::server::Hosting;
 
 pub struct Endpoint {
-    options: Arc<HttpOptions>,
+    pub(super) options: Arc<HttpOptions>,
     gate: Gate,
     spoken: Spoken,
-    budget: Arc<Budget>,
+    pub(super) budget: Arc<Budget>,
     exchanges: Arc<Exchanges>,
     /// `None` when no revision with a handshake is spoken.
-    sessions: Option<Arc<Sessions>>,
+    pub(super) sessions: Option<Arc<Sessions>>,
     actions: Actions,
     /// Serves connections that upgrade to WebSocket.
     reception: Arc<Reception>,
@@ -163,6 +165,15 @@ impl Endpoint {
     pub fn give_up_sessions(&self) {
         if let Some(sessions) = &self.sessions {
             sessions.give_up();
+        }
+    }
+
+    /// The bounds of copies of bodies that go to other workers.
+    #[cfg(unix)]
+    pub fn copy_bounds(&self) -> CopyBounds {
+        CopyBounds {
+            each: self.options.limits.max_message_bytes,
+            all: self.budget.clone(),
         }
     }
 

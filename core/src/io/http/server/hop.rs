@@ -12,8 +12,9 @@
 //! | the owner | status |
 //! |---|---|
 //! | has removed its socket: it serves no more | 404, so the client begins another session; where processes share sessions, the request goes to the worker on which all agree as its successor |
+//! | was replaced, has calls in flight, and the request is not about them, where processes share sessions | the owner answers 421, and the request goes to the successor |
 //! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
-//! | has closed the connection with the request unread | one of these two |
+//! | has closed the connection with the request unread | the request is sent again; after three times, one of these two |
 //! | has closed the connection after it had read the request | 502, as the request may have run |
 
 use std::io;
@@ -26,22 +27,24 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::{
     CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response, StatusCode, Uri};
 
 use super::carried::Carried;
+use super::endpoint::Endpoint;
 use super::headers::{SESSION, legacy_session, resumed_action};
-use super::hop_body::HopBody;
+use super::hop_body::{CopyBounds, HopBody};
 use super::hop_pool::HopPool;
 use super::peer::{PeerAddress, PeerCertificate};
 use super::refusal::{HttpRefusal, OWNER_BUSY, OWNER_GONE, SESSION_GONE};
 use super::response::refused;
-use super::session_name::worker_of;
+use super::session_name::{without_worker, worker_of};
 use super::sse::parse_id;
 use crate::io::supervise::WorkerProcess;
 
@@ -50,12 +53,16 @@ const CERTIFICATE: HeaderName = HeaderName::from_static("x-mcpbolt-certificate")
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
+/// How often a request may be left unread on a new connection, or to others.
+const ATTEMPTS: usize = 3;
+
 /// The way to the other workers.
 pub struct WorkerHop {
     own: u64,
     pool: Arc<HopPool>,
     /// Whether this worker takes the sessions of an owner that has ended.
     shares_sessions: bool,
+    copies: CopyBounds,
 }
 
 /// The address and the certificate of the client that another worker passes a request on for. Takes them out of the
@@ -75,11 +82,12 @@ pub fn arrived(parts: &mut Parts) -> Option<PeerAddress> {
 }
 
 impl WorkerHop {
-    pub fn new(worker: &WorkerProcess, shares_sessions: bool) -> Self {
+    pub fn new(worker: &WorkerProcess, endpoint: &Endpoint) -> Self {
         Self {
             own: worker.number(),
             pool: Arc::new(HopPool::new(worker.folder())),
-            shares_sessions,
+            shares_sessions: endpoint.options().has_shared_sessions(),
+            copies: endpoint.copy_bounds(),
         }
     }
 
@@ -100,8 +108,7 @@ impl WorkerHop {
         let session = parts.headers.get(SESSION).filter(|_| self.shares_sessions);
         let session = session.and_then(|id| id.to_str().ok())?;
         // One name, whichever worker is in it.
-        let session = session.rsplit_once('-').map_or(session, |(name, _)| name);
-        let next = self.pool.successor(session);
+        let next = self.pool.successor(without_worker(session));
         next.filter(|next| *next != self.own)
     }
 
@@ -116,7 +123,12 @@ impl WorkerHop {
         body: Incoming,
         from: (Option<PeerAddress>, Option<&PeerCertificate>),
     ) -> Result<Response<Carried>, HopBody> {
-        let (mut body, mut kept) = HopBody::coming(body, self.shares_sessions);
+        let copies = match self.shares_sessions && self.pool.is_retired(owner) {
+            true => self.copies.clone(),
+            false => self.copies.of_serving(),
+        };
+        let (mut body, kept) = HopBody::copied(body, copies);
+        let mut failures = 0;
         loop {
             let (mut sender, is_new) = match self.pool.take(owner) {
                 Some(sender) => (sender, false),
@@ -137,19 +149,41 @@ impl WorkerHop {
                 },
             };
             match sender.try_send_request(onward(parts, from, body)).await {
-                Ok(response) => return Ok(self.relayed(owner, sender, response)),
-                Err(mut error) => match error.take_message() {
-                    Some(_) if is_new && self.pool.has(owner) => return Ok(refusal(OWNER_BUSY)),
-                    // The owner has ended just now, or had closed a connection that was kept.
-                    Some(request) => body = request.into_body(),
-                    None if !is_unread(owner, error.error()) => return Ok(refusal(OWNER_GONE)),
-                    None if self.pool.has(owner) => return Ok(refusal(OWNER_BUSY)),
-                    None if !self.shares_sessions => return Ok(refusal(SESSION_GONE)),
-                    None => match kept.take().and_then(|kept| kept.again()) {
+                Ok(response) => {
+                    let mut answer = self.relayed(owner, sender, response);
+                    if answer.status() != StatusCode::MISDIRECTED_REQUEST {
+                        return Ok(answer);
+                    }
+                    // To its end, so that the connection may carry another request.
+                    let _ = answer.body_mut().collect().await;
+                    match kept.again() {
                         Some(again) => body = again,
                         None => return Ok(refusal(OWNER_BUSY)),
-                    },
-                },
+                    }
+                    let Some(next) = self.successor(parts) else {
+                        return Err(body);
+                    };
+                    owner = next;
+                    failures += 1;
+                }
+                Err(mut error) => {
+                    body = match error.take_message() {
+                        Some(request) => request.into_body(),
+                        None if !is_unread(owner, error.error()) => return Ok(refusal(OWNER_GONE)),
+                        None => match kept.again() {
+                            Some(again) => again,
+                            None if self.shares_sessions || self.pool.has(owner) => {
+                                return Ok(refusal(OWNER_BUSY));
+                            }
+                            None => return Ok(refusal(SESSION_GONE)),
+                        },
+                    };
+                    // The owner has ended just now, or has closed the connection as it drains; or it has no place for another one.
+                    failures += usize::from(is_new && self.pool.has(owner));
+                }
+            }
+            if failures == ATTEMPTS {
+                return Ok(refusal(OWNER_BUSY));
             }
         }
     }
@@ -299,7 +333,7 @@ mod tests {
     use std::convert::Infallible;
     use std::path::PathBuf;
 
-    use http_body_util::BodyExt;
+    use http_body_util::Full;
     use hyper::client::conn::http1::handshake;
     use hyper::server::conn::http1;
     use hyper::service::service_fn;
@@ -310,7 +344,9 @@ mod tests {
 
     use super::super::hop_body::MAX_COPIED_BYTES;
     use super::*;
-    use crate::io::supervise::private_socket;
+    use crate::connection::Budget;
+    use crate::io::supervise::{private_socket, ready_file};
+    use crate::limits::TotalLimits;
 
     fn parts(
         change: impl FnOnce(hyper::http::request::Builder) -> hyper::http::request::Builder,
@@ -319,11 +355,18 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
+    /// A message may have a MiB.
+    fn copies() -> CopyBounds {
+        let all = Arc::new(Budget::new(TotalLimits::default()));
+        CopyBounds { each: 1 << 20, all }
+    }
+
     fn hop() -> WorkerHop {
         WorkerHop {
             own: 3,
             pool: Arc::new(HopPool::new("".as_ref())),
             shares_sessions: false,
+            copies: copies(),
         }
     }
 
@@ -390,8 +433,14 @@ mod tests {
                     own: 3,
                     pool,
                     shares_sessions: false,
+                    copies: copies(),
                 }),
             )
+        }
+
+        /// Has processes share sessions.
+        fn share(&mut self) {
+            Arc::get_mut(&mut self.1).unwrap().shares_sessions = true;
         }
 
         fn socket(&self) -> PathBuf {
@@ -487,6 +536,24 @@ mod tests {
         assert_eq!(status, 503);
     }
 
+    /// An owner that drains closes connections, also one on which a request has just been sent.
+    #[tokio::test]
+    async fn a_request_that_crosses_the_end_of_its_connection_is_sent_again() {
+        let folder = Folder::new("crosses");
+        let listener = UnixListener::bind(folder.socket()).unwrap();
+        let owner = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            stream.readable().await.unwrap();
+            drop(stream);
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read(&mut stream).await;
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+        };
+        let (passed, ()) = tokio::join!(folder.pass(), owner);
+        assert_eq!(passed.status(), 200);
+    }
+
     /// Where sessions are shared, a request that its owner has not read before it ended is served by the worker that it
     /// came to.
     #[tokio::test]
@@ -498,7 +565,8 @@ mod tests {
             (MAX_COPIED_BYTES + 1, 503),
         ] {
             let mut folder = Folder::new("again");
-            Arc::get_mut(&mut folder.1).unwrap().shares_sessions = true;
+            folder.share();
+            std::fs::write(ready_file(&folder.0, 1), "").unwrap();
             let listener = UnixListener::bind(folder.socket()).unwrap();
             let ends = async {
                 let (stream, _) = listener.accept().await.unwrap();
@@ -513,6 +581,42 @@ mod tests {
             };
             let (passed, ()) = tokio::join!(folder.pass_body("x".repeat(len)), ends);
             assert_eq!(passed.status(), status, "{len}");
+        }
+    }
+
+    /// An owner that was replaced leaves what is not about its calls to the worker that the request came to.
+    #[tokio::test]
+    async fn a_request_that_the_owner_leaves_to_others_is_served_here() {
+        for (len, is_retired, status) in [
+            (0, false, 410),
+            (MAX_COPIED_BYTES, false, 410),
+            (MAX_COPIED_BYTES + 1, false, 503),
+            (MAX_COPIED_BYTES + 1, true, 410),
+            (1 << 20, true, 410),
+            ((1 << 20) + 1, true, 503),
+        ] {
+            let mut folder = Folder::new("leaves");
+            folder.share();
+            if !is_retired {
+                std::fs::write(ready_file(&folder.0, 1), "").unwrap();
+            }
+            let listener = UnixListener::bind(folder.socket()).unwrap();
+            let owner = tokio::spawn(async move {
+                let (stream, _) = listener.accept().await.unwrap();
+                let leave = service_fn(async |request: Request<Incoming>| {
+                    request.into_body().collect().await.unwrap();
+                    let mut left = Response::new(Full::new(Bytes::from_static(b"elsewhere")));
+                    *left.status_mut() = StatusCode::MISDIRECTED_REQUEST;
+                    Ok::<_, Infallible>(left)
+                });
+                let served = http1::Builder::new().serve_connection(TokioIo::new(stream), leave);
+                served.await.unwrap();
+            });
+            let passed = folder.pass_body("x".repeat(len)).await;
+            assert_eq!(passed.status(), status, "{len}");
+            assert_eq!(folder.1.pool.idle(1), Some(1), "the connection is kept");
+            drop(folder);
+            owner.await.unwrap();
         }
     }
 

@@ -37,6 +37,11 @@ impl HopPool {
         private_socket(&self.folder, worker).exists()
     }
 
+    /// Whether a worker begins no requests of sessions any more, though it has its socket.
+    pub fn is_retired(&self, worker: u64) -> bool {
+        !ready_file(&self.folder, worker).exists()
+    }
+
     /// The worker that goes on with a session whose worker has ended: of those that serve, the one with the highest hash for the
     /// session (rendezvous hashing). All workers name the same one, and few sessions move when a worker comes or goes.
     pub fn successor(&self, session: &str) -> Option<u64> {

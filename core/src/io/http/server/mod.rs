@@ -29,8 +29,9 @@
 //! | `shared_changes`, `following` | changes of lists and resources at other processes; a task that follows such |
 //! | `shared_events`, `absences` | streams of sessions that any process goes on with; when the process of one is dead |
 //! | `message_log`, `session_logs`, `session_reader` | the messages written on a stream of a session, and the response that reads them |
-//! | `hop` | requests of sessions that other workers have |
+//! | `way`, `hop` | where requests of sessions go that other workers have; passing them on |
 //! | `hop_body`, `hop_pool` | the bodies of these requests; the connections to other workers |
+//! | `handed_over` | what a worker still takes after another one has taken over its sessions |
 //! | `actions` | requests that are actions |
 //! | `action_request`, `action_response` | headers and queries of actions; their statuses and headers |
 //! | `action_streams` | streams of actions, kept for clients that reconnect |
@@ -70,6 +71,8 @@ mod forwarded;
 mod gate;
 #[cfg(feature = "compression")]
 mod gzip;
+#[cfg(all(unix, feature = "sealing"))]
+mod handed_over;
 mod head_timer;
 mod header_check;
 mod headers;
@@ -111,6 +114,7 @@ mod shared_events;
 mod shared_sessions;
 mod sse;
 mod timekeeper;
+mod way;
 mod websocket;
 
 pub use self::body::HttpBody;

@@ -130,6 +130,12 @@ pub const EVENTS_AWAY: HttpRefusal = HttpRefusal::new(
 );
 pub const NO_SESSION_LEFT: HttpRefusal =
     HttpRefusal::new(503, "all sessions are in use: try again later");
+/// For workers alone: they ask elsewhere.
+#[cfg(all(unix, feature = "sealing"))]
+pub const MISDIRECTED: HttpRefusal = HttpRefusal::new(
+    421,
+    "another worker has taken over, and the request is about nothing in flight here",
+);
 #[cfg(unix)]
 pub const OWNER_BUSY: HttpRefusal = HttpRefusal::new(
     503,

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 
+#[cfg(all(unix, feature = "sealing"))]
+use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
@@ -30,7 +32,10 @@ use super::head_timer::HeadTimer;
 use super::hop::{self, WorkerHop};
 use super::options::HttpOptions;
 use super::peer::{PeerAddress, PeerCertificate};
+#[cfg(all(unix, feature = "sealing"))]
+use super::response::refused;
 use super::service::HttpService;
+use super::way::Way;
 use crate::correlate::CancelToken;
 use crate::io::net::listen::{Reach, fill, listen};
 use crate::io::net::metrics::Counted;
@@ -178,7 +183,7 @@ impl HttpServer {
             http: Arc::new(http(endpoint.options())),
             leaving: CancelToken::new(),
             stopping: CancelToken::new(),
-            way: Way::of(&self.tenure, endpoint.options()),
+            way: Way::of(&self.tenure, &endpoint),
             endpoint: endpoint.clone(),
         };
         let begin = |stream: TcpStream, place: Place| {
@@ -215,12 +220,11 @@ impl HttpServer {
                 () = all => {}
                 () = self.tenure.over() => {}
             }
+            beside.retire();
             endpoint.give_up_sessions();
         }
-        // A call in flight may have asked its client, whose answer comes to another worker. Sessions that processes share go on
-        // elsewhere.
-        let awaits_answers = self.tenure.is_replaced() && !endpoint.options().has_shared_sessions();
-        if !awaits_answers {
+        // A call in flight of a worker that was replaced may have asked its client, whose answer comes to another worker.
+        if !self.tenure.is_replaced() {
             // Their sessions are known to be gone before the connections to them end.
             beside.close();
         }
@@ -273,41 +277,6 @@ impl Shared {
     }
 }
 
-/// Where requests of sessions go that other workers have.
-#[derive(Clone)]
-enum Way {
-    /// Nowhere: there are no other workers, or the request came from one.
-    None,
-    /// To their owners.
-    #[cfg(unix)]
-    Onward(Arc<WorkerHop>),
-    /// The connections come from other workers.
-    #[cfg(unix)]
-    Arrived,
-}
-
-impl Way {
-    fn of(tenure: &Tenure, options: &HttpOptions) -> Self {
-        #[cfg(unix)]
-        if let Some(worker) = tenure.worker() {
-            let hop = WorkerHop::new(worker, options.has_shared_sessions());
-            return Self::Onward(Arc::new(hop));
-        }
-        let _ = (tenure, options);
-        Self::None
-    }
-
-    fn is_from_worker(&self) -> bool {
-        match self {
-            Self::None => false,
-            #[cfg(unix)]
-            Self::Onward(_) => false,
-            #[cfg(unix)]
-            Self::Arrived => true,
-        }
-    }
-}
-
 /// Serves the requests that other workers pass on, until it is closed.
 struct Beside {
     places: Places,
@@ -331,6 +300,14 @@ impl Beside {
             places,
             #[cfg(unix)]
             private,
+        }
+    }
+
+    /// Has other workers take the sessions of workers that have ended.
+    fn retire(&self) {
+        #[cfg(unix)]
+        if let Some((worker, _)) = &self.private {
+            worker.retire();
         }
     }
 
@@ -540,7 +517,14 @@ impl<S> Requests<S> {
         #[cfg(unix)]
         let peer = match &self.way {
             Way::None => self.peer,
-            Way::Arrived => hop::arrived(parts),
+            Way::Arrived => {
+                let peer = hop::arrived(parts);
+                #[cfg(feature = "sealing")]
+                if self.endpoint.has_handed_over(parts) {
+                    return Box::pin(self.answer_left(parts, body, peer)).await;
+                }
+                peer
+            }
             Way::Onward(hop) => match hop.owner(parts) {
                 None => self.peer,
                 // Rare, so that the futures of other requests are smaller.
@@ -550,6 +534,20 @@ impl<S> Requests<S> {
         #[cfg(not(unix))]
         let peer = self.peer;
         self.own_answer(parts, body, peer).await
+    }
+
+    /// The answer to a request of a session that another worker has taken over.
+    #[cfg(all(unix, feature = "sealing"))]
+    async fn answer_left(
+        &self,
+        parts: &mut Parts,
+        body: Incoming,
+        peer: Option<PeerAddress>,
+    ) -> Response<Carried> {
+        match self.endpoint.left(parts, body).await {
+            Ok(body) => self.own_answer(parts, Full::new(body), peer).await,
+            Err(refusal) => refused(refusal, false).map(Carried::Own),
+        }
     }
 
     /// The answer of another worker, or else that of this one.
@@ -694,22 +692,80 @@ mod tests {
         assert_eq!(post(&endpoint, Some(&session), PING).await.status(), 404);
     }
 
+    #[cfg(feature = "sealing")]
+    fn process(store: &Arc<crate::store::LocalStore>, server: &Server) -> HttpService {
+        let keys = Arc::new(crate::store::StoreKeys::new([1; 32], [2; 32]));
+        let shared = crate::io::http::SharedSessions::new(store.clone(), keys);
+        let options = HttpOptions {
+            shared_sessions: Some(shared),
+            ..HttpOptions::default()
+        };
+        HttpService::new(server, options).unwrap()
+    }
+
+    /// R-CAN-02, R-BAT: a worker that was replaced takes what is about calls in flight there, and nothing else of a shared session.
+    #[cfg(feature = "sealing")]
+    #[tokio::test]
+    async fn a_replaced_worker_takes_what_is_about_its_calls_alone() {
+        use crate::server::{Arguments, Tool};
+        let waits = |_: Arguments, _| std::future::pending::<String>();
+        let server = Server::builder("a", "1").tool(Tool::new("waits"), waits);
+        let process = process(&Arc::default(), &server.build().unwrap());
+        let endpoint = process.endpoint();
+        // A revision with batches.
+        let hello = HELLO.replace("2025-06-18", "2025-03-26");
+        let begun = post(endpoint, None, &hello).await;
+        let session = &begun.headers()["mcp-session-id"];
+        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"waits","arguments":{}}}"#;
+        let mut call = pin!(post(endpoint, Some(session), call));
+        let answered = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
+        assert!(answered.is_pending());
+        let left = async |method: &str, session: &HeaderValue, body: &str| {
+            let request = Request::builder().method(method).uri("/mcp");
+            let request = request.header("mcp-session-id", session);
+            let (parts, body) = request.body(body.to_owned()).unwrap().into_parts();
+            assert!(endpoint.has_handed_over(&parts));
+            let left = endpoint.left(&parts, body).await;
+            left.map_err(|refusal| refusal.status)
+        };
+        let (cancel, other) = [7, 8].map(|id| format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)).into();
+        let both = format!("[{cancel},{other}]");
+        let answer = r#"{"jsonrpc":"2.0","id":123,"result":{}}"#;
+        let (parts, ()) = request()
+            .header("mcp-session-id", session)
+            .body(())
+            .unwrap()
+            .into_parts();
+        assert!(!endpoint.has_handed_over(&parts), "it serves");
+        endpoint.give_up_sessions();
+        for body in [PING, &other, &both, "[]", answer] {
+            assert_eq!(left("POST", session, body).await, Err(421), "{body}");
+        }
+        for method in ["GET", "DELETE"] {
+            assert_eq!(left(method, session, "").await, Err(421), "{method}");
+        }
+        for body in [cancel.clone(), format!(" [ {cancel} ] ")] {
+            assert_eq!(
+                left("POST", session, &body).await.as_deref(),
+                Ok(body.as_bytes())
+            );
+        }
+        assert_eq!(post(endpoint, Some(session), &cancel).await.status(), 202);
+        assert_eq!(call.await.status(), 200);
+        assert_eq!(
+            left("POST", session, &cancel).await,
+            Err(421),
+            "it has ended"
+        );
+    }
+
     /// R-SES-05: a session that other processes accept, too, is not gone for its client while its worker ends.
     #[cfg(feature = "sealing")]
     #[tokio::test]
     async fn a_shared_session_goes_on_while_its_worker_ends() {
-        let keys = Arc::new(crate::store::StoreKeys::new([1; 32], [2; 32]));
-        let store = Arc::new(crate::store::LocalStore::new());
-        let process = || {
-            let server = Server::builder("a", "1").build().unwrap();
-            let shared = crate::io::http::SharedSessions::new(store.clone(), keys.clone());
-            let options = HttpOptions {
-                shared_sessions: Some(shared),
-                ..HttpOptions::default()
-            };
-            HttpService::new(&server, options).unwrap()
-        };
-        let (ends, next) = (process(), process());
+        let store = Arc::default();
+        let server = Server::builder("a", "1").build().unwrap();
+        let (ends, next) = (process(&store, &server), process(&store, &server));
         let begun = post(ends.endpoint(), None, HELLO).await;
         let session = Some(&begun.headers()["mcp-session-id"]);
         ends.endpoint().give_up_sessions();

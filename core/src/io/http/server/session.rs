@@ -59,8 +59,8 @@ pub struct HttpSession {
     state: Mutex<State>,
 }
 
-struct State {
-    connection: Connection,
+pub(super) struct State {
+    pub(super) connection: Connection,
     host: ServerHost,
     logs: SessionLogs,
     /// When a client last used the session.
@@ -163,7 +163,7 @@ impl HttpSession {
         self.principal.as_ref() == principal
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // Poisoning is ignored: the engine's own code does not panic halfway, and handlers run
         // elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -19,7 +19,7 @@ pub fn of_worker(name: &str, worker: Option<u64>) -> Arc<str> {
 }
 
 /// A name without its worker.
-#[cfg(feature = "sealing")]
+#[cfg(any(unix, feature = "sealing"))]
 pub fn without_worker(name: &str) -> &str {
     name.split_once('-').map_or(name, |(name, _)| name)
 }

@@ -50,8 +50,8 @@ pub struct Sessions {
     hosting: Arc<dyn Hosting>,
     config: Arc<Config>,
     options: Arc<HttpOptions>,
-    table: SessionTable,
-    worker: Option<u64>,
+    pub(super) table: SessionTable,
+    pub(super) worker: Option<u64>,
     /// Times what outlives a session in this process.
     #[cfg_attr(
         not(feature = "sealing"),
@@ -59,10 +59,10 @@ pub struct Sessions {
     )]
     timekeeper: Arc<Timekeeper>,
     /// Requests are refused, since another worker has taken over.
-    are_given_up: AtomicBool,
+    pub(super) are_given_up: AtomicBool,
     /// What sessions of other processes are accepted by.
     #[cfg(feature = "sealing")]
-    adoption: Option<Adoption>,
+    pub(super) adoption: Option<Adoption>,
 }
 
 /// A message that was posted to a session, once it is known how it is answered.
