@@ -178,6 +178,8 @@ pub mod chain;
 pub mod client;
 pub mod connection;
 pub mod correlate;
+#[cfg(any(feature = "server", all(feature = "skills", feature = "client")))]
+mod digest;
 pub mod error;
 pub mod handler;
 #[cfg(feature = "stdio")]

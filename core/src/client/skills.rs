@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use super::client::Client;
 use super::core::{member, parse};
 use super::pages::{self, Pages, all_items};
+use crate::digest::sha256;
 use crate::error::RequestError;
-use crate::mcp::skill::{digest, folder, frontmatter};
+use crate::mcp::skill::{folder, frontmatter};
 use crate::mcp::{Method, extension};
 use crate::model::{Resource, ResourceBody};
 
@@ -130,7 +131,7 @@ impl Client {
             Some(file) if file.size != bytes.len() as u64 => Err(RequestError::BadAnswer(
                 "the file is not as long as the skill's entry says",
             )),
-            Some(file) if file.digest != digest(&bytes) => Err(RequestError::BadAnswer(
+            Some(file) if file.digest != sha256(&bytes) => Err(RequestError::BadAnswer(
                 "the file has another digest than the skill's entry says",
             )),
             _ => Ok(bytes),

@@ -1,7 +1,6 @@
 //! Skills: folders of instructions for models, served as files at URIs. The rules that both sides
 //! apply.
 
-use hmac_sha256::Hash;
 use serde_json::{Map, Value};
 
 /// The file that every skill has at its root.
@@ -33,13 +32,6 @@ pub fn is_name(name: &str) -> bool {
     let known = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let ends = !name.starts_with('-') && !name.ends_with('-') && !name.contains("--");
     (1..=64).contains(&name.len()) && ends && name.bytes().all(known)
-}
-
-/// The digest of a file, in the form that skill entries use: `sha256:` and hexadecimal.
-pub fn digest(bytes: &[u8]) -> String {
-    let hash = Hash::hash(bytes);
-    let hex: Vec<_> = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{}", hex.concat())
 }
 
 /// The URI of a skill's folder, from the URI of its manifest.
@@ -80,7 +72,5 @@ mod tests {
         }
         assert_eq!(folder("skill://a/b/SKILL.md"), Some("skill://a/b"));
         assert_eq!(folder("skill://a/b.md"), None);
-        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(digest(b""), empty);
     }
 }

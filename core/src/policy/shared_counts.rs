@@ -5,10 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hmac_sha256::Hash;
-
 use super::Policy;
 use crate::connection::{Limited, RequestSource};
+use crate::digest;
 use crate::limits::{MAX_RATED_CLIENTS, Quota, Rate};
 use crate::mcp::Method;
 use crate::store::{MAX_CALLS, MAX_KEEP, SharedStore, StoreError, StoreFuture, Taken};
@@ -172,16 +171,13 @@ impl fmt::Debug for SharedCounts {
 
 /// The name of a count: a digest, since names of clients may be long. Another limit is counted anew, as in one process.
 fn name(kind: &str, limit: &impl fmt::Debug, client: &RequestSource) -> String {
-    let mut hash = Hash::new();
-    hash.update(format!("{limit:?} "));
-    match client {
-        RequestSource::Unknown => hash.update("-"),
-        RequestSource::Address(address) => hash.update(format!("@{address}")),
-        RequestSource::Principal(name) => hash.update(format!("={name}")),
-    }
-    let digest = hash.finalize();
-    let digest = digest[..16].iter().map(|byte| format!("{byte:02x}"));
-    format!("{kind} {}", digest.collect::<String>())
+    let client = match client {
+        RequestSource::Unknown => "-".to_owned(),
+        RequestSource::Address(address) => format!("@{address}"),
+        RequestSource::Principal(name) => format!("={name}"),
+    };
+    let name = digest::short(format!("{limit:?} {client}").as_bytes());
+    format!("{kind} {name}")
 }
 
 /// Clients that have reached a limit, as the store has said, and until when. They are refused without asking again: what others
@@ -286,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_different_clients_have_different_names() {
+    fn counts_of_different_clients_and_limits_have_different_names() {
         let address: std::net::IpAddr = [10, 0, 0, 1].into();
         let all = [
             RequestSource::Unknown,
@@ -296,8 +292,14 @@ mod tests {
         ];
         let names: std::collections::BTreeSet<_> = all
             .iter()
-            .flat_map(|it| [name("rate", it), name("quota", it)])
+            .flat_map(|it| {
+                [
+                    name("rate", &1, it),
+                    name("rate", &2, it),
+                    name("quota", &1, it),
+                ]
+            })
             .collect();
-        assert_eq!(names.len(), 2 * all.len());
+        assert_eq!(names.len(), 3 * all.len());
     }
 }

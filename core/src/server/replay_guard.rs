@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::store::{Bounds, Keep, MemoryStore, Store};
+use crate::digest::hex;
 use crate::limits::{MAX_USED_STATES, later};
 
 /// The used items, kept until they expire.
@@ -35,8 +36,7 @@ impl ReplayGuard {
     /// seconds. Returns `false` if it may have been used before.
     pub fn take(&self, end: u64, signature: &[u8], now: u64) -> bool {
         // Half of a signature identifies it.
-        let half = &signature[..signature.len() / 2];
-        let key: String = half.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = hex(&signature[..signature.len() / 2]);
         let keep = Keep {
             until: later(Instant::now(), Duration::from_secs(end.saturating_sub(now))),
             bytes: 0,

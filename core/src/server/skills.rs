@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::mcp::skill::{MANIFEST, digest, folder, frontmatter, is_name};
+use crate::digest::sha256;
+use crate::mcp::skill::{MANIFEST, folder, frontmatter, is_name};
 use crate::model::Resource;
 
 /// Maximum number of files in a skill.
@@ -132,7 +133,7 @@ impl Skill {
         let file = |(path, file): (&String, &File)| {
             json!({
                 "uri": format!("{root}/{path}"),
-                "digest": digest(&file.bytes),
+                "digest": sha256(&file.bytes),
                 "size": file.bytes.len(),
             })
         };

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use super::super::middleware::{
@@ -12,6 +11,7 @@ use super::super::middleware::{
 };
 use super::super::params::push;
 use super::listed::{Known, Listed, Page};
+use crate::digest::sha256;
 use crate::json::{reader, string};
 use crate::mcp::Method;
 use crate::mcp::code::INVALID_PARAMS;
@@ -48,11 +48,7 @@ pub fn tool_pin(tool: &str) -> String {
         .collect();
     let mut out = Vec::new();
     append_members(&mut out, &mut members);
-    let mut pin = "sha256:".to_owned();
-    for byte in hmac_sha256::Hash::hash(&out) {
-        let _ = write!(pin, "{byte:02x}");
-    }
-    pin
+    sha256(&out)
 }
 
 fn append_members(out: &mut Vec<u8>, members: &mut [(Cow<'_, str>, &str)]) {

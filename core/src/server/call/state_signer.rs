@@ -15,6 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use hmac_sha256::{HMAC, Hash};
 use serde_json::Value;
 
+use crate::digest::hex;
 use crate::server::replay_guard::ReplayGuard;
 use crate::store::{SharedStore, StoreError};
 
@@ -168,10 +169,9 @@ impl StateSigner {
                 used.take(end, &own, now()).then_some(payload)?
             }
             StateUses::OnceAnywhere(store) => {
-                let half = own.iter().take(16).map(|byte| format!("{byte:02x}"));
                 unspent = Some(Unspent {
                     store: store.clone(),
-                    name: format!("state {}", half.collect::<String>()),
+                    name: format!("state {}", hex(&own[..16])),
                     // Clocks of processes may differ by as much as a state lasts.
                     keep: 2 * LIFETIME,
                 });

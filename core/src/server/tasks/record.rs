@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hmac_sha256::Hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +9,7 @@ use super::json::related;
 use super::task::{Asker, Outcome, Task};
 use super::timestamp::iso_8601;
 use crate::connection::{Replies, ReplyTo};
+use crate::digest;
 use crate::mcp::{ErrorKind, Revision, TaskForm, TaskStatus};
 use crate::store::{MAX_KEEP, MAX_VALUE_BYTES, StoreError, StoreFault};
 
@@ -38,11 +38,7 @@ impl TaskOwner {
             Self::Session(name) => ("session", &**name),
             Self::Anybody => ("anybody", ""),
         };
-        let digest = Hash::hash([kind, "\0", name].concat().as_bytes());
-        digest[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        digest::short([kind, "\0", name].concat().as_bytes())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Responses to actions: their statuses and headers.
 
-use hmac_sha256::Hash;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::header::{IF_NONE_MATCH, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -10,6 +9,7 @@ use super::headers::ACTION_VERSION;
 use super::response::{self, HttpAnswer, challenge};
 use super::sse::SseEncoder;
 use crate::action::ErrorType;
+use crate::digest;
 use crate::io::http::message_bytes::MessageBytes;
 use crate::json::reader;
 
@@ -101,13 +101,7 @@ fn schema_tag(answer: &str) -> Option<String> {
     let actions = reader::find(data, "actions").filter(|it| it.starts_with('{'))?;
     let own = reader::members(actions).next()?.1;
     reader::find(own, "params_schema")?;
-    let hash = Hash::hash(data.as_bytes());
-    let hex: String = hash
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Some(format!("\"{hex}\""))
+    Some(format!("\"{}\"", digest::short(data.as_bytes())))
 }
 
 /// Repeats the details of an exceeded rate limit in headers (R-ACT-33).

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hmac_sha256::Hash;
 use tokio::time::timeout;
 
 use super::session_facts::SessionFacts;
@@ -11,6 +10,7 @@ use super::session_name::without_worker;
 use super::session_wishes::Wishes;
 use crate::buffer::Input;
 use crate::connection::{Config, Principal};
+use crate::digest;
 use crate::policy::Policy;
 use crate::store::{
     Blob, BlobVersion, LogBounds, SealedStore, SharedStore, StoreError, StoreFault, StoreKeys, When,
@@ -283,11 +283,7 @@ pub(super) enum KnownSession {
 
 /// What stands for a session in the names of the store.
 pub(super) fn digest(id: &str) -> String {
-    let digest = Hash::hash(without_worker(id).as_bytes());
-    digest[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    digest::short(without_worker(id).as_bytes())
 }
 
 /// Seconds since 1970.
