@@ -364,7 +364,7 @@ export declare class Server<State = undefined> extends Entries<State> {
 export declare class Serving implements AsyncDisposable {
     #private;
     readonly address: string;
-    readonly ended: Promise<RunReport>;
+    get ended(): Promise<RunReport>;
     get counts(): Counts;
     close(): Promise<RunReport>;
     unref(): this;

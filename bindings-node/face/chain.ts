@@ -145,14 +145,23 @@ export type Ends = (() => Promise<number>)[];
 /** @internal A server of this program as the end of a chain, which runs until `ends` are called. */
 export async function begunWithin(server: Server<any>, name: string, settings: string, isOwn: boolean, ends: Ends): Promise<NativeExternal> {
     let external!: NativeExternal;
-    const { stop, ended } = await server.within((entries, wake) => {
+    let isEnding = false;
+    const begun = await server.within((entries, wake) => {
         const made = guarded(() => native.externalServer(name, entries, settings, isOwn, wake));
         external = made.external()!;
         return made.link()!;
     });
-    ends.push(async () => {
-        stop();
-        return (await ended).unanswered;
+    // A server that the program closes by itself ends before what it is the end of, which does not await it.
+    const failed = (error: unknown) => {
+        if (isEnding) throw error;
+        server.failures.report(error, 'lifespan.stop');
+        return 0;
+    };
+    const left = begun.ended.then(({ unanswered }) => unanswered, failed);
+    ends.push(() => {
+        isEnding = true;
+        begun.stop();
+        return left;
     });
     return external;
 }
@@ -198,7 +207,8 @@ export class Front {
     #externals: readonly External[];
     readonly #middleware: readonly (ChainMiddleware | EngineMiddleware)[];
     readonly #options: FrontOptions;
-    readonly #failures: Failures;
+    /** @internal */
+    readonly failures: Failures;
     readonly #links = new Set<Link>();
     #own: Endpoint | undefined;
 
@@ -209,7 +219,7 @@ export class Front {
         this.#externals = [external];
         this.#options = options;
         this.#middleware = [...(options.middleware ?? [])];
-        this.#failures = new Failures(options.onError, options.logger);
+        this.failures = new Failures(options.onError, options.logger);
         if (options.telemetry) telemetry();
         checkVerifier(options.policy ?? {});
     }
@@ -259,7 +269,7 @@ export class Front {
      * Servers of this program at the end of the chain run as long as it is open.
      */
     endpoint(options: EndpointOptions = {}): Endpoint {
-        return new Endpoint(() => this.mounted(options), this.#failures);
+        return new Endpoint(() => this.mounted(options), this.failures);
     }
 
     /** Creates a request handler for `node:http`, express and similar frameworks, on an endpoint of its own. */
@@ -294,7 +304,7 @@ export class Front {
         const { link } = begun;
         const forget = stopOn(signal, () => link.native.stop());
         const ended = begun.ended.finally(() => (unhear(), forget()));
-        return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
+        return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link, this.failures);
     }
 
     /** @internal What an endpoint needs. */
@@ -306,7 +316,7 @@ export class Front {
         };
         const { link, ended } = await this.#begin(connect, mountReceiver(() => mounted), trace);
         link.keepAlive(false);
-        ended.catch(error => this.#failures.report(error, 'the endpoint'));
+        ended.catch(error => this.failures.report(error, 'the endpoint'));
         const mounted = new Mounted(mount, isBusy => link.keepAlive(isBusy));
         return { mounted, stop: () => link.native.stop() };
     }
@@ -321,8 +331,7 @@ export class Front {
         try {
             link = new Link({ ...receiver, ...traced, ended: over }, wake => guarded(() => connect(front, wake)), `front of ${this.name}`);
         } catch (error) {
-            await end();
-            throw error;
+            return giveUp(end, error);
         }
         this.#links.add(link);
         const ended = report.then(async text => {
@@ -345,15 +354,14 @@ export class Front {
         try {
             return { front: await this.made(runner, ends), end, ends };
         } catch (error) {
-            await end();
-            throw error;
+            return giveUp(end, error);
         }
     }
 
     /** @internal The servers that are joined. */
     protected async ends(runner: HookRunner, ends: Ends): Promise<NativeExternal[]> {
         const externals: NativeExternal[] = [];
-        for (const external of this.#externals) externals.push(await external.made(runner, ends, this.#failures));
+        for (const external of this.#externals) externals.push(await external.made(runner, ends, this.failures));
         return externals;
     }
 
@@ -362,18 +370,18 @@ export class Front {
         const externals = await this.ends(runner, ends);
         const { policy, maxHops = 16, patience, hookTimeout = 60_000, telemetry: isObserved } = this.#options;
         const settings = settingsJson({ name: this.name, version: '0', policy });
-        const told = policy && auditing(policy, this.#failures);
-        const verifying = policy && Verifying.of(policy, this.#failures);
+        const told = policy && auditing(policy, this.failures);
+        const verifying = policy && Verifying.of(policy, this.failures);
         const verify = verifying && weakly(verifying.ask);
         const parts = this.#middleware.map(one => {
-            if (isEngines(one)) return one.made(this.#failures, runner);
+            if (isEngines(one)) return one.made(this.failures, runner);
             return { requests: (one.request ?? one.response) !== undefined, notifications: one.notification !== undefined };
         });
         const limits = { maxHops, ...(patience !== undefined && { patience }) };
         const observer = isObserved ? telemetry().native : undefined;
         const front: NativeFront = guarded(() => new native.Front(externals, parts, runner.native, settings, told, verify, limits, observer));
         const running = this.#middleware.flatMap((middleware, at) =>
-            isEngines(middleware) ? [] : [{ middleware, name: nameOf(middleware, at), hookTimeout, failures: this.#failures }]
+            isEngines(middleware) ? [] : [{ middleware, name: nameOf(middleware, at), hookTimeout, failures: this.failures }]
         );
         if (verifying) {
             verifying.native = front;
@@ -384,11 +392,24 @@ export class Front {
     }
 }
 
-/** @internal Ends servers once, those behind others last. */
+/** @internal Ends servers once, those behind others last; all, then rejects with the first failure. */
 export async function endAll(ends: Ends): Promise<number> {
     let unanswered = 0;
-    for (const end of ends.splice(0).reverse()) unanswered += await end();
+    const failed: unknown[] = [];
+    for (const end of ends.splice(0).reverse())
+        try {
+            unanswered += await end();
+        } catch (error) {
+            failed.push(error);
+        }
+    if (failed.length > 0) throw failed[0];
     return unanswered;
+}
+
+/** @internal Ends what has begun of a front that cannot be served, then rejects with the reason. */
+export function giveUp(end: () => Promise<unknown>, why: unknown): Promise<never> {
+    const reject = () => Promise.reject(why);
+    return end().then(reject, reject);
 }
 
 /** What middleware is called in errors: by its class, or by where it stands. */

@@ -2,7 +2,7 @@ import { Actions } from './actions';
 import { connectSettings, type ConnectOptionsOf } from './address';
 import { rootsOf, type AnswersOf, type AskedOf } from './answering';
 import { Calls, type StartOptions } from './calls';
-import { endAll, Front, type Ends } from './chain';
+import { endAll, Front, giveUp, type Ends } from './chain';
 import type { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Listening } from './listening';
@@ -104,12 +104,11 @@ export class Client extends Actions {
             const connect = (wake: () => void) => guarded(() => native.connectFront(settings, ...watchOf(options), made, wake));
             try {
                 const client = new Client(options, connect);
-                void client.ending.then(end);
+                client.ending.then(end).catch(error => front.failures.report(error, 'lifespan.stop'));
                 dropped.register(client, ends);
                 return client;
             } catch (error) {
-                await end();
-                throw error;
+                return giveUp(end, error);
             }
         });
     }

@@ -12,7 +12,10 @@ import type { Verifier } from './verifier';
 export interface ServerOptions<State = unknown> {
     /** Instructions for the model on how to use the server. */
     instructions?: string;
-    /** `start` runs before the first call and `stop` after the last; `ctx.state` is the value that `start` returned. */
+    /**
+     * `start` runs before the first call and `stop` after the last; `ctx.state` is the value that `start` returned. What `stop` throws reaches
+     * who awaits the end of the server (`run`, `Serving.ended`), and else `onError`.
+     */
     lifespan?: { start: () => State | Promise<State>; stop?: (state: State) => unknown };
     /**
      * Lets tools, resources and prompts be added and removed while clients are connected, and notifies clients. Without

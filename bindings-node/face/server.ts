@@ -1,5 +1,5 @@
 import { carryOut } from './carry';
-import { External } from './chain';
+import { External, giveUp } from './chain';
 import { clientOf, Context, type Introduction } from './context';
 import type { RunOptions, RunReport, ServerOptions } from './definitions';
 import { endpointOf, type EndpointOptions, type ServeOptions } from './endpoint';
@@ -162,7 +162,7 @@ export class Server<State = undefined> extends Entries<State> {
         const { opened, ended, link } = await this.#begin(options, (wake, signals, isTraced) =>
             native.serveAddress(this.entries, String(address), endpoint, { signals, ownsProcess, isWorker, isTraced }, wake)
         );
-        return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
+        return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link, this.failures);
     }
 
     /**
@@ -226,7 +226,7 @@ export class Server<State = undefined> extends Entries<State> {
             link = this.#serve(state, tell, open, trace, more);
         } catch (error) {
             unhear();
-            return giveUp(state, error);
+            return giveUp(() => state.end(), error);
         }
         const forget = stopOn(signal, stop);
         const ended = report
@@ -271,7 +271,7 @@ export class Server<State = undefined> extends Entries<State> {
         } catch (error) {
             link.abandon();
             this.#links.delete(link);
-            return giveUp(state, error);
+            return giveUp(() => state.end(), error);
         }
     }
 
@@ -357,12 +357,6 @@ function checkApart(server: string, prefix: Prefix, { kind, key }: Pick<Entry, '
         'ERR_MCP_DUPLICATE',
         `server ${server} has the ${WORDS[kind]} ${key}, whose name is one of the external server under the prefix ${prefix.prefix}; rename it, or mount under another prefix`
     );
-}
-
-/** Ends the lifespans of a link that failed to start, then rejects with the reason. */
-function giveUp(states: States, why: unknown): Promise<never> {
-    const reject = () => Promise.reject(why);
-    return states.end().then(reject, reject);
 }
 
 /** Converts a client's introduction, if the client introduced itself. */

@@ -1,6 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { onAbort } from './abort';
 import type { RunReport } from './definitions';
+import type { Failures } from './failures';
 import type { Link } from './link';
 
 /** @internal How long calls in flight may take after the end of stdin or a signal, in ms, by default. */
@@ -24,15 +25,22 @@ export interface Counts {
 export class Serving implements AsyncDisposable {
     /** The address, with the port that the system chose if port 0 was requested. */
     readonly address: string;
-    /** Resolves with a report once the server has ended. */
-    readonly ended: Promise<RunReport>;
+    readonly #ended: Promise<RunReport>;
     readonly #link: Link;
+    #isAwaited = false;
 
-    /** @internal */
-    constructor(address: string, ended: Promise<RunReport>, link: Link) {
+    /** @internal A failure of the end is reported if nobody has asked for the end. */
+    constructor(address: string, ended: Promise<RunReport>, link: Link, failures: Failures) {
         this.address = address;
-        this.ended = ended;
+        this.#ended = ended;
         this.#link = link;
+        ended.catch(error => this.#isAwaited || failures.report(error, 'the end of the server'));
+    }
+
+    /** Resolves with a report once the server has ended; rejects with what `lifespan.stop` throws. */
+    get ended(): Promise<RunReport> {
+        this.#isAwaited = true;
+        return this.#ended;
     }
 
     /** The counters so far. */
@@ -40,7 +48,7 @@ export class Serving implements AsyncDisposable {
         return JSON.parse(this.#link.native.counts()!);
     }
 
-    /** Stops accepting connections; calls in flight may still be answered. Resolves when the server has ended. */
+    /** Stops accepting connections; calls in flight may still be answered. Resolves when the server has ended, as `ended` does. */
     close(): Promise<RunReport> {
         this.#link.native.stop();
         return this.ended;

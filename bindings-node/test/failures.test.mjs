@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { McpError, Server, ToolError } from 'mcpbolt';
+import { Client, External, Front, McpError, Server, ToolError } from 'mcpbolt';
 import pino from 'pino';
 import winston from 'winston';
 import { until } from './until.mjs';
@@ -88,4 +88,42 @@ test('a client logs the exceptions of its handlers, and a hook or logger that fa
     assert.deepEqual([lines, told], [['mcpbolt: onElicitation failed'], ['no form', 'not now']]);
     await until(() => printed.length === 2);
     assert.ok(printed.every(([message, error]) => message === 'mcpbolt: onError failed:' && error.message === 'the hook'));
+});
+
+test('an exception of lifespan.stop reaches who closes the server or what it is the end of, and is reported once where nobody awaits it', async t => {
+    const made = told => new Server('s', '1', { lifespan: { start() {}, stop: () => { throw new Error('stop'); } }, onError: ({ message }, what) => told.push(`${what}: ${message}`) });
+    const address = 'http://127.0.0.1:0/mcp';
+    for (const served of [server => server, server => server.mount('e', new External(made([]), { name: 'inner' })), server => new Front(new External(server))]) {
+        const told = [];
+        const serving = await served(made(told)).serve(address);
+        await assert.rejects(serving.close(), { message: 'stop' });
+        await assert.rejects(serving.ended, { message: 'stop' });
+        assert.deepEqual(told, []);
+    }
+    await t.test('by close of the server', async () => {
+        const told = [];
+        const server = made(told);
+        await server.serve(address);
+        server.close();
+        await until(() => told.length > 0);
+        assert.deepEqual(told, ['the end of the server: stop']);
+    });
+    await t.test('by close of the server at the end of a front', async () => {
+        const told = [];
+        const server = made(told);
+        const serving = await new Front(new External(server)).serve(address);
+        server.close();
+        await until(() => told.length > 0);
+        await serving.close();
+        assert.deepEqual(told, ['lifespan.stop: stop']);
+    });
+    await t.test('by close of a client, and all servers end', async () => {
+        const [told, ends] = [[], []];
+        const server = new Server('o', '1', { lifespan: { start() {}, stop: () => ends.push('o') } });
+        const front = new Front(new External(server, { prefix: 'o' }), { onError: ({ message }, what) => told.push(`${what}: ${message}`) });
+        const client = await Client.connect(front.join(new External(made([]), { prefix: 's' })));
+        await client.close();
+        await until(() => told.length > 0);
+        assert.deepEqual([told, ends], [['lifespan.stop: stop'], ['o']]);
+    });
 });
