@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mcpbolt import Client, Context, Server, engine
+from mcpbolt.chain import External, Front
 
 from test_leaks import resident_kib
 
@@ -125,6 +126,26 @@ async def child_dropped(_: int) -> None:
     await used(await client.__aenter__())
 
 
+def fronted() -> Client:
+    """A client of a front before a server of the program and a child."""
+    child = External([sys.executable, "-c", CHILD], prefix="child", inherit_env=["PYTHONPATH"])
+    return Client(Front(External(made())).join(child))
+
+
+async def used_fronted(client: Client) -> None:
+    await used(client)
+    assert (await client.call_tool("child_plain", {"text": "x"})).text == "x"
+
+
+async def in_front(_: int) -> None:
+    async with fronted() as client:
+        await used_fronted(client)
+
+
+async def in_front_dropped(_: int) -> None:
+    await used_fronted(await fronted().__aenter__())
+
+
 async def driven(_: int) -> None:
     """A connection that a program drives itself, and its events, in a cycle with each other."""
     server, client = engine.Connection("server", "s", capabilities={"tools": {}}), engine.Connection("client", "c")
@@ -155,6 +176,8 @@ KINDS = {
     "ASGI": Kind(mounted, 20, 5000),
     "children": Kind(child, 3, 200),
     "children, dropped": Kind(child_dropped, 3, 100),
+    "fronts": Kind(in_front, 3, 100),
+    "fronts, dropped": Kind(in_front_dropped, 3, 100),
     "driven": Kind(driven, 200, 20_000),
 }
 FOLDER = Path()

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from . import _core
 from ._hooks import HookRunner, interests
 from ._server import Server
+from ._watched import waiting
 from .chain import External, Front, Middleware, Rule
 
 if TYPE_CHECKING:
-    from ._event_loop import Future
+    from ._event_loop import Future, Loop
     from ._interpreter import Interpreter
     from ._loop import ServedAddress
 
@@ -112,6 +114,71 @@ async def assembled(front: Front) -> AsyncIterator[_core.Front]:
         runner = HookRunner(loop)
         stack.callback(runner.close)
         yield _Assembly(servers, runner).front(front)
+
+
+class Kept:
+    """The engine's front of a client in this program, assembled until the client is closed or collected.
+
+    A task assembles it, which nothing of the client refers to: the generators of a client that is collected end all at once, and
+    those within others could not end what they run.
+    """
+
+    def __init__(self, front: Front) -> None:
+        from ._event_loop import event_loop
+
+        self._loop = loop = event_loop()
+        self._front = front
+        self._made: Future[_core.Front] = loop.create_future()
+        self._over: Future[None] = loop.create_future()
+        self._ended: Future[None] = loop.create_future()
+        self._dropped = finalize(self, _end_soon, loop, self._over)
+        self._dropped.atexit = False
+
+    async def __aenter__(self) -> _core.Front:
+        self._loop.create_task(_keep(self._front, self._made, self._over, self._ended))
+        try:
+            return await self._made
+        except BaseException:
+            _end(self._over)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        from ._event_loop import at_last
+
+        self._dropped.detach()
+        _end(self._over)
+        await at_last(self._ended)
+
+
+async def _keep(front: Front, made: Future[_core.Front], over: Future[None], ended: Future[None]) -> None:
+    """Assembles a front, and takes it apart when `over` is done."""
+    try:
+        async with assembled(front) as native:
+            if not made.done():
+                made.set_result(native)
+            with waiting(over):
+                await over
+    except Exception as error:
+        (ended if made.done() else made).set_exception(error)
+    except BaseException:
+        made.cancel()
+        ended.cancel()
+        raise
+    else:
+        ended.set_result(None)
+
+
+def _end(over: Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
+
+
+def _end_soon(loop: Loop, over: Future[None]) -> None:
+    # The collector runs on any thread.
+    try:
+        loop.call_soon_threadsafe(_end, over)
+    except RuntimeError:
+        pass  # The loop is closed.
 
 
 @asynccontextmanager

@@ -138,9 +138,9 @@ class Connection:
 
             front = self._server._front if isinstance(self._server, Server) else self._server
             if isinstance(front, Front):
-                from ._assembled import assembled
+                from ._assembled import Kept
 
-                native = await stack.enter_async_context(assembled(front))
+                native = await stack.enter_async_context(Kept(front))
                 return await _opened(self._loop, _core.connect_front(self._setup, native))
         if isinstance(self._server, str):
             if self._oauth:
