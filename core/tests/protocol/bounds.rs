@@ -150,7 +150,7 @@ fn subscriptions_are_bounded_in_number_and_bytes() {
 #[test]
 fn streams_of_subscriptions_are_bounded_in_number_and_bytes() {
     let server = library();
-    let listen = |wire: &mut Wire, id: usize, uris: Value| {
+    let line = |id: usize, uris: Value| {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
             "notifications": {"resourceSubscriptions": uris},
             "_meta": {
@@ -158,14 +158,25 @@ fn streams_of_subscriptions_are_bounded_in_number_and_bytes() {
                 "io.modelcontextprotocol/clientCapabilities": {},
             },
         }});
-        let heard = wire.say(&line.to_string());
-        heard.iter().find_map(|said| said["error"]["code"].as_i64())
+        line.to_string()
     };
+    let codes = |heard: Vec<Value>| -> Vec<_> {
+        let codes = heard.iter().map(|said| said["error"]["code"].as_i64());
+        codes.flatten().collect()
+    };
+    let listen = |wire: &mut Wire, id: usize, uris: Value| codes(wire.say(&line(id, uris))).pop();
     let mut wire = Wire::new(server.clone());
     for id in 0..MAX_LISTENS {
         assert_eq!(listen(&mut wire, id, json!(["x:1"])), None);
     }
     assert_eq!(listen(&mut wire, 999, json!(["x:1"])), Some(OVERLOADED));
+    drop(wire);
+
+    // All that come at once count.
+    let mut wire = Wire::new(server.clone());
+    let lines = (0..MAX_LISTENS + 3).map(|id| line(id, json!(["x:1"])));
+    let heard = wire.say(&lines.collect::<Vec<_>>().join("\n"));
+    assert_eq!(codes(heard), [OVERLOADED; 3]);
     drop(wire);
 
     let mut wire = Wire::new(server.clone());

@@ -303,11 +303,6 @@ impl<E: Executor + ?Sized> ServerHost<E> {
             Interests::parse(params, filter)
         }) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
-            Ok(interests) if !self.subscriber().has_room(interests.bytes()) => answer.error(
-                ErrorKind::Overloaded,
-                "too many streams are open, or they name too much",
-                None,
-            ),
             Ok(_) => Disposition::Deferred(Operation::Listen),
         }
     }

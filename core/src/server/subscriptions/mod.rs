@@ -25,6 +25,7 @@ use self::listen::Listen;
 pub(super) use self::listen::{Filter, Interests};
 use crate::connection::{Budget, Call, CallKey, Handle, Held};
 use crate::limits::{MAX_LISTENS, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
+use crate::mcp::ErrorKind;
 
 /// The connections of one server.
 #[derive(Debug, Default)]
@@ -156,16 +157,9 @@ impl Wants {
         }
     }
 
-    fn fits(&self, bytes: usize) -> bool {
-        self.held.bytes() + bytes <= MAX_SUBSCRIPTION_BYTES
-    }
-
     fn try_hold(&mut self, bytes: usize) -> bool {
-        self.fits(bytes) && self.held.try_keep(self.held.bytes() + bytes)
-    }
-
-    fn hold(&mut self, bytes: usize) {
-        self.held.keep(self.held.bytes() + bytes);
+        let all = self.held.bytes() + bytes;
+        all <= MAX_SUBSCRIPTION_BYTES && self.held.try_keep(all)
     }
 
     fn let_go(&mut self, bytes: usize) {
@@ -206,20 +200,17 @@ impl Subscriber {
             .collect()
     }
 
-    /// Returns whether there is room for one more stream whose interests take `bytes`.
-    pub fn has_room(&self, bytes: usize) -> bool {
-        let wants = lock(&self.wants);
-        wants.listens.len() < MAX_LISTENS && wants.fits(bytes)
-    }
-
-    /// Begins a stream: acknowledges what will be sent before anything else is sent (R-SUB-02).
+    /// Begins a stream, if there is room: acknowledges what will be sent before anything else is sent (R-SUB-02).
     pub fn listen(&self, call: &Call, interests: Interests) {
         let mut wants = lock(&self.wants);
-        let bytes = interests.bytes();
+        if wants.listens.len() >= MAX_LISTENS || !wants.try_hold(interests.bytes()) {
+            let why = "too many streams are open, or they name too much";
+            let mut replies = self.handle.replies();
+            return replies.error(&call.reply, ErrorKind::Overloaded, why, None);
+        }
         let listen = Listen::new(call, interests);
         listen.acknowledge(&self.handle);
         wants.listens.push(listen);
-        wants.hold(bytes);
     }
 
     /// Notifies one stream of the state of a task of another process, if it listens to it.

@@ -9,6 +9,7 @@ mod call;
 mod join;
 mod json;
 mod keeping;
+mod raw;
 mod record;
 mod resuming;
 mod shared;

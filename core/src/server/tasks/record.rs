@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::json::related;
+use super::raw;
 use super::task::{Asker, Outcome, Task};
 use super::timestamp::iso_8601;
 use crate::connection::{Replies, ReplyTo};
@@ -68,6 +69,7 @@ pub struct TaskRecord {
     ttl: u64,
     pub has_ended: bool,
     /// The members of the answer to `tasks/get`.
+    #[serde(with = "raw::members")]
     pub detail: String,
     /// The answer to `tasks/result`, in revisions with this method; `None` if the task was cancelled.
     outcome: Option<RecordedOutcome>,
@@ -88,7 +90,7 @@ pub struct TaskOrigin {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum RecordedOutcome {
     /// A result, as an object.
-    Result(Box<str>),
+    Result(#[serde(with = "raw")] Box<str>),
     /// An error: its code, its message and its `data` as raw JSON.
     Error(i64, Box<str>, Option<Box<str>>),
 }
@@ -214,13 +216,10 @@ impl TaskRecord {
 /// What `tasks/result` says of a cancelled task.
 pub(super) const CANCELLED: &str = "the task was cancelled";
 
-/// Whether a record has room for a result, which is a text within its JSON.
+/// Whether a record has room for a result.
 pub(super) fn has_room(result: &str) -> bool {
-    let is_escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
     // Beside the result a record has less than this.
-    let most = MAX_RECORD_BYTES - 4096;
-    result.len() <= most / 2
-        || result.len() + result.bytes().filter(|byte| is_escaped(byte)).count() <= most
+    result.len() <= MAX_RECORD_BYTES - 4096
 }
 
 /// As long as a store can keep something, and close to this time.
@@ -231,4 +230,22 @@ pub(super) fn keep(time: Duration) -> Duration {
 fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a record keeps is as long there as it is.
+    #[test]
+    fn results_are_json_in_the_json_of_a_record() {
+        let text = concat!(
+            r#"{"id":"1-a","origin":{"owner":"Anybody","session":null,"run":1,"is_idempotent":false},"#,
+            r#""revision":"2025-11-25","created":1,"ttl":1,"has_ended":true,"#,
+            r#""detail":{"taskId":"1-a","status":"completed"},"outcome":{"Result":{"a":[1e400,"\""]}}}"#,
+        );
+        let record = TaskRecord::read(text.as_bytes()).unwrap();
+        assert_eq!(record.detail, r#""taskId":"1-a","status":"completed""#);
+        assert_eq!(String::from_utf8(record.to_bytes()).unwrap(), text);
+    }
 }
