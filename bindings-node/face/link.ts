@@ -3,7 +3,7 @@ import type { NativeLink } from './native';
 import { readJson, type Integers } from './numbers';
 import { noteOpen } from './open';
 import type { Progress } from './protocol';
-import { observer, type Begun } from './telemetry';
+import { observer, type AtFront, type Begun } from './telemetry';
 
 /** The callbacks for the rows of `drain`, in the order of `Inbound` in `src/kinds.rs`. */
 const CALLBACKS = [
@@ -47,7 +47,7 @@ type Callback = (text: string, number: number, target: number) => void;
 /** @internal The callbacks of a link. The kinds in `src/kinds.rs` say what the text, the number and the target are. */
 export type Receiver = { [Name in Exclude<(typeof CALLBACKS)[number], 'call' | 'invoke' | 'closed'>]?: Callback } & {
     /** `isAside` if long texts of the arguments come from `aside` of the native link; `span` is the one that begins now. */
-    call?: (number: number, target: number, text: string, wantsProgress: boolean, isAside: boolean, span: Begun | undefined) => void;
+    call?: (number: number, target: number, text: string, wantsProgress: boolean, isAside: boolean, span: Begun | AtFront | undefined) => void;
     /** With a delegate: a call of the tool with that number, its id and `_meta` as JSON. */
     invoke?: (number: number, tool: number, args: object | null, id: string, meta: string, isAlone: boolean) => void;
     closed?: (reason: McpError) => void;
@@ -199,7 +199,7 @@ export class Link {
                     if (own === undefined) this.push(Outbound.Error, number, UNREADABLE, INVALID_PARAMS);
                     else this.#receiver.invoke?.(number, target, own, text.slice(start, cut), text.slice(cut, stop), kind === Inbound.InvokeAlone);
                 } else if (kind === Inbound.Call || kind === Inbound.CallWithProgress) {
-                    const span = table[at + 5] === 0 ? undefined : (args![invoked++] as Begun);
+                    const span = table[at + 5] === 0 ? undefined : (args![invoked++] as Begun | AtFront);
                     this.#receiver.call?.(number, target, text.slice(start, stop), kind === Inbound.CallWithProgress, table[at + 4] !== 0, span);
                 } else this.#row(kind, number, target, text.slice(start, stop));
             } catch (error) {

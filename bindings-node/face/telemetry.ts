@@ -23,6 +23,9 @@ export type Begun = readonly [
     link?: Place | null
 ];
 
+/** @internal The key of a span that began at the front that stands for the server. */
+export type AtFront = readonly [key: number];
+
 /** Requests with the same span name and attributes: those attributes, and the histogram of their durations. */
 interface Series {
     name: string;
@@ -100,6 +103,11 @@ class Held<T> {
         this.#places.set(key, place);
     }
 
+    get(key: number): T | undefined {
+        const place = this.#places.get(key);
+        return place === undefined ? undefined : this.#values[place];
+    }
+
     take(key: number): T | undefined {
         const place = this.#places.get(key);
         if (place === undefined) return undefined;
@@ -135,8 +143,12 @@ export class Telemetry {
     }
 
     /** Begins the span of a call. Returns what runs the call's handler within that: nothing else, since all that begins there keeps it. */
-    begun(about: Begun): (run: () => unknown) => unknown {
+    begun(about: Begun | AtFront): (run: () => unknown) => unknown {
         const { trace, context, ROOT_CONTEXT } = this.api;
+        if (about.length === 1) {
+            const within = this.#open.get(about[0]) ?? ROOT_CONTEXT;
+            return run => context.with(within, run);
+        }
         const within = trace.setSpan(ROOT_CONTEXT, this.#start(about, ROOT_CONTEXT));
         const key = about[0];
         const ended = this.#early.get(key);

@@ -10,8 +10,8 @@ export const CONVENTIONS = JSON.parse(readFileSync(new URL('../../corpus/telemet
 const NEVER_MS = 2 ** 31 - 1;
 
 const exporter = new InMemorySpanExporter();
-const measured = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-const reader = new PeriodicExportingMetricReader({ exporter: measured, exportIntervalMillis: NEVER_MS });
+const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: NEVER_MS });
 
 /** Sets the SDK up, with `processors` beside the exporter; returns the program's tracer. */
 export function setUp(...processors) {
@@ -41,19 +41,24 @@ export async function span(name, kind, count = 2) {
 /** Forgets the spans so far. */
 export const forget = () => exporter.reset();
 
+/** The points of a histogram. */
+export async function measured(histogram) {
+    metricExporter.reset();
+    await reader.forceFlush();
+    const all = metricExporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
+    const own = all.filter(({ descriptor }) => descriptor.name === histogram);
+    for (const { descriptor } of own) assert.equal(descriptor.unit, CONVENTIONS.histograms[histogram]);
+    return own.flatMap(({ dataPoints }) => dataPoints);
+}
+
+/** How many measurements are in these points. */
+export const countOf = points => points.reduce((sum, { value }) => sum + value.count, 0);
+
 /** The points of a histogram, once that many measurements are in them. */
 export async function points(histogram, count) {
     let found;
-    await until(async () => {
-        measured.reset();
-        await reader.forceFlush();
-        const all = measured.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
-        const own = all.filter(({ descriptor }) => descriptor.name === histogram);
-        for (const { descriptor } of own) assert.equal(descriptor.unit, CONVENTIONS.histograms[histogram]);
-        found = own.flatMap(({ dataPoints }) => dataPoints);
-        return found.reduce((sum, { value }) => sum + value.count, 0) >= count;
-    });
-    assert.equal(found.reduce((sum, { value }) => sum + value.count, 0), count, histogram);
+    await until(async () => countOf((found = await measured(histogram))) >= count);
+    assert.equal(countOf(found), count, histogram);
     return found;
 }
 

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { context, diag, SpanKind, trace } from '@opentelemetry/api';
 import { Client, External, Front, ProtocolError, Server, ToolError } from 'mcpbolt';
-import { checkPoints, checkSpan, ended, forget, points, setUp, span, spans } from './seen.mjs';
+import { checkPoints, checkSpan, countOf, ended, forget, measured, points, setUp, span, spans } from './seen.mjs';
 import { until } from './until.mjs';
 import { folder, program } from './wire.mjs';
 
@@ -225,6 +225,41 @@ for (const revision of REVISIONS)
         // A trace of a client without telemetry begins at the front.
         const first = await within('tools/call near_order', 'SERVER', 1);
         await within('tools/call order', 'SERVER', 2, await within('tools/call order', 'CLIENT', 2, first));
+    });
+
+for (const revision of REVISIONS)
+    test(`a server that mounts an external one has one span of each request and counts it once, in ${revision}`, async t => {
+        forget();
+        const inSpan = name => tracer.startActiveSpan(name, span => (span.end(), 'near'));
+        const server = shop()
+            .tool('beside', {}, () => inSpan('in beside'))
+            .tool('asks', {}, async (_, ctx) => JSON.stringify(await ctx.elicit('?', { type: 'object', properties: { a: { type: 'string' } } })))
+            .use((call, next) => (call.method === 'tools/list' && inSpan('in list'), next()))
+            .mount('mounted', new External(new Server('far', '1').tool('order', {}, () => 'far')));
+        const onElicitation = () => ({ action: 'accept', content: { a: 'b' } });
+        const client = await Client.connect(await serving(t, server), { revision, onElicitation });
+        const before = await measured('mcp.server.operation.duration');
+        for (const name of ['beside', 'mounted_order', 'asks']) assert.ok(!(await client.callTool(name)).isError, name);
+        assert.equal((await client.listTools()).length, 5);
+        await client.close();
+        const isOlder = revision === REVISIONS[0];
+        const below = async (name, kind, count, parent) => assert.equal(parentOf(await span(name, kind, count)), at(parent.spanContext()), name);
+        await below('in beside', 'INTERNAL', 1, await span('tools/call beside', 'SERVER', 1));
+        await below('tools/call order', 'CLIENT', 1, await span('tools/call mounted_order', 'SERVER', 1));
+        const list = await span('tools/list', 'SERVER', 2);
+        await below('tools/list', 'CLIENT', 2, list);
+        await below('in list', 'INTERNAL', 1, list);
+        // From 2026-07-28 on, the call comes again with the answer to the question.
+        const asking = await spans('tools/call asks', isOlder ? 1 : 2);
+        assert.ok(asking.every(({ kind }) => kind === SpanKind.SERVER));
+        if (isOlder) await below('elicitation/create', 'CLIENT', 1, asking[0]);
+        await until(async () => countOf(await measured('mcp.server.operation.duration')) - countOf(before) >= 3 + asking.length);
+        const after = await measured('mcp.server.operation.duration');
+        for (const [name, count] of [['beside', 1], ['mounted_order', 1], ['asks', asking.length]]) {
+            const ofTool = points => countOf(points.filter(({ attributes }) => attributes['gen_ai.tool.name'] === name && attributes['mcp.protocol.version'] === revision));
+            assert.equal(ofTool(after) - ofTool(before), count, name);
+        }
+        assert.equal(countOf(after) - countOf(before), 3 + asking.length);
     });
 
 test('a span processor that uses a client when the span of a request begins gets an error, and the request goes on', async t => {

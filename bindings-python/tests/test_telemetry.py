@@ -38,7 +38,7 @@ def alone(*arguments: str, without: str = "") -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("name", ["conventions", "parents", "asked", "passed", "broken"])
+@pytest.mark.parametrize("name", ["conventions", "parents", "asked", "passed", "mounted", "broken"])
 def test_telemetry(name: str, revision: str) -> None:
     done = alone(name, revision)
     assert done.returncode == 0, done.stderr
@@ -316,6 +316,65 @@ async def passed(revision: str) -> None:
     assert [one.kind.name for one in within if one.context.span_id in parents] == ["CLIENT"]
     # A trace of a client without telemetry begins at the front.
     below("prompts/get ask", "SERVER", below("prompts/get ask", "CLIENT", below("prompts/get near_ask", "SERVER", count=1)))
+
+
+async def mounted(revision: str) -> None:
+    """A server that mounts an external one has one span of each request, and counts it once."""
+    from mcpbolt import Client, Context, Server
+    from mcpbolt.chain import External
+
+    seen, far = Seen(), Server("far")
+
+    @far.tool
+    def order() -> str:
+        return "far"
+
+    server = shop()
+
+    @server.tool
+    def plain() -> str:
+        with seen.tracer.start_as_current_span("in plain"):
+            return "near"
+
+    @server.tool
+    async def asks(ctx: Context) -> str:
+        return str((await ctx.elicit("?", FORM)).content)
+
+    @server.middleware
+    async def lists(call: Any, next: Any) -> Any:
+        if call.method == "tools/list":
+            seen.tracer.start_span("in list").end()
+        return await next(call)
+
+    server.mount("far", External(far))
+    async with server.listening("http://127.0.0.1:0/mcp") as address:
+        async with Client(str(address), revision=revision, on_elicitation=lambda _: {"a": "b"}) as client:
+            await client.call_tool("plain")
+            await client.call_tool("far_order")
+            await client.call_tool("asks")
+            assert len(await client.list_tools()) == 5
+    server_spans = {}
+    for name in ["tools/call plain", "tools/call far_order", "tools/list"]:
+        spans = seen.spans(name, 2 if name == "tools/list" else 1)
+        (server_spans[name],) = [one for one in spans if one.kind.name == "SERVER"]
+    for name, parent, count in [
+        ("in plain", "tools/call plain", 1),
+        ("in list", "tools/list", 1),
+        ("tools/call order", "tools/call far_order", 1),
+        ("tools/list", "tools/list", 2),
+    ]:
+        within = server_spans[parent].context.span_id
+        found = [one for one in seen.spans(name, count) if one.parent]
+        assert [one.parent.span_id for one in found] == [within], name
+    is_older = revision == "2025-11-25"
+    asking = seen.spans("tools/call asks", 1 if is_older else 2)
+    assert {one.kind.name for one in asking} == {"SERVER"}
+    asked = seen.spans("elicitation/create", 1 if is_older else 0)
+    assert [one.parent.span_id for one in asked] == [one.context.span_id for one in asking if is_older]
+
+    points = seen.points("mcp.server.operation.duration", 5 if is_older else 6)
+    counts = [(one.attributes.get("gen_ai.tool.name"), one.count) for one in points if "gen_ai.tool.name" in one.attributes]
+    assert sorted(counts) == [("asks", len(asking)), ("far_order", 1), ("plain", 1)]
 
 
 async def broken(revision: str) -> None:

@@ -112,8 +112,7 @@ impl Within {
     }
 }
 
-/// A server of this process. `is_own` says that the front stands for the server: then its clients are those of the front, however many
-/// they are, and speak in their own revisions.
+/// A server of this process. `is_own` says that the front stands for the server.
 #[napi(catch_unwind)]
 pub fn external_server(
     name: String,
@@ -128,7 +127,7 @@ pub fn external_server(
     let hosting = Arc::new(Host::new(served, inbox.clone()));
     let external = chain::External::hosted(name, hosting);
     let external = match is_own {
-        true => external.max_connections(usize::MAX).following_revision(),
+        true => external.as_own(),
         false => external,
     };
     let external = External::with(external, &settings)?;

@@ -89,6 +89,10 @@ class Telemetry:
     def _begun(self, wire: str) -> trace.Span:
         """Begins a span that the engine describes. It ends when the engine says so, which may be before this returns."""
         about = json.loads(wire)
+        if len(about) == 1:
+            # The span began at the front that stands for the server.
+            begun: trace.Span = self._open.get(about[0], trace.INVALID_SPAN)
+            return begun
         span = self._start(about)
         ended = self._open.setdefault(about[0], span)
         if ended is not span:

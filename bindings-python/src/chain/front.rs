@@ -89,14 +89,13 @@ impl External {
         Self::with(chain::External::at(name, address, options), settings)
     }
 
-    /// A server of this process, which is running. `is_own` says that the front stands for it: then its clients are those of the front,
-    /// however many they are, and speak in their own revisions.
+    /// A server of this process, which is running. `is_own` says that the front stands for it.
     #[staticmethod]
     fn server(name: String, serving: &Serving, settings: &str, is_own: bool) -> PyResult<Self> {
         let hosting = Arc::new(Hosted(serving.hub()));
         let external = chain::External::hosted(name, hosting);
         let external = match is_own {
-            true => external.max_connections(usize::MAX).following_revision(),
+            true => external.as_own(),
             false => external,
         };
         Self::with(external, settings)

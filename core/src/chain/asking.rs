@@ -78,7 +78,8 @@ pub(super) async fn by_request(
     let params = question.params().to_owned();
     let params = translate::question(question.known_method(), params, Era::Handshake);
     let method = question.method();
-    let asked = front.forward((&method, Some(&params)), options, |out, _, trace| {
+    let request = (&*method, Some(&*params));
+    let asked = front.forward(request, (options, true), |out, _, trace| {
         let edit = Edit {
             trace,
             ..Edit::default()

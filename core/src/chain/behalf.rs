@@ -66,7 +66,7 @@ pub(super) fn ask(
     options: RequestOptions,
 ) -> Result<Asked, RequestError> {
     let request = (method.name(), Some(params));
-    let response = far.forward(request, options, |out, key, trace| {
+    let response = far.forward(request, (options, true), |out, key, trace| {
         if let Behalf::Client(who) = behalf {
             routes.note_own(key, who.clone());
         }

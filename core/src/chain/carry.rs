@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use super::middleware::{
-    ChainAnswer, ChainRequest, ChainResponse, NextHop, RelayDirection, refusal,
+    ChainAnswer, ChainRequest, ChainResponse, Line, NextHop, RelayDirection, refusal,
 };
 use super::pages::{Wanted, kept_or};
 use super::passage::{Passage, Way};
@@ -78,14 +78,11 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
     let outcome = async {
         // By the names of clients, which middleware may change.
         hiding::listening(route, &mut request)?;
-        let passage = &passage;
-        let send = move |request: ChainRequest| -> ChainAnswer<'_> {
-            Box::pin(dispatch(passage, request))
-        };
+        let onward = Onward(&passage);
         let work = match &shared.parts.middleware[..] {
-            [] => send(request),
+            [] => onward.send(request),
             all => {
-                let next = NextHop::new(all, RelayDirection::ToServer, send).of(route.clone());
+                let next = NextHop::over(all, RelayDirection::ToServer, onward).of(route.clone());
                 next.run(request)
             }
         };
@@ -113,6 +110,23 @@ pub(super) async fn carry(shared: Arc<Shared>, way: Way, call: Call, near: Near)
     drop(exclusive);
     route.finish(outcome);
     drop(answered);
+}
+
+/// The way of a request behind the middleware of the front.
+struct Onward<'a>(&'a Passage);
+
+impl<'a> Line<'a> for Onward<'a> {
+    fn send(&self, request: ChainRequest) -> ChainAnswer<'a> {
+        Box::pin(dispatch(self.0, request))
+    }
+
+    fn is_own(&self, request: &ChainRequest) -> bool {
+        let method = request.known_method();
+        let goes_to_all = merged::list_of(method).is_some()
+            || matches!(method, Some(Method::SetLevel | Method::Listen));
+        let member = || self.0.member(request).ok();
+        !goes_to_all && member().is_some_and(|member| member.parts.external.is_own)
+    }
 }
 
 /// Passes a request on to the server that it is for, or to all. What is rare is boxed, here and on the way: each call would

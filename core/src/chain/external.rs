@@ -86,6 +86,7 @@ pub struct External {
     pub(super) revisions: Revisions,
     pub(super) follows_revision: bool,
     pub(super) is_of_requests: bool,
+    pub(super) is_own: bool,
     pub(super) limits: Limits,
     pub(super) prefix: Option<Prefix>,
     pub(super) isolation: Isolation,
@@ -105,6 +106,7 @@ impl External {
             revisions: Revisions::ALL,
             follows_revision: false,
             is_of_requests: false,
+            is_own: false,
             limits: Limits::STDIO,
             prefix: None,
             isolation: Isolation::default(),
@@ -201,6 +203,15 @@ impl External {
     pub fn of_requests(mut self) -> Self {
         self.is_of_requests = true;
         self
+    }
+
+    /// Says that the front stands for this server of this process, and [speaks in its name](super::Front::introducing): the server's clients
+    /// are those of the front, however many they are, and speak in their own revisions
+    /// ([`following_revision`](Self::following_revision)). The observer of the front sees each request of a client once, as it came to the
+    /// front, and the server's handlers run within what surrounds that request; requests of handlers to the client are seen once, too.
+    pub fn as_own(mut self) -> Self {
+        self.is_own = true;
+        self.max_connections(usize::MAX).following_revision()
     }
 
     /// Sets the limits of connections to the server.

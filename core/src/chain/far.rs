@@ -10,7 +10,7 @@ use super::places::Place;
 use super::routes::Routes;
 use super::visits::Visits;
 use crate::client::Client;
-use crate::connection::{Caller, Callers, Handle};
+use crate::connection::{Caller, Callers, Handle, Observer, RequestScope};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::json::reader;
@@ -167,6 +167,14 @@ impl Upstream {
         })
     }
 
+    /// The calls, for a server of this process.
+    pub fn carried(&self) -> CarriedCalls {
+        CarriedCalls {
+            routes: Arc::downgrade(&self.routes),
+            observer: self.parts.observer_of_handlers(),
+        }
+    }
+
     /// The server begins another session. Returns the ids of the requests that may only go to the one before.
     pub fn session_ended(&self) -> Vec<u64> {
         let before = std::mem::replace(&mut *lock(&self.session), FarSession::new());
@@ -213,13 +221,28 @@ impl Drop for Leaving {
     }
 }
 
-impl Callers for Weak<Routes> {
+/// The calls that a connection carries, as a server of this process is told of them.
+pub(super) struct CarriedCalls {
+    routes: Weak<Routes>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Callers for CarriedCalls {
     fn caller(&self, request: u64) -> Caller {
-        self.upgrade()
-            .map_or(Caller::Nobody, |routes| routes.caller(request))
+        let routes = self.routes.upgrade();
+        routes.map_or(Caller::Nobody, |routes| routes.caller(request))
     }
 
     fn are_many(&self) -> bool {
-        self.upgrade().is_some_and(|routes| routes.is_shared())
+        let routes = self.routes.upgrade();
+        routes.is_some_and(|routes| routes.is_shared())
+    }
+
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        self.observer.clone()
+    }
+
+    fn scope(&self, request: u64) -> Option<RequestScope> {
+        self.routes.upgrade()?.find(request)?.scope.clone()
     }
 }

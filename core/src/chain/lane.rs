@@ -296,7 +296,7 @@ impl Lane {
         };
         config.limits = external.limits.clone();
         config.budget = self.parts.config.budget.clone();
-        config.observer = self.parts.config.observer.clone();
+        config.observer = self.parts.observer_of_hop();
         config
     }
 
@@ -489,7 +489,7 @@ impl Attempt {
         let mut config = config.clone();
         config.opening = opening;
         let upstream = used.upstream().clone();
-        let callers = Arc::new(Arc::downgrade(&upstream.routes));
+        let callers = Arc::new(upstream.carried());
         let relay = Box::new(move |far: Handle| host(lane, far, upstream));
         let spawner = self.parts.spawner.clone();
         let builder = ClientBuilder::relay(config, relay, spawner, callers);

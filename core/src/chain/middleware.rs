@@ -364,6 +364,11 @@ pub(super) trait Line<'a>: Send + Sync {
     fn unopened(&self) -> Option<u64> {
         None
     }
+
+    /// Whether it leads a request to the server that the front stands for, and to no other.
+    fn is_own(&self, _request: &ChainRequest) -> bool {
+        false
+    }
 }
 
 impl<'a, F: Fn(ChainRequest) -> ChainAnswer<'a> + Send + Sync> Line<'a> for F {
@@ -434,6 +439,11 @@ impl<'a> NextHop<'a> {
     /// The attempt to connect for want of which the last request has failed, if it has. Others may have waited for that attempt, too.
     pub(super) fn unopened(&self) -> Option<u64> {
         self.last.unopened()
+    }
+
+    /// Whether a request, as it is, goes to the server that the front stands for, and to no other.
+    pub(crate) fn is_own(&self, request: &ChainRequest) -> bool {
+        self.last.is_own(request)
     }
 
     /// Passes a request on. Resolves to the answer.

@@ -10,7 +10,7 @@ use super::list_cache::ListCache;
 use super::middleware::{ChainResponse, Middleware};
 use super::places::Places;
 use super::prefix::Prefix;
-use crate::connection::{Config, Handle, ReplyTo};
+use crate::connection::{Config, Handle, Observer, ReplyTo};
 use crate::error::RequestError;
 use crate::handler::Spawner;
 use crate::json::string;
@@ -84,6 +84,18 @@ impl Parts {
             2 => Some(Era::Stateless),
             _ => None,
         }
+    }
+
+    /// The observer of requests to the server: none if they are those that have come to the front.
+    pub fn observer_of_hop(&self) -> Option<Arc<dyn Observer>> {
+        let observer = self.config.observer.as_ref();
+        observer.filter(|_| !self.external.is_own).cloned()
+    }
+
+    /// The observer in place of the server's own, which is told of the requests of its handlers: one that is told of all others at the front.
+    pub fn observer_of_handlers(&self) -> Option<Arc<dyn Observer>> {
+        let observer = self.config.observer.as_ref();
+        observer.filter(|_| self.external.is_own).cloned()
     }
 
     /// Tells middleware that a connection to the server has ended.

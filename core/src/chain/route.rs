@@ -11,7 +11,7 @@ use super::params::with_meta;
 use super::parts::Parts;
 use super::question::{Parking, Question};
 use super::sessions::Session;
-use crate::connection::{Call, Caller, Handle, Principal, ReplyTo};
+use crate::connection::{Call, Caller, Handle, Principal, ReplyTo, RequestScope};
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::RequestError;
 use crate::json::number;
@@ -30,6 +30,8 @@ pub(super) struct Route {
     pub principal: Option<Principal>,
     /// Whether a chain of this process asks on behalf of all its clients.
     pub is_of_all: bool,
+    /// What surrounds the handler of the call, if the observer of the front has something.
+    pub scope: Option<RequestScope>,
     /// The revision in which the client speaks.
     pub revision: Revision,
     /// Cancelled when streams of the client's connection are to end in good order.
@@ -94,6 +96,7 @@ impl Route {
             about: about.map(Box::from),
             principal: principal_of(call, &front),
             is_of_all: is_of_all(call, &front),
+            scope: call.scope.clone(),
             revision: reply.revision(),
             ends,
             timers,

@@ -351,7 +351,7 @@ impl Trip<'_> {
             };
         let method = view.method().unwrap_or_default();
         let request = (&*method, view.params());
-        let response = self.far.handle().forward(request, options, write)?;
+        let response = self.far.handle().forward(request, (options, true), write)?;
         let answer = self.or_cancelled(response).await;
         match (registered, &answer) {
             (Some(registered), Ok(_) | Err(RequestError::Peer(_))) => registered.answered(),

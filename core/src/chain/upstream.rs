@@ -309,7 +309,9 @@ async fn by_request(
         session.elicited(request.params());
     }
     let (method, params) = (request.method(), Some(request.params()));
-    let response = front.forward((&method, params), options, |out, own, trace| {
+    // The handler that asks has told of it where it runs.
+    let is_told = !lane.parts.external.is_own;
+    let response = front.forward((&method, params), (options, is_told), |out, own, trace| {
         asked = Some(session.asked(own, &source.far, reply));
         let token = Some(own.get());
         let edit = Edit {

@@ -1,5 +1,8 @@
 //! Who sends the requests of a connection within a process, as the side knows that passes them on.
 
+use std::sync::Arc;
+
+use super::observer::{Observer, RequestScope};
 use super::principal::Principal;
 
 /// Says on whose behalf the requests of a connection come. Only for connections within a process: what a peer elsewhere says of
@@ -10,6 +13,13 @@ pub(crate) trait Callers: Send + Sync {
 
     /// Whether the connection carries the calls of several clients.
     fn are_many(&self) -> bool;
+
+    /// The observer in place of the server's own, if that side tells one of the requests that come here. It is told of those that the
+    /// server's handlers send.
+    fn observer(&self) -> Option<Arc<dyn Observer>>;
+
+    /// What surrounds the call that the request of this id carries, and so its handler here.
+    fn scope(&self, request: u64) -> Option<RequestScope>;
 }
 
 /// On whose behalf a request comes.

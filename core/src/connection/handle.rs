@@ -237,7 +237,7 @@ impl Handle {
     /// Sends a request whose params, `params`, were validated when they arrived on another connection. `write` appends the member
     /// `params`, with the comma before it, on one line; it is given the id of the request, which is also its
     /// progress token, and the trace context to put in the place of the one that the params have, if there is one. Nothing is
-    /// added to the params.
+    /// added to the params. The observer is told of the request unless `is_told` is false, because it was before.
     ///
     /// # Errors
     /// As [`request`](Self::request), but for the params.
@@ -245,11 +245,14 @@ impl Handle {
     pub(crate) fn forward(
         &self,
         (method, params): (&str, Option<&str>),
-        options: RequestOptions,
+        (options, is_told): (RequestOptions, bool),
         write: impl FnOnce(&mut Vec<u8>, RequestKey, Option<&TraceContext>),
     ) -> Result<Response, RequestError> {
         let (key, response) = self.register()?;
-        let (observed, context) = self.observe(key, method, params, None);
+        let (observed, context) = match is_told {
+            true => self.observe(key, method, params, None),
+            false => (None, None),
+        };
         let mut frame = scratch::take();
         params::forwarded(&mut frame, key, method, |out, key| {
             write(out, key, context.as_ref());

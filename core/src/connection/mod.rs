@@ -26,6 +26,7 @@
 //! | `reply`, `result_writer`, `params` | encoding, in the dialect of a request and the form of its revision |
 //! | `batches`, `rpc_batch`, `actions` | requests that bring several; the action dialect |
 //! | `observer`, `observed`, `telling`, `channel` | what an application is told of requests and sessions, for metrics and traces |
+//! | `callers`, `carried` | who sends requests within a process, and who observes them |
 //! | `config`, `principal`, `source`, `budget` | settings; who a peer is; what a server holds for all peers |
 //!
 //! Exactly one thread drives a connection. That thread decides every race between an answer and a
@@ -46,6 +47,8 @@ mod by_source;
 mod call;
 mod callers;
 mod cancelled;
+#[cfg(all(feature = "server", feature = "client"))]
+mod carried;
 mod channel;
 mod config;
 mod core;
@@ -109,7 +112,10 @@ pub use self::budget::Budget;
 pub(crate) use self::budget::Held;
 pub(crate) use self::by_source::BySource;
 pub use self::call::{Batch, Call, Disposition, IncomingRequest, ReplyTo};
+#[cfg(feature = "server")]
 pub(crate) use self::callers::{Caller, Callers};
+#[cfg(all(feature = "server", feature = "client"))]
+pub(crate) use self::carried::observed_there;
 pub use self::channel::{Channel, NetworkTransport};
 pub use self::config::{Config, OpeningMode};
 pub use self::handle::Handle;

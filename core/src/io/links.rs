@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::child::ChildCommand;
 use super::faults::invalid;
-use super::pair::join;
+use super::pair::{join, server_side};
 use super::spawn::{spawner_of, workers};
 use super::trace::traced;
 use crate::chain::{External, Front};
@@ -108,11 +108,7 @@ impl ClientBuilder {
         let callers = self.callers();
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let now = Instant::now();
-        let mut far = Connection::new(traced(hosting.config().clone())?, now);
-        if let Some(callers) = callers {
-            // Before the host is made, which looks for them then.
-            far.set_callers(callers);
-        }
+        let far = server_side(hosting.config(), callers, now)?;
         let host = hosting.host(far.handle(), None);
         let near = Connection::new(traced(Arc::new(config))?, now);
         let spawner = spawner_of(&prepared);

@@ -9,6 +9,8 @@ use super::hosted::Hosted;
 use super::machine::Machine;
 #[cfg(all(feature = "server", feature = "client"))]
 use super::trace::traced;
+#[cfg(all(feature = "server", feature = "client"))]
+use crate::connection::{Callers, Config, observed_there};
 use crate::connection::{Connection, Framing, Host, Wake};
 use crate::error::ConnectionError;
 
@@ -22,6 +24,26 @@ impl Wake for Mover {
             thread.unpark();
         }
     }
+}
+
+/// The server's side of a connection within this process. `callers` say who sends its requests, if another party passes them on; hosts look
+/// for them when they are made.
+///
+/// # Errors
+/// As [`traced`].
+#[cfg(all(feature = "server", feature = "client"))]
+pub fn server_side(
+    config: &Arc<Config>,
+    callers: Option<Arc<dyn Callers>>,
+    now: Instant,
+) -> io::Result<Connection> {
+    let Some(callers) = callers else {
+        return Ok(Connection::new(traced(config.clone())?, now));
+    };
+    let config = observed_there(config, &callers);
+    let mut far = Connection::new(traced(config)?, now);
+    far.set_callers(callers);
+    Ok(far)
 }
 
 /// Joins two connections on a new thread, until one of them ends.

@@ -110,11 +110,7 @@ impl ClientBuilder {
         let now = std::time::Instant::now();
         let near = Connection::new(config, now);
         let (client, host) = prepared.connect(near.handle(), spawner);
-        let mut far = Connection::new(super::trace::traced(server.config().clone())?, now);
-        if let Some(callers) = callers {
-            // Before the host is made, which looks for them then.
-            far.set_callers(callers);
-        }
+        let far = super::pair::server_side(server.config(), callers, now)?;
         let serving = server.host(far.handle(), None, workers());
         super::pair::join((far, serving), (near, host))?;
         client.closing_with_it().until_open().await

@@ -144,11 +144,15 @@ impl HostTelemetry {
         about.map(|about| (**about).to_owned())
     }
 
-    /// The description of the span of the request whose [`RequestScope`](crate::connection::RequestScope) surrounds this thread. `None`
-    /// if there is no such request, if it is over, or if its description was asked for before.
+    /// The description of the span of the request whose [`RequestScope`](crate::connection::RequestScope) surrounds this thread; of a
+    /// request whose span the host has begun at a front, an array of the key alone. `None` if there is no such request, if it is over, or
+    /// if its description was asked for before.
     pub fn begun() -> Option<String> {
         let current = HostedRequest::current()?;
-        current.begins().then(|| json(&current.span()))
+        match current.begins() {
+            true => Some(json(&current.span())),
+            false => current.key_at_front().map(|key| json(&[key])),
+        }
     }
 
     /// Takes the records of what has ended, as a JSON array; `None` if there are none.

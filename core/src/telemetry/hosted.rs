@@ -190,6 +190,11 @@ impl HostedRequest {
         is_first
     }
 
+    /// The key of its span, if the host has begun that at a front and the request is not over.
+    pub fn key_at_front(&self) -> Option<u64> {
+        self.begun().is_some().then_some(self.key)
+    }
+
     /// Keeps the spans that the host has begun; returns whether the request is not over.
     pub fn has_begun(&self, begun: Begun) -> bool {
         let told = self.told();

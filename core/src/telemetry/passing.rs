@@ -120,10 +120,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The first middleware of a front whose observer this is: a request waits until the host has begun its spans.
+/// The first middleware of a front whose observer this is: a request waits until the host has begun its spans, unless it is only for the
+/// server that the front stands for.
 impl Middleware for HostTelemetry {
     fn request<'a>(&'a self, request: ChainRequest, next: NextHop<'a>) -> ChainAnswer<'a> {
-        if request.direction() == RelayDirection::ToClient {
+        if request.direction() == RelayDirection::ToClient || next.is_own(&request) {
             return next.run(request);
         }
         Box::pin(async move {

@@ -15,13 +15,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{Request, Response};
-use mcpbolt::chain::{External, Front};
+use mcpbolt::chain::{External, Front, Prefix};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::RequestOptions;
 use mcpbolt::io::{ConnectOptions, ServeOptions};
 use mcpbolt::mcp::{Revision, Revisions};
-use mcpbolt::server::{Arguments, HandlerError, Prompt, Resource, Server, Tool};
+use mcpbolt::model::Root;
+use mcpbolt::server::{Arguments, Context, HandlerError, Prompt, Resource, Server, Tool};
 use mcpbolt::telemetry::{BUCKETS, OpenTelemetry};
+use opentelemetry::Context as Current;
 use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{
@@ -410,4 +412,126 @@ fn a_trace_leads_from_the_client_through_a_gateway_to_the_server() {
             parent = span.span_id;
         }
     }
+}
+
+/// A server that observes its requests, whose handlers have spans of their own and ask their clients.
+fn own_part(process: &Process) -> Server {
+    let tracer = process.tracers.tracer("the program");
+    Server::builder("shop", "1.0.0")
+        .observer(process.observer.clone())
+        .tool(Tool::new("order"), move |_: Arguments, _| {
+            tracer.in_span("work", |_| ());
+            async { "done" }
+        })
+        .tool(
+            Tool::new("ask"),
+            |_: Arguments, context: Context| async move {
+                context.roots().await?;
+                let is_within = Current::current().has_active_span();
+                Ok::<_, HandlerError>(if is_within { "done" } else { "no span" })
+            },
+        )
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn a_server_that_external_ones_stand_beside_observes_each_request_once() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let receiver = Receiver::new();
+        let process = Process::new(&receiver, "own");
+        let own = own_part(&process);
+        let far = Server::builder("far", "1.0.0")
+            .tool(Tool::new("order"), |_: Arguments, _| async { "done" });
+        let far =
+            External::server("far", &far.build().unwrap()).prefix(Prefix::new("far").unwrap());
+        let front = Front::new(External::server("shop", &own).as_own()).introducing(own.config());
+        let front = front.join(far).unwrap();
+        let anywhere = "http://127.0.0.1:0/mcp".parse().unwrap();
+        let passing = front.serve(&anywhere, ServeOptions::default()).unwrap();
+        let client = Client::builder("test", "1")
+            .revisions(Revisions::only(revision))
+            .roots([Root::new("file:///here")])
+            .open(passing.address(), ConnectOptions::default());
+        let client = block_on(client).unwrap();
+        for name in ["order", "ask", "far_order"] {
+            let answer = client.call_tool(name, &json!({})).wait().unwrap();
+            assert!(!answer.is_error, "{name}: {answer:?}");
+            assert!(!format!("{answer:?}").contains("no span"), "{name}");
+        }
+        block_on(client.list_tools()).unwrap();
+        drop(client);
+        passing.stop();
+        passing.wait();
+        process.flush();
+
+        let spans = spans_of(&receiver, "own");
+        let named = |name: &str, kind: i32| -> Vec<&Span> {
+            let own = spans.iter();
+            own.filter(|span| span.name == name && span.kind == kind)
+                .collect()
+        };
+        // A question of the stateless era is part of an answer, after which the call comes again.
+        let is_older = revision == Revision::V2025_11_25;
+        let calls = if is_older { 1 } else { 2 };
+        for (name, count) in [
+            ("tools/call order", 1),
+            ("tools/call far_order", 1),
+            ("tools/call ask", calls),
+            ("tools/list", 1),
+        ] {
+            let own = named(name, SERVER);
+            assert_eq!(own.len(), count, "{revision} {name}: {spans:#?}");
+        }
+        let [order] = named("tools/call order", SERVER)[..] else {
+            unreachable!("counted")
+        };
+        let work = spans.iter().find(|span| span.name == "work").unwrap();
+        assert_eq!(work.parent_span_id, order.span_id, "{revision}");
+        // What the front sends is only what it passes on to the other server.
+        for (name, within, is_sent) in [
+            ("tools/call order", "tools/call far_order", true),
+            ("tools/list", "tools/list", true),
+            ("roots/list", "tools/call ask", is_older),
+            ("tools/call ask", "", false),
+        ] {
+            let sent = named(name, CLIENT);
+            assert_eq!(
+                sent.len(),
+                usize::from(is_sent),
+                "{revision} {name}: {spans:#?}"
+            );
+            if let [sent] = sent[..] {
+                let [within] = named(within, SERVER)[..] else {
+                    panic!("one {within}")
+                };
+                assert_eq!(sent.parent_span_id, within.span_id, "{revision} {name}");
+            }
+        }
+        assert_eq!(
+            counted(&receiver, "mcp.server.operation.duration", "tools/call"),
+            2 + calls as u64
+        );
+        assert_eq!(
+            counted(&receiver, "mcp.server.operation.duration", "tools/list"),
+            1
+        );
+        assert_eq!(
+            counted(&receiver, "mcp.client.operation.duration", "roots/list"),
+            u64::from(is_older)
+        );
+    }
+}
+
+/// How many requests with that method a histogram has, by its last values.
+fn counted(receiver: &Receiver, name: &str, method: &str) -> u64 {
+    let got = receiver.got.lock().unwrap();
+    let mut own = got.metrics.iter().rev();
+    let last = own.find(|(_, metric)| metric.name == name);
+    let Some(Data::Histogram(histogram)) = last.and_then(|(_, metric)| metric.data.as_ref()) else {
+        return 0;
+    };
+    let points = histogram.data_points.iter();
+    let of_method = points.filter(|point| values(&point.attributes)["mcp.method.name"] == method);
+    of_method.map(|point| point.count).sum()
 }
