@@ -1,5 +1,6 @@
 //! Writes counts as text for Prometheus.
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -228,10 +229,19 @@ fn servers(out: &mut Writer, all: &Prometheus) {
     single("connections_total", counter, help, |it| it.connections);
     let help = "HTTP requests since the start.";
     single("http_requests_total", counter, help, |it| it.http_requests);
-    let help = "HTTP requests answered with a status of 400 or more.";
-    single("http_errors_total", counter, help, |it| it.http_errors);
     let help = "Bytes received on sockets.";
     single("received_bytes_total", counter, help, |it| it.bytes_read);
     let help = "Bytes sent on sockets.";
     single("sent_bytes_total", counter, help, |it| it.bytes_written);
+    let name = "mcpbolt_http_errors_total";
+    let help = "HTTP requests answered with a status of 400 or more.";
+    out.metric(name, counter, help);
+    let mut by_status = BTreeMap::<_, u64>::new();
+    for (status, count) in servers.iter().flat_map(|server| server.http_errors()) {
+        *by_status.entry(status).or_default() += count;
+    }
+    for (status, count) in by_status {
+        let labels = Labels::default().with("http_response_status_code", Some(status));
+        out.sample(name, &labels, count);
+    }
 }

@@ -6,13 +6,17 @@
 )]
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, block_on};
+use mcpbolt::connection::Principal;
 use mcpbolt::io::ConnectOptions;
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::model::Root;
+use mcpbolt::policy::{Credentials, Policy};
 use mcpbolt::server::{Arguments, Context, HandlerError, Server, Tool};
 use mcpbolt::telemetry::{BUCKETS, Prometheus};
 use serde_json::json;
@@ -230,6 +234,67 @@ fn a_server_that_asks_its_clients_does_not_tell_them_apart() {
         .keys()
         .filter(|it| it.starts_with(name) && it.contains("roots/list"));
     assert_eq!(series.count(), 1, "{all:#?}");
+}
+
+/// What HTTP refuses is no request of MCP: it counts by its status.
+#[test]
+fn requests_that_http_refuses_are_counted_by_status() {
+    let prometheus = Prometheus::new();
+    let policy = Policy::new().verifier(|credentials| match credentials {
+        Credentials::Bearer("good") => Ok(Principal::new("alice")),
+        _ => Err("unknown".to_owned()),
+    });
+    let server = Server::builder("counted", "1.0.0").policy(policy);
+    let server = server.observer(prometheus.clone()).build().unwrap();
+    let serving = server.serve("http://127.0.0.1:0/mcp").start().unwrap();
+    prometheus.watch(serving.metrics().clone());
+    let at = serving.address().to_string();
+    let at = at.trim_start_matches("http://").trim_end_matches("/mcp");
+    let usual = "Host: localhost\r\nContent-Length: 2\r\nConnection: close\r\n";
+    let (known, json) = (
+        "Authorization: Bearer good\r\n",
+        "Content-Type: application/json\r\n",
+    );
+    for (path, headers, status) in [
+        ("/mcp", json.to_owned(), "401"),
+        ("/mcp", json.to_owned(), "401"),
+        (
+            "/mcp",
+            format!("{known}{json}Origin: http://evil.example\r\n"),
+            "403",
+        ),
+        (
+            "/mcp",
+            format!("{known}Content-Type: text/plain\r\n"),
+            "415",
+        ),
+        ("/elsewhere", format!("{known}{json}"), "404"),
+    ] {
+        let mut stream = TcpStream::connect(at).unwrap();
+        write!(stream, "POST {path} HTTP/1.1\r\n{usual}{headers}\r\n{{}}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(
+            answer.split(' ').nth(1),
+            Some(status),
+            "{headers}: {answer}"
+        );
+    }
+    let now = samples(&prometheus.text());
+    let errors = now.iter().filter(|(name, _)| name.contains("http_errors"));
+    let label =
+        |status| format!("mcpbolt_http_errors_total{{http_response_status_code=\"{status}\"}}");
+    let expected = [(401, 2.0), (403, 1.0), (404, 1.0), (415, 1.0)];
+    assert!(
+        errors
+            .map(|(name, count)| (name.clone(), *count))
+            .eq(expected.map(|(status, count)| (label(status), count))),
+        "{now:#?}"
+    );
+    let is_of_mcp =
+        |name: &&String| name.contains("refused") || name.contains("operation_duration");
+    assert_eq!(now.keys().find(is_of_mcp), None);
+    assert_eq!(serving.metrics().counts().http_errors, 5);
 }
 
 #[test]

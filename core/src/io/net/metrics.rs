@@ -1,5 +1,6 @@
 //! Counters of a server.
 
+use std::array;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub struct Metrics {
     pub(in crate::io) ended: AtomicU64,
     pub(in crate::io) websockets: AtomicU64,
     pub(in crate::io) requests: AtomicU64,
-    pub(in crate::io) refused: AtomicU64,
+    pub(in crate::io) errors: HttpErrors,
     pub(in crate::io) sessions: AtomicU64,
     pub(in crate::io) sessions_ended: AtomicU64,
     bytes_read: AtomicU64,
@@ -77,6 +78,13 @@ impl Metrics {
         })
     }
 
+    /// HTTP requests that were answered with each status of 400 or more, if there were any.
+    pub(crate) fn http_errors(&self) -> impl Iterator<Item = (u16, u64)> {
+        let all = (FIRST_ERROR..).zip(&self.errors.0);
+        let all = all.map(|(status, count)| (status, count.load(Relaxed)));
+        all.filter(|(_, count)| *count > 0)
+    }
+
     /// Reads the counters.
     pub fn counts(&self) -> Counts {
         let ended = self.ended.load(Relaxed);
@@ -88,7 +96,7 @@ impl Metrics {
             connections,
             websockets: self.websockets.load(Relaxed),
             http_requests: self.requests.load(Relaxed),
-            http_errors: self.refused.load(Relaxed),
+            http_errors: self.http_errors().map(|(_, count)| count).sum(),
             open_sessions: sessions.saturating_sub(sessions_ended),
             sessions,
             open_calls: self.budget.requests() as u64,
@@ -98,6 +106,30 @@ impl Metrics {
             bytes_read: self.bytes_read.load(Relaxed),
             bytes_written: self.bytes_written.load(Relaxed),
         }
+    }
+}
+
+/// The first status of HTTP that is an error.
+const FIRST_ERROR: u16 = 400;
+
+/// How many requests of HTTP were answered with each status from [`FIRST_ERROR`] to 599.
+#[derive(Debug)]
+pub(in crate::io) struct HttpErrors([AtomicU64; 200]);
+
+impl HttpErrors {
+    /// Counts an answer with that status, if it is an error.
+    #[cfg(feature = "http")]
+    pub fn count(&self, status: u16) {
+        let error = status.checked_sub(FIRST_ERROR);
+        if let Some(counter) = error.and_then(|it| self.0.get(usize::from(it))) {
+            count(counter);
+        }
+    }
+}
+
+impl Default for HttpErrors {
+    fn default() -> Self {
+        Self(array::from_fn(|_| AtomicU64::new(0)))
     }
 }
 

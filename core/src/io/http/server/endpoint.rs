@@ -246,9 +246,7 @@ impl Endpoint {
             true => response::compressed(response),
             false => response,
         };
-        if response.status().as_u16() >= 400 {
-            count(&self.metrics().refused);
-        }
+        self.metrics().errors.count(response.status().as_u16());
         event!(debug, %method, status = response.status().as_u16(), took = ?begun.elapsed(), "a request of HTTP");
         match page {
             Some(page) => page.admit(response),
