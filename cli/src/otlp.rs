@@ -26,6 +26,16 @@ const TRACES: (&str, &str) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "v1/traces")
 /// The same for metrics.
 const METRICS: (&str, &str) = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "v1/metrics");
 
+/// The variables that say how a collector is spoken to: about everything, spans and metrics.
+const PROTOCOLS: [&str; 3] = [
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+];
+
+/// How a collector is spoken to.
+const PROTOCOL: &str = "http/protobuf";
+
 /// The collector of what has no place of its own if something else has one.
 const BY_DEFAULT: &str = "http://localhost:4318";
 
@@ -42,12 +52,15 @@ impl Otlp {
     /// Begins to send to the collector at `url`, or to the one that the environment names; `None` if neither does.
     ///
     /// # Errors
-    /// If that is no URL that can be sent to.
+    /// If that is no URL that can be sent to, or the environment, which names it, asks for another protocol than [`PROTOCOL`].
     pub fn begin(url: Option<&str>) -> Result<Option<Self>> {
         let is_off = said("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
         let Some([traces, metrics]) = endpoints(url, said).filter(|_| !is_off) else {
             return Ok(None);
         };
+        if url.is_none() {
+            check_protocol(said)?;
+        }
         let (traces_are, metrics_are) = (is_secure(&traces)?, is_secure(&metrics)?);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -114,6 +127,19 @@ fn endpoints(url: Option<&str>, said: impl Fn(&str) -> Option<String>) -> Option
         traces.unwrap_or_else(|| below(both, TRACES.1)),
         metrics.unwrap_or_else(|| below(both, METRICS.1)),
     ])
+}
+
+/// Fails if the environment asks for a protocol that is not spoken here.
+fn check_protocol(said: impl Fn(&str) -> Option<String>) -> Result<()> {
+    for name in PROTOCOLS {
+        if let Some(value) = said(name).filter(|value| !value.trim().eq_ignore_ascii_case(PROTOCOL))
+        {
+            bail!(
+                "{name}: {value:?} is not spoken here; set it to {PROTOCOL}, and the endpoint to the collector's port of OTLP over HTTP (4318)"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Whether a place takes TLS. Fails if nothing can be sent there.
@@ -220,6 +246,23 @@ mod tests {
         ] {
             assert_eq!(places(url, variables).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_protocol_that_is_not_spoken_is_refused() {
+        let check = |variable: &str, value: &str| {
+            let said = |name: &str| (name == variable).then(|| value.to_owned());
+            check_protocol(said).map_err(|error| error.to_string())
+        };
+        for variable in PROTOCOLS {
+            assert_eq!(check(variable, "http/protobuf"), Ok(()));
+            for value in ["grpc", "http/json", "pigeon"] {
+                let why = check(variable, value).unwrap_err();
+                let expected = format!("{variable}: {value:?} is not spoken here");
+                assert!(why.starts_with(&expected), "{why}");
+            }
+        }
+        assert_eq!(check("OTEL_SERVICE_NAME", "grpc"), Ok(()));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct OpenTelemetry {
 /// What all requests share.
 #[derive(Debug)]
 pub(super) struct Instruments {
-    totals: Arc<Totals>,
+    pub totals: Arc<Totals>,
     received: Histogram<f64>,
     sent: Histogram<f64>,
     server_sessions: Histogram<f64>,
@@ -125,8 +125,9 @@ impl Instruments {
         let totals = Arc::<Totals>::default();
         for (side, is_sent) in SIDES {
             watch_active(meter, side, is_sent, &totals, series);
-            watch_totals(meter, side, is_sent, &totals);
+            watch_sessions(meter, side, is_sent, &totals);
         }
+        watch_waiting(meter, &totals);
         Self {
             received: histogram(instruments::of_requests(false)),
             sent: histogram(instruments::of_requests(true)),
@@ -170,31 +171,27 @@ fn watch_active(
         .build();
 }
 
-/// Shows what else is in progress.
-fn watch_totals(meter: &Meter, side: &str, is_sent: bool, totals: &Arc<Totals>) {
-    type Read = fn(&Total) -> i64;
-    let all: [(&str, &str, &str, Read); 2] = [
-        (
-            "waiting_requests",
-            "{request}",
-            "Active requests that wait for room.",
-            |total| total.waiting.load(Relaxed),
-        ),
-        (
-            "active_sessions",
-            "{session}",
-            "Sessions that are open.",
-            |total| total.sessions.load(Relaxed),
-        ),
-    ];
-    for (name, unit, what, read) in all {
-        let totals = totals.clone();
-        let counter = meter.i64_observable_up_down_counter(format!("mcpbolt.{side}.{name}"));
-        let counter = counter.with_unit(unit).with_description(what);
-        counter
-            .with_callback(move |to| to.observe(read(totals.of(is_sent)), &[]))
-            .build();
-    }
+/// Shows the open sessions.
+fn watch_sessions(meter: &Meter, side: &str, is_client: bool, totals: &Arc<Totals>) {
+    let totals = totals.clone();
+    let counter = meter.i64_observable_up_down_counter(format!("mcpbolt.{side}.active_sessions"));
+    let counter = counter.with_unit("{session}");
+    let counter = counter.with_description("Sessions that are open.");
+    let open = move || totals.of(is_client).sessions.load(Relaxed);
+    counter
+        .with_callback(move |to| to.observe(open(), &[]))
+        .build();
+}
+
+/// Shows the requests that wait.
+fn watch_waiting(meter: &Meter, totals: &Arc<Totals>) {
+    let totals = totals.clone();
+    let counter = meter.i64_observable_up_down_counter("mcpbolt.server.waiting_requests");
+    let counter = counter.with_unit("{request}");
+    let counter = counter.with_description("Active requests that wait for room.");
+    counter
+        .with_callback(move |to| to.observe(totals.waiting.load(Relaxed), &[]))
+        .build();
 }
 
 /// Shows the bytes of all series.

@@ -186,7 +186,7 @@ impl RequestObserver for Measured {
     }
 
     fn waits(&self, waits: bool) {
-        self.totals.of(self.is_sent).waits(waits);
+        self.totals.waits(waits);
     }
 }
 
@@ -207,7 +207,7 @@ impl RequestObserver for Unknown {
     }
 
     fn waits(&self, waits: bool) {
-        self.totals.of(self.kept.is_sent).waits(waits);
+        self.totals.waits(waits);
     }
 }
 

@@ -117,7 +117,7 @@ impl RequestObserver for Traced {
             Ok(series) => &series.instruments,
             Err(unknown) => &unknown.instruments,
         };
-        instruments.total(self.is_sent()).waits(waits);
+        instruments.totals.waits(waits);
     }
 
     fn scope(self: Arc<Self>) -> Option<RequestScope> {

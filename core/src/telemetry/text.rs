@@ -103,6 +103,9 @@ pub(super) fn of(all: &Prometheus) -> String {
         sessions(&mut out, all, side, is_sent);
         gauges(&mut out, side, active(all, total, is_sent), total);
     }
+    let name = "mcpbolt_server_waiting_requests";
+    let help = "Active requests that wait for room.";
+    out.single(name, "gauge", help, all.totals.waiting.load(Relaxed));
     let name = "mcpbolt_server_refused_requests_total";
     out.metric(name, "counter", "Requests refused by this side.");
     let refused = &all.ended.refused;
@@ -187,21 +190,9 @@ fn gauges(out: &mut Writer, side: &str, active: u64, total: &Total) {
         "Requests that are not answered yet.",
     );
     out.single(&name, "gauge", help, active);
-    for (name, value, help) in [
-        (
-            "waiting_requests",
-            &total.waiting,
-            "Active requests that wait for room.",
-        ),
-        (
-            "active_sessions",
-            &total.sessions,
-            "Sessions that are open.",
-        ),
-    ] {
-        let name = format!("mcpbolt_{side}_{name}");
-        out.single(&name, "gauge", help, value.load(Relaxed));
-    }
+    let name = format!("mcpbolt_{side}_active_sessions");
+    let help = "Sessions that are open.";
+    out.single(&name, "gauge", help, total.sessions.load(Relaxed));
 }
 
 /// The counters of the servers that are watched, together.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 pub(super) struct Totals {
     pub received: Total,
     pub sent: Total,
+    /// Requests that arrived and wait for room. Those that this side sends never do.
+    pub waiting: AtomicI64,
 }
 
 /// Counts of one direction.
@@ -14,7 +16,6 @@ pub(super) struct Totals {
 pub(super) struct Total {
     /// Requests that began before there was a series for them. All others are counted there.
     pub unknown: AtomicU64,
-    pub waiting: AtomicI64,
     /// Open sessions of servers, or of clients.
     pub sessions: AtomicI64,
 }
@@ -26,9 +27,7 @@ impl Totals {
             false => &self.received,
         }
     }
-}
 
-impl Total {
     /// A request has to wait for room, or waits no longer.
     pub fn waits(&self, waits: bool) {
         self.waiting.fetch_add(if waits { 1 } else { -1 }, Relaxed);

@@ -337,7 +337,6 @@ fn check_metrics(receiver: &Receiver) {
         }
         for name in [
             "active_requests",
-            "waiting_requests",
             "active_sessions",
             "request_bytes",
             "answer_bytes",
@@ -348,6 +347,9 @@ fn check_metrics(receiver: &Receiver) {
             };
             assert_eq!(sum.is_monotonic, name.ends_with("bytes"));
         }
+        // What a client sends does not wait.
+        let waits = own.contains_key(&*format!("mcpbolt.{role}.waiting_requests"));
+        assert_eq!(waits, role == "server");
     }
 }
 
