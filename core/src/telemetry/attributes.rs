@@ -12,6 +12,7 @@ use crate::mcp::Era;
 pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
     Number(i64),
+    Flag(bool),
 }
 
 impl<'a, T: Into<Cow<'a, str>>> From<T> for Value<'a> {
@@ -25,6 +26,9 @@ pub(super) fn of_series<N: AsRef<str>, P: AsRef<str>>(
     series: &Series<N, P>,
     mut add: impl FnMut(&'static str, Value<'_>),
 ) {
+    if series.is_overflow {
+        return add("otel.metric.overflow", Value::Flag(true));
+    }
     add("mcp.method.name", series.method().into());
     let mut text = |name: &'static str, value: Option<&str>| {
         value.into_iter().for_each(|value| add(name, value.into()));

@@ -62,5 +62,5 @@ pub use self::log::RequestLog;
 pub use self::otel::OpenTelemetry;
 #[cfg(feature = "prometheus")]
 pub use self::prometheus::Prometheus;
-pub use self::series::MAX_NAMES;
+pub use self::series::{MAX_NAMES, MAX_SERIES};
 pub use self::several::several;

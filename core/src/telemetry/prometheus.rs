@@ -235,3 +235,48 @@ impl SessionObserver for Session {
         histogram.record(self.begun.elapsed(), Adder::Shared);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::Method;
+    use crate::telemetry::MAX_SERIES;
+
+    #[test]
+    fn requests_beyond_the_most_series_count_together() {
+        let prometheus = Prometheus::new();
+        for n in 0..MAX_SERIES + 3 {
+            let kept = Kept {
+                is_sent: true,
+                method: Ok(Method::ListTools),
+                name: None,
+                revision: Revision::NEWEST,
+                transport: None,
+                protocol: None,
+                server: Some((format!("{n}.example.com").into(), None)),
+                is_overflow: false,
+            };
+            let begun = &prometheus.totals.of(true).unknown;
+            begun.fetch_add(1, Relaxed);
+            let request = Unknown {
+                kept,
+                totals: prometheus.totals.clone(),
+                ended: prometheus.ended.clone(),
+                series: prometheus.series.clone(),
+            };
+            request.end(&RequestEnd {
+                begun: None,
+                outcome: RequestOutcome::Done,
+                request_bytes: 1,
+                answer_bytes: 1,
+            });
+        }
+        let text = prometheus.text();
+        let counts = "mcp_client_operation_duration_seconds_count";
+        let counts: Vec<_> = text.lines().filter(|it| it.starts_with(counts)).collect();
+        assert_eq!(counts.len(), MAX_SERIES + 1);
+        let is_overflow = |it: &&&str| it.ends_with("{otel_metric_overflow=\"true\"} 3");
+        assert_eq!(counts.iter().filter(is_overflow).count(), 1);
+        assert!(text.contains("mcpbolt_client_active_requests 0\n"));
+    }
+}

@@ -34,6 +34,7 @@ impl Time {
 enum Plain {
     Text(String),
     Number(i64),
+    Flag(bool),
 }
 
 /// Attributes by name, each once.
@@ -47,6 +48,7 @@ impl Attributes {
             let value = match value {
                 Value::Text(text) => Plain::Text(text.into_owned()),
                 Value::Number(number) => Plain::Number(number),
+                Value::Flag(flag) => Plain::Flag(flag),
             };
             self.0.push((name, value));
         }

@@ -1,6 +1,6 @@
 //! Requests that are alike, of which one series of measurements is kept. Their number is bounded, whatever peers send: a name
 //! gets a series only when a request that has it succeeds, if it is at most [`MAX_NAME_BYTES`] long, and only the first
-//! [`MAX_NAMES`] names do.
+//! [`MAX_NAMES`] names do; and beyond [`MAX_SERIES`] series, for example of a client of very many servers, all requests count together.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,6 +16,10 @@ use crate::mcp::{Method, Revision, Side};
 
 /// How many names of tools, prompts and methods of extensions are told apart. All others count as `_OTHER`.
 pub const MAX_NAMES: usize = 200;
+
+/// How many series there are, as many as OpenTelemetry's SDK keeps of one instrument. Further requests count together, as those that this side
+/// sends and those that it receives.
+pub const MAX_SERIES: usize = 2000;
 
 /// The longest name that is told apart.
 const MAX_NAME_BYTES: usize = 128;
@@ -35,6 +39,8 @@ pub(super) struct Series<N, P> {
     pub protocol: Option<(&'static str, Option<&'static str>)>,
     /// The address and port of the server; none at the server itself.
     pub server: Option<(P, Option<u16>)>,
+    /// Whether it is of all requests beyond the most series, which have nothing else in common.
+    pub is_overflow: bool,
 }
 
 /// A series as a request names it.
@@ -61,6 +67,7 @@ impl<'a> Named<'a> {
             transport: channel.map(|channel| channel.transport),
             protocol: channel.and_then(|channel| channel.protocol),
             server: server.map(|(address, port)| (&**address, *port)),
+            is_overflow: false,
         }
     }
 
@@ -75,6 +82,23 @@ impl<'a> Named<'a> {
             transport: self.transport,
             protocol: self.protocol,
             server: self.server.map(|(address, port)| (address.into(), port)),
+            is_overflow: self.is_overflow,
+        }
+    }
+}
+
+impl Kept {
+    /// The series of all requests beyond the most series.
+    fn overflow(is_sent: bool) -> Self {
+        Self {
+            is_sent,
+            method: Err(OTHER.into()),
+            name: None,
+            revision: Revision::NEWEST,
+            transport: None,
+            protocol: None,
+            server: None,
+            is_overflow: true,
         }
     }
 }
@@ -140,6 +164,7 @@ impl Equivalent<Kept> for Named<'_> {
                     .server
                     .as_ref()
                     .map(|(address, port)| (&**address, *port))
+            && self.is_overflow == kept.is_overflow
     }
 }
 
@@ -152,7 +177,14 @@ pub(super) struct SeriesTable<T> {
     hash: DefaultHashBuilder,
     /// The series, by their hash.
     lists: Box<[Link<T>]>,
-    names: Mutex<HashSet<Box<str>>>,
+    known: Mutex<Known>,
+}
+
+/// What is told apart.
+#[derive(Debug, Default)]
+struct Known {
+    names: HashSet<Box<str>>,
+    series: usize,
 }
 
 /// The next series of a list, once there is one.
@@ -170,7 +202,7 @@ impl<T> Default for SeriesTable<T> {
         Self {
             hash: DefaultHashBuilder::default(),
             lists: iter::repeat_with(OnceLock::new).take(LISTS).collect(),
-            names: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 }
@@ -194,7 +226,8 @@ impl<T> SeriesTable<T> {
         self.lists.get(hash as usize % LISTS)
     }
 
-    /// The value for a request that has ended: of its series, or of the one for all names that are not told apart.
+    /// The value for a request that has ended: of its series, of the one for all names that are not told apart, or of the one for all
+    /// requests beyond the most series.
     pub fn admit(
         &self,
         series: &Kept,
@@ -203,7 +236,11 @@ impl<T> SeriesTable<T> {
     ) -> Arc<T> {
         // A failure of a tool does not tell that there is such a tool.
         let is_good = outcome == RequestOutcome::Done;
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known {
+            names,
+            series: count,
+        } = &mut *known;
         let mut has = |name: &str| {
             let is_known = names.contains(name);
             let is_short = name.len() <= MAX_NAME_BYTES;
@@ -221,15 +258,27 @@ impl<T> SeriesTable<T> {
                 *name = OTHER.into();
             }
         }
-        let known = self
-            .list(&kept)
-            .and_then(|list| nodes(list).find(|it| it.series == kept));
-        if let Some(node) = known {
-            return node.value.clone();
+        if let Some(value) = self.value(&kept) {
+            return value;
+        }
+        if *count < MAX_SERIES {
+            *count += 1;
+        } else {
+            kept = Kept::overflow(kept.is_sent);
+            if let Some(value) = self.value(&kept) {
+                return value;
+            }
         }
         let value = Arc::new(make(&kept));
         self.add(kept, value.clone());
         value
+    }
+
+    /// The value of a series that is kept.
+    fn value(&self, kept: &Kept) -> Option<Arc<T>> {
+        let mut list = nodes(self.list(kept)?);
+        let found = list.find(|it| it.series == *kept);
+        found.map(|node| node.value.clone())
     }
 
     /// Appends a series to its list. Only who has locked the names does.
@@ -283,6 +332,41 @@ mod tests {
             transport: Some(NetworkTransport::Tcp),
             protocol: Some(("http", Some("1.1"))),
             server: None,
+            is_overflow: false,
+        }
+    }
+
+    #[test]
+    fn a_client_of_very_many_servers_adds_a_bounded_number_of_series() {
+        let table = SeriesTable::<()>::default();
+        let address = |n: usize| format!("{n}.example.com");
+        for n in 0..MAX_SERIES + 10 {
+            for is_sent in [true, false] {
+                let address = address(n);
+                let server = Some((&*address, None)).filter(|_| is_sent);
+                let own = Named {
+                    is_sent,
+                    server,
+                    ..call("x")
+                };
+                table.admit(&own.keep(|_| true), RequestOutcome::Lost, |_| ());
+            }
+        }
+        let (mut count, mut overflows) = (0, 0);
+        table.each(|series, ()| {
+            count += 1;
+            overflows += usize::from(series.is_overflow);
+        });
+        // What came first of those that are received has a series of its own, and all the rest of them, too.
+        assert_eq!((count, overflows), (MAX_SERIES + 1, 1));
+        for (n, is_known) in [(0, true), (MAX_SERIES + 9, false)] {
+            let address = address(n);
+            let own = Named {
+                is_sent: true,
+                server: Some((&*address, None)),
+                ..call(OTHER)
+            };
+            assert_eq!(table.find(&own).is_some(), is_known, "{n}");
         }
     }
 

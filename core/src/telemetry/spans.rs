@@ -225,6 +225,7 @@ pub(super) fn gathered(to: &mut Vec<KeyValue>) -> impl FnMut(&'static str, Value
         to.push(match value {
             Value::Text(text) => KeyValue::new(name, text.into_owned()),
             Value::Number(number) => KeyValue::new(name, number),
+            Value::Flag(flag) => KeyValue::new(name, flag),
         });
     }
 }

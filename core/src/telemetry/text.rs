@@ -29,6 +29,9 @@ impl Labels {
     }
 
     fn of(series: &Kept) -> Self {
+        if series.is_overflow {
+            return Self::default().with("otel_metric_overflow", Some(true));
+        }
         let server = series.server.as_ref();
         Self::default()
             .with("mcp_method_name", Some(series.method()))

@@ -530,6 +530,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "names_are_told_apart_once_they_are_good_and_while_there_are_few",
     ),
     (
+        "telemetry::series::MAX_SERIES",
+        "a_client_of_very_many_servers_adds_a_bounded_number_of_series",
+    ),
+    (
         "telemetry::series::MAX_NAME_BYTES",
         "names_are_told_apart_once_they_are_good_and_while_there_are_few",
     ),
