@@ -15,7 +15,7 @@ use mcpbolt::server::{Hosting, ServerHost};
 use tracing::{error, info, warn};
 
 /// How often the file is looked at.
-const PERIOD: Duration = Duration::from_secs(1);
+const PERIOD: Duration = Duration::from_millis(500);
 
 /// How long a call that waits for its client's answer goes on by settings that are not the newest any more.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -86,43 +86,59 @@ impl Hosting for Current {
     }
 }
 
-/// The configuration and the files that it names, and how each was when somebody looked last: when it was changed, and its length; `None`
-/// while it is away.
+/// The configuration and the files that it names.
 #[derive(Default)]
-pub struct Files(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
+pub struct Files(Vec<File>);
+
+struct File {
+    path: PathBuf,
+    /// How it was when it was read.
+    known: State,
+    /// How it was when somebody looked last.
+    seen: State,
+}
+
+/// When a file was changed, and its length; `None` while it is away.
+type State = Option<(SystemTime, u64)>;
 
 impl Files {
     /// With another file, which is to be read after this: a change that comes meanwhile is noticed.
-    pub fn and(mut self, file: PathBuf) -> Self {
-        let state = state(&file);
-        self.0.push((file, state));
+    pub fn and(mut self, path: PathBuf) -> Self {
+        let known = state(&path);
+        let seen = known;
+        self.0.push(File { path, known, seen });
         self
     }
 
-    /// Looks again. Returns whether a file has changed.
+    /// Looks again. Returns whether a file has changed since it was read, and nobody has written to it since the look before: half of
+    /// a file may be a good file, too.
     ///
     /// # Errors
     /// The file that is away. A configuration that has changed is read nevertheless, as it may name other files.
     fn look(&mut self) -> Result<bool, &Path> {
-        let now: Vec<_> = self.0.iter().map(|(file, _)| state(file)).collect();
-        let is_configured_anew = match (self.0.first(), now.first()) {
-            (Some((_, known)), Some(now)) => now.is_some() && known != now,
-            _ => false,
-        };
-        let away = now.iter().position(Option::is_none);
-        if let Some(away) = away.filter(|_| !is_configured_anew) {
-            return Err(&self.0[away].0);
+        let mut is_at_rest = true;
+        for file in &mut self.0 {
+            let now = state(&file.path);
+            is_at_rest &= now == file.seen;
+            file.seen = now;
         }
-        let mut has_changed = false;
-        for ((_, known), now) in self.0.iter_mut().zip(now) {
-            has_changed |= *known != now;
-            *known = now;
+        let has_changed = |file: &File| file.known != file.seen;
+        let is_configured_anew =
+            (self.0.first()).is_some_and(|file| file.seen.is_some() && has_changed(file));
+        if !is_configured_anew && let Some(away) = self.0.iter().position(|it| it.seen.is_none()) {
+            return Err(&self.0[away].path);
         }
-        Ok(has_changed)
+        if !is_at_rest || !self.0.iter().any(has_changed) {
+            return Ok(false);
+        }
+        for file in &mut self.0 {
+            file.known = file.seen;
+        }
+        Ok(true)
     }
 }
 
-fn state(file: &Path) -> Option<(SystemTime, u64)> {
+fn state(file: &Path) -> State {
     let data = std::fs::metadata(file).ok()?;
     Some((data.modified().ok()?, data.len()))
 }
@@ -151,7 +167,7 @@ pub fn watch(
                 Err(away) => {
                     looks_in_vain += 1;
                     // Editors remove a file before they write it anew.
-                    if looks_in_vain == 2 {
+                    if looks_in_vain == 4 {
                         let file = away.display();
                         warn!(%file, "is away: until it is there or the configuration changes, the gateway serves as before");
                     }
@@ -167,4 +183,32 @@ pub fn watch(
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that somebody writes in several pieces is read when it is whole.
+    #[test]
+    fn a_file_is_read_when_nobody_writes_to_it() {
+        let folder = std::env::temp_dir().join(format!("mcpbolt-reload-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("gateway.toml");
+        std::fs::write(&path, "one").unwrap();
+        let mut files = Files::default().and(path.clone());
+        assert_eq!(files.look(), Ok(false));
+        for piece in ["one, two", "one, two, three"] {
+            std::fs::write(&path, piece).unwrap();
+            assert_eq!(files.look(), Ok(false), "{piece}");
+        }
+        assert_eq!(files.look(), Ok(true));
+        assert_eq!(files.look(), Ok(false));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(files.look(), Err(&*path));
+        std::fs::write(&path, "four").unwrap();
+        assert_eq!(files.look(), Ok(false));
+        assert_eq!(files.look(), Ok(true));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
