@@ -1,5 +1,6 @@
 // `store`: processes of a server that accept each other's sessions.
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -90,6 +91,47 @@ test('R-S14-05 servers with one store count the calls of a client together', asy
     }
     assert.deepEqual(statuses, [200, 200, 200, 429, 429, 429]);
 });
+
+for (const revision of ['2025-11-25', '2026-07-28']) {
+    const title = `a task that one server runs is known to others with its store, ${revision} (R-TSK-10, R-TSX-08, R-TSX-12)`;
+    test(title, { timeout: 120_000 }, async t => {
+        const store = { url: await valkey(t), keys: keys('a1'.repeat(32), 'b2'.repeat(32)) };
+        const events = new EventEmitter();
+        const optional = { taskSupport: 'optional' };
+        const policy = { keys: { secret: { client: 'ada' } } };
+        const [one, other] = await Promise.all(['one', 'other'].map(() => {
+            const server = new Server('many', '1', { taskLimits: { pollInterval: 5 }, policy });
+            server.tool('gate', optional, async (_, ctx) => {
+                ctx.beginTask();
+                return (await once(events, 'opens'))[0];
+            });
+            server.tool('wait', optional, async (_, ctx) => {
+                ctx.beginTask();
+                events.emit('waits');
+                await once(ctx.signal, 'abort');
+                events.emit('aborted');
+            });
+            return server.serve('http://127.0.0.1:0/mcp', { store });
+        }));
+        t.after(() => Promise.all([one.close(), other.close()]));
+        const [here, there] = await Promise.all([one, other].map(({ address }) =>
+            Own.connect(address, { revision, tasks: true, headers: { 'X-API-Key': 'secret' } })));
+        const task = await here.startTool('gate');
+        const same = there.task(task.id);
+        assert.equal((await same.status()).status, 'working');
+        const result = same.result();
+        await until(() => events.emit('opens', 'through'));
+        assert.equal((await result).content[0].text, 'through');
+        assert.deepEqual(await task.status(), await same.status());
+        const [waits, aborted] = ['waits', 'aborted'].map(name => once(events, name));
+        const wait = await here.startTool('wait');
+        await waits;
+        await there.task(wait.id).cancel();
+        await aborted;
+        assert.equal((await wait.status()).status, 'cancelled');
+        await Promise.all([here.close(), there.close()]);
+    });
+}
 
 test('a store is refused where there are no sessions', async () => {
     const store = { url: 'redis://127.0.0.1:1/0', keys: keys('a1'.repeat(32), 'b2'.repeat(32)) };
