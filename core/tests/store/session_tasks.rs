@@ -247,10 +247,20 @@ fn the_tasks_of_a_list_are_read_at_once() {
 /// A process at which a session ends when it is idle.
 fn forgetful(store: Store) -> Process {
     let options = HttpOptions {
-        session_ttl: Duration::from_millis(100),
+        session_ttl: Duration::from_secs(1),
         ..HttpOptions::default()
     };
     Process::serving(store, false, options)
+}
+
+/// Waits until all sessions have ended at a process.
+async fn forgets(at: &Process) {
+    let forgotten = async {
+        while at.at.metrics().counts().open_sessions > 0 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, forgotten).await.expect("a session goes on");
 }
 
 /// A session that is idle at one process ends there, and its task goes on: its client may be at another.
@@ -261,7 +271,7 @@ fn a_task_outlives_its_session_in_one_process() {
         let two = Process::with(world.connect(), false);
         let own = Session::begin(&one, "").await;
         let id = own.task(&one, "gate").await;
-        sleep(Duration::from_secs(1)).await;
+        forgets(&one).await;
         own.until(&two, &id, "working").await;
         one.gate.add_permits(1);
         own.until(&two, &id, "completed").await;
@@ -291,7 +301,7 @@ fn the_end_of_a_session_ends_tasks_that_have_outlived_it() {
         for at in [&one, &two] {
             let own = Session::begin(&one, "").await;
             own.task(&one, "wait").await;
-            sleep(Duration::from_secs(1)).await;
+            forgets(&one).await;
             assert_eq!(one.running.load(SeqCst), 1);
             own.send(at, Method::DELETE, &Value::Null).await;
             ends(&one.running).await;
