@@ -14,8 +14,8 @@ use super::options::HttpOptions;
 use super::refusal::{HttpRefusal, SESSION_GONE};
 use super::session::HttpSession;
 use super::session_logs::LogReader;
-use super::session_name::without_worker;
 use super::session_reader::SessionReader;
+use super::session_turns::SessionTurns;
 use super::session_wishes::{Noted, Wishes};
 use super::shared_events::SharedEvents;
 use super::shared_sessions::{KnownSession, SharedSessions};
@@ -33,8 +33,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Adoption {
     pub shared: SharedSessions,
     pub events: Option<SharedEvents>,
-    /// Sessions with the same remainder of their hash are begun one after the other.
-    turns: [tokio::sync::Mutex<()>; 64],
+    /// Those at which sessions are begun.
+    pub turns: SessionTurns,
     /// The ends of sessions at other processes.
     pub following: OnceLock<Following>,
 }
@@ -44,19 +44,9 @@ impl Adoption {
         Self {
             events: SharedEvents::new(&shared, options),
             shared,
-            turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+            turns: SessionTurns::default(),
             following: OnceLock::new(),
         }
-    }
-
-    pub async fn turn(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
-        // The end of an id is random.
-        let last = without_worker(id)
-            .bytes()
-            .rev()
-            .take(2)
-            .fold(0, |sum, byte| sum * 31 + usize::from(byte));
-        self.turns[last % self.turns.len()].lock().await
     }
 
     /// Has other processes know what a client wants. Completes when the store has answered; while it is away, a task goes on.

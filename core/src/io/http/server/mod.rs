@@ -104,6 +104,8 @@ mod session_name;
 mod session_reader;
 mod session_table;
 #[cfg(feature = "sealing")]
+mod session_turns;
+#[cfg(feature = "sealing")]
 mod session_wishes;
 mod sessions;
 #[cfg(feature = "sealing")]

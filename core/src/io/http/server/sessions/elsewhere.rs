@@ -30,7 +30,7 @@ impl Sessions {
         let facts = adoption.shared.facts(&id, request.principal());
         let facts = facts.ok_or(SESSION_GONE)?;
         // Requests of the same session that come at once begin it once.
-        let turn = adoption.turn(&id).await;
+        let turn = adoption.turns.at(&id).await;
         if let Ok(session) = self.find(Some(&id), request) {
             return Ok(session);
         }

@@ -1,0 +1,77 @@
+//! What concerns one session is done one after the other, and holds up no other session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+use crate::sync::lock;
+
+/// The sessions that somebody has a turn at, or waits for one.
+#[derive(Default)]
+pub struct SessionTurns(Mutex<HashMap<Arc<str>, Arc<AsyncMutex<()>>>>);
+
+/// A turn at a session; the next one begins when it is dropped.
+pub struct Turn<'a> {
+    all: &'a SessionTurns,
+    id: &'a Arc<str>,
+    session: Arc<AsyncMutex<()>>,
+    held: Option<OwnedMutexGuard<()>>,
+}
+
+impl SessionTurns {
+    pub async fn at<'a>(&'a self, id: &'a Arc<str>) -> Turn<'a> {
+        let session = lock(&self.0).entry(id.clone()).or_default().clone();
+        let (all, held) = (self, None);
+        // Exists before it waits, so that it is forgotten if nobody waits for it any more.
+        let mut turn = Turn {
+            all,
+            id,
+            session,
+            held,
+        };
+        turn.held = Some(turn.session.clone().lock_owned().await);
+        turn
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.held = None;
+        let mut all = lock(&self.all.0);
+        // This one and the table's; others are made under the lock.
+        if Arc::strong_count(&self.session) == 2 {
+            all.remove(self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn turns_at_one_session_follow_each_other_and_leave_nothing() {
+        let all = SessionTurns::default();
+        let (a, b) = (Arc::from("a"), Arc::from("b"));
+        let cx = &mut Context::from_waker(Waker::noop());
+        let Poll::Ready(first) = pin!(all.at(&a)).poll(cx) else {
+            panic!("nobody has it")
+        };
+        {
+            let mut second = pin!(all.at(&a));
+            assert!(second.as_mut().poll(cx).is_pending());
+            assert!(pin!(all.at(&b)).poll(cx).is_ready(), "another session");
+            {
+                let mut given_up = pin!(all.at(&a));
+                assert!(given_up.as_mut().poll(cx).is_pending());
+            }
+            drop(first);
+            assert!(second.as_mut().poll(cx).is_ready());
+        }
+        assert!(lock(&all.0).is_empty());
+    }
+}
