@@ -12,7 +12,7 @@ use crate::sync::lock;
 pub struct SessionTurns(Mutex<HashMap<Arc<str>, Arc<AsyncMutex<()>>>>);
 
 /// A turn at a session; the next one begins when it is dropped.
-pub struct Turn<'a> {
+pub struct SessionTurn<'a> {
     all: &'a SessionTurns,
     id: &'a Arc<str>,
     session: Arc<AsyncMutex<()>>,
@@ -20,11 +20,11 @@ pub struct Turn<'a> {
 }
 
 impl SessionTurns {
-    pub async fn at<'a>(&'a self, id: &'a Arc<str>) -> Turn<'a> {
+    pub async fn at<'a>(&'a self, id: &'a Arc<str>) -> SessionTurn<'a> {
         let session = lock(&self.0).entry(id.clone()).or_default().clone();
         let (all, held) = (self, None);
         // Exists before it waits, so that it is forgotten if nobody waits for it any more.
-        let mut turn = Turn {
+        let mut turn = SessionTurn {
             all,
             id,
             session,
@@ -35,7 +35,7 @@ impl SessionTurns {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for SessionTurn<'_> {
     fn drop(&mut self) {
         self.held = None;
         let mut all = lock(&self.all.0);
