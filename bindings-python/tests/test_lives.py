@@ -11,8 +11,8 @@ import gc
 import os
 import sys
 import weakref
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -244,6 +244,34 @@ def test_what_is_made_and_dropped_leaves_nothing_behind(kind: str, tmp_path: Pat
                 return
             before = after
         raise AssertionError(left)
+
+    asyncio.run(run())
+
+
+def test_the_server_behind_a_front_whose_client_is_dropped_hears_of_its_end() -> None:
+    """Descriptors of dropped clients get the numbers of those of the servers that end meanwhile."""
+    count, ended = 20, []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        yield
+        ended.append(server)
+
+    async def one() -> None:
+        server = Server("behind", lifespan=lifespan)
+        server.tool(lambda: "done", name="done", description="Is done.")
+        client = await Client(Front(External(server)), on_notification=lambda *_: server).__aenter__()
+        assert (await client.call_tool("done")).text == "done"
+
+    async def run() -> None:
+        for _ in range(count):
+            await one()
+        for _ in range(1000):
+            if len(ended) == count:
+                return
+            gc.collect()
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"{len(ended)} of {count} have ended")
 
     asyncio.run(run())
 

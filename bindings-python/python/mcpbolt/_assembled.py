@@ -10,7 +10,6 @@ from weakref import finalize
 from . import _core
 from ._hooks import HookRunner, interests
 from ._server import Server
-from ._watched import waiting
 from .chain import External, Front, Middleware, Rule
 
 if TYPE_CHECKING:
@@ -116,6 +115,10 @@ async def assembled(front: Front) -> AsyncIterator[_core.Front]:
         yield _Assembly(servers, runner).front(front)
 
 
+# The tasks that keep fronts, by the futures of their ends: event loops know tasks weakly.
+_keeping: dict[object, object] = {}
+
+
 class Kept:
     """The engine's front of a client in this program, assembled until the client is closed or collected.
 
@@ -135,7 +138,11 @@ class Kept:
         self._dropped.atexit = False
 
     async def __aenter__(self) -> _core.Front:
-        self._loop.create_task(_keep(self._front, self._made, self._over, self._ended))
+        _keeping[self._ended] = None
+        task = self._loop.create_task(_keep(self._front, self._made, self._over, self._ended))
+        # A task that starts at once may have ended.
+        if self._ended in _keeping:
+            _keeping[self._ended] = task
         try:
             return await self._made
         except BaseException:
@@ -156,8 +163,7 @@ async def _keep(front: Front, made: Future[_core.Front], over: Future[None], end
         async with assembled(front) as native:
             if not made.done():
                 made.set_result(native)
-            with waiting(over):
-                await over
+            await over
     except Exception as error:
         (ended if made.done() else made).set_exception(error)
     except BaseException:
@@ -166,6 +172,8 @@ async def _keep(front: Front, made: Future[_core.Front], over: Future[None], end
         raise
     else:
         ended.set_result(None)
+    finally:
+        _keeping.pop(ended, None)
 
 
 def _end(over: Future[None]) -> None:

@@ -20,12 +20,13 @@ def watch(loop: Loop, wake: _core.Wake, ready: Callable[[], object]) -> Callable
     descriptor = wake.fileno()
     if descriptor is None:
         return _by_thread(loop, wake, ready)
-    is_watched = [descriptor]
     loop.add_reader(descriptor, ready)
+    # The wakeup keeps the descriptor open, whose number would be another one's before the loop has forgotten it.
+    watched = [(descriptor, wake)]
 
     def forget() -> None:
-        if is_watched:
-            loop.remove_reader(is_watched.pop())
+        if watched:
+            loop.remove_reader(watched.pop()[0])
 
     return forget
 
