@@ -1,6 +1,8 @@
 //! Workers that are killed, replaced or ended while clients call.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -155,6 +157,71 @@ fn a_tree_that_is_asked_to_end_answers_what_it_was_asked() {
     assert!(!workers.into_iter().any(is_alive));
 }
 
+/// A client that comes while calls in flight end goes elsewhere at once, as to another machine of a load balancer.
+#[test]
+fn a_tree_that_is_asked_to_end_refuses_connections_while_calls_go_on() {
+    let socket = std::env::temp_dir().join(format!("mcpbolt-refuses-{}", std::process::id()));
+    let unix = format!("unix:{}", socket.display());
+    for (address, reuse_port) in [
+        ("tcp:127.0.0.1:0", None),
+        ("tcp:127.0.0.1:0", Some("--reuse-port")),
+        (&unix, None),
+    ] {
+        let own = ["serve", address, "--workers", "2", "--grace", "600"];
+        let own: Vec<_> = own.into_iter().chain(reuse_port).collect();
+        let mut tree = Tree::of(Serving::with(&own));
+        let at = tree.serving.address.clone();
+        let connect = || -> std::io::Result<Box<dyn Stream>> {
+            Ok(match at.strip_prefix("tcp:") {
+                Some(place) => Box::new(TcpStream::connect(place)?),
+                None => Box::new(UnixStream::connect(&socket)?),
+            })
+        };
+        let mut stream = BufReader::new(connect().unwrap());
+        stream.get_mut().write_all(ASKS.as_bytes()).unwrap();
+        let asked = line(&mut stream, "elicitation/create");
+        tree.signal("-TERM");
+        // The file of a Unix socket is removed.
+        let expected = match at.starts_with("unix:") {
+            true => ErrorKind::NotFound,
+            false => ErrorKind::ConnectionRefused,
+        };
+        let refused = || connect().is_err_and(|it| it.kind() == expected);
+        assert!(comes(refused), "{address}");
+        assert!(tree.serving.process.try_wait().unwrap().is_none());
+        let question: serde_json::Value = serde_json::from_str(&asked).unwrap();
+        let id = &question["id"];
+        let answer =
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"action\":\"decline\"}}}}\n");
+        stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        let answer = line(&mut stream, "\"id\":2,\"result\"");
+        assert!(answer.contains("\"content\""), "{answer}");
+        drop(stream);
+        let status = tree.serving.process.wait().unwrap();
+        assert!(status.success(), "{address}: {}", tree.log());
+        assert!(!tree.log().contains("WARN"), "{}", tree.log());
+    }
+}
+
+/// The next line that has this text.
+fn line(from: &mut impl BufRead, text: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(text) {
+        line.clear();
+        assert_ne!(from.read_line(&mut line).unwrap(), 0, "{text}");
+    }
+    line
+}
+
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
+
+/// A client that calls a tool, which asks it something.
+const ASKS: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\
+    \"capabilities\":{\"elicitation\":{}},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}\n\
+    {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n\
+    {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"test_elicitation\",\"arguments\":{}}}\n";
+
 #[test]
 fn no_worker_outlives_its_supervisor() {
     let mut tree = Tree::new(3, &[]);
@@ -229,15 +296,12 @@ fn a_tree_that_is_asked_twice_ends_at_once() {
     let mut address = [0; 64];
     let read = serving.stdout.as_mut().unwrap().read(&mut address).unwrap();
     let address = std::str::from_utf8(&address[..read]).unwrap().trim();
-    let mut stream = std::net::TcpStream::connect(address.strip_prefix("tcp:").unwrap()).unwrap();
-    let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\
-        \"capabilities\":{\"elicitation\":{}},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}\n\
-        {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n\
-        {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"test_elicitation\",\"arguments\":{}}}\n";
-    std::io::Write::write_all(&mut stream, ask.as_bytes()).unwrap();
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stream));
-    let mut next = || lines.next().unwrap().unwrap();
-    while !next().contains("elicitation/create") {}
+    let mut stream = TcpStream::connect(address.strip_prefix("tcp:").unwrap()).unwrap();
+    stream.write_all(ASKS.as_bytes()).unwrap();
+    line(
+        &mut BufReader::new(stream.try_clone().unwrap()),
+        "elicitation/create",
+    );
     signal("-TERM", serving.id());
     // Two signals that come together are one.
     thread::sleep(Duration::from_secs(1));

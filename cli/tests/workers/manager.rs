@@ -160,6 +160,7 @@ fn a_socket_of_the_service_manager_is_served_on() {
     for workers in ["", "--workers 2"] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let place = listener.local_addr().unwrap();
+        let manager = listener.try_clone().unwrap();
         // A client that comes before the server waits for it.
         let early = TcpStream::connect(place).unwrap();
         let args = format!("serve http://127.0.0.1:1/mcp {workers}");
@@ -173,6 +174,13 @@ fn a_socket_of_the_service_manager_is_served_on() {
         assert_eq!(tree.client().call("test_simple_text").unwrap().status, 200);
         tree.signal("-TERM");
         assert!(tree.serving.process.wait().unwrap().success());
+        // The next start serves on it, too, and clients that come meanwhile wait.
+        let between = TcpStream::connect(place).unwrap();
+        let socket = [Some(manager.into()), None];
+        let again = activated(&args, "mcpbolt.socket", socket);
+        let answer = Client::at(&again.address).call("test_simple_text");
+        assert_eq!(answer.unwrap().status, 200);
+        drop(between);
     }
 }
 

@@ -40,18 +40,23 @@ pub struct Listener(Arc<Socket>);
 
 #[derive(Debug)]
 enum Socket {
-    Tcp(std::net::TcpListener),
+    Tcp {
+        listener: std::net::TcpListener,
+        /// Whether this process has bound the socket by [`Listener::bind`].
+        is_own: bool,
+    },
     #[cfg(unix)]
     Unix {
         listener: UnixListener,
         /// The file, where this process has bound the socket.
-        _file: Option<SocketFile>,
+        file: Option<SocketFile>,
     },
 }
 
 impl From<std::net::TcpListener> for Listener {
     fn from(listener: std::net::TcpListener) -> Self {
-        Self(Arc::new(Socket::Tcp(listener)))
+        let is_own = false;
+        Self(Arc::new(Socket::Tcp { listener, is_own }))
     }
 }
 
@@ -59,8 +64,8 @@ impl From<std::net::TcpListener> for Listener {
 #[cfg(unix)]
 impl From<UnixListener> for Listener {
     fn from(listener: UnixListener) -> Self {
-        let _file = None;
-        Self(Arc::new(Socket::Unix { listener, _file }))
+        let file = None;
+        Self(Arc::new(Socket::Unix { listener, file }))
     }
 }
 
@@ -93,13 +98,26 @@ impl TryFrom<OwnedFd> for Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &*self.0 {
-            Socket::Tcp(listener) => listener.as_fd(),
+            Socket::Tcp { listener, .. } => listener.as_fd(),
             Socket::Unix { listener, .. } => listener.as_fd(),
         }
     }
 }
 
 impl Listener {
+    /// Has clients refused from now on, for all processes that have been handed the socket. A socket that this process has not bound, as one of
+    /// a service manager, listens on. TCP on other systems than Linux refuses clients when no process has the socket any more.
+    #[cfg(unix)]
+    pub(in crate::io) fn refuse(&self) {
+        match &*self.0 {
+            Socket::Tcp { listener, is_own } if *is_own => {
+                let _ = rustix::net::shutdown(listener, rustix::net::Shutdown::Read);
+            }
+            Socket::Unix { file, .. } => file.iter().for_each(SocketFile::remove),
+            Socket::Tcp { .. } => {}
+        }
+    }
+
     /// Listens at an address, as a server at that address would. The file of a Unix socket is removed when the last
     /// clone of this process is dropped. From where clients may reach the address is checked by the server.
     ///
@@ -139,7 +157,7 @@ impl Listener {
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if a server at the address needs another kind of socket.
     pub fn address(&self, of: &Address) -> io::Result<Address> {
         let port = match &*self.0 {
-            Socket::Tcp(listener) => Some(listener.local_addr()?.port()),
+            Socket::Tcp { listener, .. } => Some(listener.local_addr()?.port()),
             #[cfg(unix)]
             Socket::Unix { .. } => None,
         };
@@ -159,7 +177,7 @@ impl Listener {
     /// The socket for the tokio runtime of the caller, if it is TCP and clients reach it from no further than `reach`.
     pub(super) fn tcp(&self, of: &Address, reach: Reach) -> io::Result<tokio::net::TcpListener> {
         match &*self.0 {
-            Socket::Tcp(listener) => {
+            Socket::Tcp { listener, .. } => {
                 reach.check(listener.local_addr()?)?;
                 let own = listener.try_clone()?;
                 // Processes that share the socket only ever wait for it by readiness.
@@ -180,7 +198,7 @@ impl Listener {
                 own.set_nonblocking(true)?;
                 tokio::net::UnixListener::from_std(own)
             }
-            Socket::Tcp(listener) => {
+            Socket::Tcp { listener, .. } => {
                 let port = listener.local_addr().as_ref().map_or(0, SocketAddr::port);
                 Err(another_kind(of, Some(port)))
             }
@@ -225,12 +243,14 @@ async fn bound(address: &Address, shares_port: bool) -> io::Result<Listener> {
         Address::Unix { path, .. } => {
             let (listener, file) = unix::listen(path)?;
             let listener = listener.into_std()?;
-            let _file = Some(file);
-            return Ok(Listener(Arc::new(Socket::Unix { listener, _file })));
+            let file = Some(file);
+            return Ok(Listener(Arc::new(Socket::Unix { listener, file })));
         }
         _ => return Err(unsupported("only sockets can be handed to a server")),
     };
-    Ok(listen(place, reach, shares_port).await?.into_std()?.into())
+    let listener = listen(place, reach, shares_port).await?.into_std()?;
+    let is_own = true;
+    Ok(Listener(Arc::new(Socket::Tcp { listener, is_own })))
 }
 
 #[cfg(test)]

@@ -20,11 +20,18 @@ pub struct SocketFile {
     identity: (u64, u64),
 }
 
-impl Drop for SocketFile {
-    fn drop(&mut self) {
+impl SocketFile {
+    /// Removes the file, unless another one has replaced it.
+    pub fn remove(&self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

@@ -204,7 +204,8 @@ impl Supervising {
         self.tell(Instruction::Restart);
     }
 
-    /// Ends the workers gracefully: requests in flight are answered within their grace period.
+    /// Ends the workers gracefully: requests in flight are answered within their grace period. From then on, clients of sockets of
+    /// [`Listener::bind`] are refused; those of a socket of a service manager wait, as do those of TCP on other systems than Linux.
     pub fn stop(&self) {
         self.tell(Instruction::Stop);
     }
@@ -372,6 +373,10 @@ impl Tree {
         let commands = std::mem::take(&mut lock(&self.shared.board).commands);
         let now = Instant::now();
         for command in commands {
+            if matches!(command, Instruction::Stop | Instruction::Kill) {
+                // Clients do not wait for a worker that never comes.
+                self.supervisor.listeners.iter().for_each(Listener::refuse);
+            }
             match command {
                 Instruction::Restart => self.plan.restart(now),
                 Instruction::Stop => self.plan.stop(now),
