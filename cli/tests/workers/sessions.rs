@@ -1,11 +1,13 @@
 //! A session belongs to one worker; its requests come to any.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::serving::Serving;
 use crate::tree::{Tree, comes, limit_descriptors};
 
 /// A little longer than a worker that is replaced takes requests.
@@ -167,6 +169,44 @@ fn a_session_outlasts_a_want_of_descriptors() {
     }
     let answer = client.call_in(session, "test_simple_text").unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// Some systems remove old files from the folder for temporary ones.
+#[test]
+fn workers_whose_folder_was_removed_are_replaced() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("removed");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let own = [
+        "serve",
+        "http://127.0.0.1:0/mcp",
+        "--workers",
+        "2",
+        "--reuse-port",
+    ];
+    let variables = [("TMPDIR", folder.to_str().unwrap())];
+    let tree = Tree::of(Serving::with_env(&own, &variables));
+    let old = tree.workers();
+    let mut clients = begun(&tree, 6);
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+    }
+    for (client, session) in &mut clients {
+        client.hang_up();
+        let answer = client.call_in(session, "test_simple_text").unwrap();
+        assert!(matches!(answer.status, 200 | 503), "{answer:?}");
+    }
+    assert!(tree.has_replaced(&old), "{}", tree.log());
+    assert!(
+        tree.log().contains("somebody has removed the folder"),
+        "{}",
+        tree.log()
+    );
+    for (mut client, session) in begun(&tree, 6) {
+        client.hang_up();
+        let answer = client.call_in(&session, "test_simple_text").unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
 }
 
 /// R-SES-05: nobody can name a worker that is not there, and a session of a worker is of no other.

@@ -4,13 +4,13 @@ use std::fs::{DirBuilder, remove_dir};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, id};
 
 use mio::{Interest, Registry, Token};
-use rustix::process::Signal;
+use rustix::process::{Signal, geteuid};
 
 use super::control::{self, Key, READY, REPLACED, VARIABLE};
 use super::plan::Number;
@@ -33,9 +33,27 @@ impl Common {
         let path = std::env::temp_dir().join(name);
         let mut key = Key::default();
         getrandom::fill(&mut key).map_err(io::Error::other)?;
-        DirBuilder::new().mode(0o700).create(&path)?;
+        make(&path)?;
         Ok(Self { folder: path, key })
     }
+
+    /// Makes the folder again if somebody has removed it, and with it the sockets in it. Returns whether it was so.
+    ///
+    /// # Errors
+    /// When it cannot be made, or somebody else has made another one in its place.
+    pub fn mend(&self) -> io::Result<bool> {
+        match std::fs::symlink_metadata(&self.folder) {
+            Ok(found) if found.is_dir() && found.uid() == geteuid().as_raw() => Ok(false),
+            Ok(_) => Err(io::Error::other(
+                "somebody else has put something in its place",
+            )),
+            Err(_) => make(&self.folder).map(|()| true),
+        }
+    }
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(folder)
 }
 
 impl Drop for Common {
@@ -81,6 +99,7 @@ impl RunningWorker {
         listener: &Listener,
         (registry, says, ends): (&Registry, Token, Token),
     ) -> io::Result<Self> {
+        common.mend()?;
         let folder = common.folder.clone();
         let files = WorkerFiles { folder, number };
         let private = UnixListener::bind(private_socket(&common.folder, number))?;
@@ -163,5 +182,23 @@ impl RunningWorker {
     /// Reaps the process if it has ended.
     pub fn take_exit(&mut self) -> Option<io::Result<ExitStatus>> {
         self.process.has_exited().then(|| self.process.reap())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_removed_is_made_again_unless_its_place_is_taken() {
+        let common = Common::new().unwrap();
+        assert!(!common.mend().unwrap());
+        remove_dir(&common.folder).unwrap();
+        assert!(common.mend().unwrap());
+        assert_eq!(common.folder.metadata().unwrap().mode() & 0o777, 0o700);
+        remove_dir(&common.folder).unwrap();
+        std::os::unix::fs::symlink(std::env::temp_dir(), &common.folder).unwrap();
+        assert!(common.mend().is_err());
+        std::fs::remove_file(&common.folder).unwrap();
     }
 }

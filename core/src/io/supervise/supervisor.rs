@@ -14,10 +14,14 @@ use super::member::{Common, RunningWorker};
 use super::plan::{Loss, Number, Order, Plan, PlanTerms};
 use crate::io::net::listener::Listener;
 use crate::io::reconnect::Backoff;
+use crate::panics::contain;
 use crate::sync::lock;
 
 /// How often a process whose end the system does not report is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often the folder of the private sockets is looked for.
+const FOLDER_EVERY: Duration = Duration::from_secs(10);
 
 const WAKER: Token = Token(0);
 
@@ -277,52 +281,81 @@ fn tokens(number: Number) -> (Token, Token) {
 }
 
 impl Tree {
-    fn run(mut self) {
-        let mut events = Events::with_capacity(64);
-        while !self.plan.is_over() {
-            let now = Instant::now();
-            self.plan.handle_timeout(now);
-            while let Some(order) = self.plan.poll_order() {
-                self.follow(order);
-            }
-            self.show();
-            let timeout = self.timeout(Instant::now());
-            let waited = self.poll.poll(&mut events, timeout);
-            if waited.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
-                // Nothing is known of the workers any more. They end when their control sockets are dropped.
-                break;
-            }
-            self.obey();
-            self.look();
-        }
-        self.workers.clear();
-        let has_failed = self.plan.has_failed();
-        let failure = self.failure.take().filter(|_| has_failed);
+    fn run(self) {
         let shared = self.shared.clone();
-        // The folder goes before anybody learns of the end.
-        drop(self);
+        // The workers and the folder go before anybody learns of the end.
+        let outcome = contain("a supervisor", move || self.supervise());
+        let panicked = || Err("the supervisor panicked; its workers were killed".to_owned());
         let mut board = lock(&shared.board);
         board.state = SupervisionState {
             is_up: board.state.is_up,
             is_stopping: true,
             ..SupervisionState::default()
         };
-        board.outcome = Some(failure.map_or(Ok(()), Err));
+        board.outcome = Some(outcome.unwrap_or_else(panicked));
         shared.changed.notify_all();
     }
 
-    fn timeout(&self, now: Instant) -> Option<Duration> {
+    fn supervise(mut self) -> Result<(), String> {
+        let mut events = Events::with_capacity(64);
+        while !self.plan.is_over() {
+            let now = Instant::now();
+            self.mend(now);
+            self.plan.handle_timeout(now);
+            while let Some(order) = self.plan.poll_order() {
+                self.follow(order);
+            }
+            self.show();
+            let timeout = self.timeout(Instant::now());
+            let waited = self.poll.poll(&mut events, Some(timeout));
+            if let Err(error) = waited
+                && error.kind() != io::ErrorKind::Interrupted
+            {
+                // Nothing is heard of the workers any more. They are killed when they are dropped.
+                return Err(format!(
+                    "the workers cannot be watched, and were killed: {error}"
+                ));
+            }
+            self.obey();
+            self.look();
+        }
+        let failure = self.failure.take().filter(|_| self.plan.has_failed());
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Replaces the workers if their private sockets are gone: other workers pass on no requests of their sessions then.
+    fn mend(&mut self, now: Instant) {
+        if self.plan.is_stopping() {
+            return;
+        }
+        match self.common.mend() {
+            Ok(false) => {}
+            Ok(true) => {
+                event!(
+                    error,
+                    "somebody has removed the folder of the private sockets of workers; the workers are replaced"
+                );
+                self.plan.restart(now);
+            }
+            Err(error) => {
+                event!(error, %error, "somebody has removed the folder of the private sockets of workers, and it cannot be made again");
+                drop(error);
+            }
+        }
+    }
+
+    fn timeout(&self, now: Instant) -> Duration {
         let due = self.plan.poll_timeout();
         let due = due.map(|due| due.saturating_duration_since(now));
         let watches = self.workers.values().any(RunningWorker::is_to_be_watched);
         let look = match (self.lost.is_empty(), watches) {
             (false, _) => Some(Duration::ZERO),
             (true, true) => Some(LOOK_EVERY),
-            (true, false) => None,
+            (true, false) => Some(FOLDER_EVERY),
         };
         // An instant passes within the system's next tick of a millisecond.
         let due = due.map(|due| due + Duration::from_millis(1));
-        due.into_iter().chain(look).min()
+        due.into_iter().chain(look).min().unwrap_or(FOLDER_EVERY)
     }
 
     fn follow(&mut self, order: Order) {
@@ -348,14 +381,18 @@ impl Tree {
     }
 
     fn start(&mut self, slot: usize, number: Number) {
-        let command = (self.supervisor.program)();
         let listeners = &self.supervisor.listeners;
         let Some(listener) = listeners.get(slot % listeners.len()) else {
             return;
         };
         let (says, ends) = tokens(number);
         let registry = (self.poll.registry(), says, ends);
-        match RunningWorker::start(command, number, &self.common, listener, registry) {
+        let command = contain("the command of a worker", &mut self.supervisor.program);
+        let command = command.ok_or_else(|| io::Error::other("making its command panicked"));
+        let started = command.and_then(|command| {
+            RunningWorker::start(command, number, &self.common, listener, registry)
+        });
+        match started {
             Ok(worker) => {
                 event!(info, worker = number, pid = worker.id(), "a worker starts");
                 self.workers.insert(number, worker);
@@ -461,5 +498,48 @@ fn report(worker: Number, pid: u32, status: &str, loss: Loss) {
             status,
             "a worker could not begin; all end"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn supervising(program: impl FnMut() -> Command + Send + 'static) -> io::Result<()> {
+        let address = "tcp:127.0.0.1:0".parse().unwrap();
+        let listeners = vec![Listener::bind(&address).unwrap()];
+        let options = SupervisorOptions::default();
+        Supervisor::new(program, listeners, options).start()?.wait()
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_made_ends_the_tree_with_an_error() {
+        let error = supervising(|| panic!("on purpose")).unwrap_err();
+        assert!(
+            error.to_string().contains("making its command panicked"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_supervisor_that_panics_ends_with_an_error() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("on purpose");
+            }
+        }
+        let bomb = Bomb;
+        let error = supervising(move || {
+            let _ = &bomb;
+            Command::new("/none")
+        });
+        let error = error.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("panicked; its workers were killed"),
+            "{error}"
+        );
     }
 }

@@ -14,6 +14,7 @@
 //! | has removed its socket: it serves no more | 404, so the client begins another session; where processes share sessions, the request goes to the worker on which all agree as its successor |
 //! | was replaced, has calls in flight, and the request is not about them, where processes share sessions | the owner answers 421, and the request goes to the successor |
 //! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
+//! | cannot be found, as somebody has removed the folder of the sockets | 503 with `Retry-After`, until the supervisor has replaced the workers; where processes share sessions, the worker that the request came to serves it |
 //! | has closed the connection with the request unread | the request is sent again; after three times, one of these two |
 //! | has closed the connection after it had read the request | 502, as the request may have run |
 
@@ -42,7 +43,7 @@ use super::headers::{SESSION, legacy_session, resumed_action};
 use super::hop_body::{CopyBounds, HopBody};
 use super::hop_pool::HopPool;
 use super::peer::{PeerAddress, PeerCertificate};
-use super::refusal::{HttpRefusal, OWNER_BUSY, OWNER_GONE, SESSION_GONE};
+use super::refusal::{HttpRefusal, OWNER_BUSY, OWNER_GONE, OWNERS_LOST, SESSION_GONE};
 use super::response::refused;
 use super::session_name::{without_worker, worker_of};
 use super::sse::parse_id;
@@ -135,6 +136,9 @@ impl WorkerHop {
                 None => match self.pool.connect(owner).await {
                     Ok(sender) => (sender, true),
                     Err(_) if !self.pool.has(owner) => {
+                        if !self.shares_sessions && !self.pool.is_there() {
+                            return Ok(refusal(OWNERS_LOST));
+                        }
                         let Some(next) = self.successor(parts) else {
                             return Err(body);
                         };
@@ -516,6 +520,19 @@ mod tests {
         assert_eq!(folder.pass().await.status(), 503, "nobody listens");
         std::fs::remove_file(folder.socket()).unwrap();
         assert_eq!(folder.pass().await.status(), 410);
+    }
+
+    /// R-SES-05: the owner still serves, though nobody finds it.
+    #[tokio::test]
+    async fn a_folder_that_was_removed_ends_no_session() {
+        for (shares, status) in [(false, 503), (true, 410)] {
+            let mut folder = Folder::new("removed");
+            std::fs::remove_dir(&folder.0).unwrap();
+            if shares {
+                folder.share();
+            }
+            assert_eq!(folder.pass().await.status(), status);
+        }
     }
 
     /// A worker that has no place left closes what it accepts.

@@ -37,6 +37,11 @@ impl HopPool {
         private_socket(&self.folder, worker).exists()
     }
 
+    /// Whether the folder is there.
+    pub fn is_there(&self) -> bool {
+        self.folder.exists()
+    }
+
     /// Whether a worker begins no requests of sessions any more, though it has its socket.
     pub fn is_retired(&self, worker: u64) -> bool {
         !ready_file(&self.folder, worker).exists()

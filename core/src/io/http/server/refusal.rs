@@ -142,6 +142,11 @@ pub const OWNER_BUSY: HttpRefusal = HttpRefusal::new(
     "the worker that has the session cannot be reached now: try again later",
 );
 #[cfg(unix)]
+pub const OWNERS_LOST: HttpRefusal = HttpRefusal::new(
+    503,
+    "the folder of the sockets of the workers was removed, and they are replaced: try again later",
+);
+#[cfg(unix)]
 pub const OWNER_GONE: HttpRefusal = HttpRefusal::new(
     502,
     "the worker that has the session ended before it had answered: it may have run the request",
