@@ -48,7 +48,7 @@ impl Watched {
     pub fn check(&self, workers: Option<usize>) -> Result<()> {
         ensure!(
             self.metrics.is_none() || workers.is_none(),
-            "--metrics are those of one process; with --workers, send them by --otlp"
+            "--metrics shows the counts of one process, and --workers starts several; leave --metrics out, and have each send its counts to a collector by --otlp, from which Prometheus gets them"
         );
         Ok(())
     }
