@@ -120,6 +120,7 @@ impl<'a> Line<'a> for Onward<'a> {
         Box::pin(dispatch(self.0, request))
     }
 
+    #[cfg(feature = "settings")]
     fn is_own(&self, request: &ChainRequest) -> bool {
         let method = request.known_method();
         let goes_to_all = merged::list_of(method).is_some()

@@ -366,6 +366,7 @@ pub(super) trait Line<'a>: Send + Sync {
     }
 
     /// Whether it leads a request to the server that the front stands for, and to no other.
+    #[cfg(feature = "settings")]
     fn is_own(&self, _request: &ChainRequest) -> bool {
         false
     }
@@ -442,6 +443,7 @@ impl<'a> NextHop<'a> {
     }
 
     /// Whether a request, as it is, goes to the server that the front stands for, and to no other.
+    #[cfg(feature = "settings")]
     pub(crate) fn is_own(&self, request: &ChainRequest) -> bool {
         self.last.is_own(request)
     }

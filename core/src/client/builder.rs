@@ -27,8 +27,16 @@ pub struct ClientBuilder {
     checks: bool,
     hooks: Hooks,
     relay: Option<MakeRelay>,
+    #[cfg_attr(
+        not(feature = "stdio"),
+        expect(dead_code, reason = "only transports read it")
+    )]
     spawner: Option<Arc<dyn Spawner>>,
     #[cfg(feature = "server")]
+    #[cfg_attr(
+        not(feature = "stdio"),
+        expect(dead_code, reason = "only transports read it")
+    )]
     callers: Option<Arc<dyn Callers>>,
 }
 
@@ -68,7 +76,7 @@ impl ClientBuilder {
     }
 
     /// Who sends the requests, if another party does.
-    #[cfg(feature = "server")]
+    #[cfg(all(feature = "server", feature = "stdio"))]
     pub(crate) fn callers(&self) -> Option<Arc<dyn Callers>> {
         self.callers.clone()
     }
@@ -261,6 +269,7 @@ impl ClientBuilder {
             checks: self.checks,
             hooks: self.hooks,
             relay: self.relay,
+            #[cfg(feature = "stdio")]
             spawner: self.spawner,
             #[cfg(feature = "http-client")]
             has_headers: false,
@@ -292,6 +301,7 @@ pub struct Prepared {
     checks: bool,
     hooks: Hooks,
     relay: Option<MakeRelay>,
+    #[cfg(feature = "stdio")]
     spawner: Option<Arc<dyn Spawner>>,
     #[cfg(feature = "http-client")]
     has_headers: bool,
@@ -309,6 +319,7 @@ impl Prepared {
     }
 
     /// The spawner that was chosen for the connection.
+    #[cfg(feature = "stdio")]
     pub(crate) fn spawner(&self) -> Option<Arc<dyn Spawner>> {
         self.spawner.clone()
     }

@@ -186,6 +186,7 @@ impl Workers {
     /// Creates a pool whose threads begin jobs for the current tokio runtime: a job that waits becomes a task
     /// of the runtime, and one that is done at once costs no wake-up of another thread. Outside of a runtime
     /// as [`new`](Self::new).
+    #[cfg(feature = "server")]
     pub(super) fn beginning_tasks() -> Self {
         Self::created(WorkersConfig::default(), true)
     }
