@@ -133,8 +133,12 @@ impl<'a> Line<'a> for Onward<'a> {
 /// Passes a request on to the server that it is for, or to all. What is rare is boxed, here and on the way: each call would
 /// hold its room.
 async fn dispatch(passage: &Passage, request: ChainRequest) -> Result<ChainResponse, RequestError> {
-    if let (Way::Own(lanes), Some(method)) = (&passage.way, request.known_method()) {
-        follow::note_list(lanes, &passage.route.sessions, method);
+    let sessions = &passage.route.sessions;
+    if let Way::Own(lanes) = &passage.way
+        && !sessions.is_empty()
+        && let Some(method) = request.known_method()
+    {
+        follow::note_list(lanes, sessions, method);
     }
     if let Some(lane) = &passage.resumes {
         passage.route.goes_to(&lane.parts);
