@@ -336,10 +336,9 @@ export class Front {
         this.#links.add(link);
         const ended = report.then(async text => {
             this.#links.delete(link);
-            const unanswered = await end();
             const { error, ...said } = JSON.parse(text || '{}') as RunReport & { error?: string };
-            if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
-            return { ...said, unanswered };
+            if (error !== undefined) return giveUp(end, new McpError('ERR_MCP_IO', error));
+            return { ...said, unanswered: await end() };
         });
         return { link, ended };
     }

@@ -5,6 +5,7 @@ import { Calls, type StartOptions } from './calls';
 import { endAll, Front, giveUp, type Ends } from './chain';
 import type { Json } from './content';
 import { guarded, McpError } from './errors';
+import type { Failures } from './failures';
 import type { Listening } from './listening';
 import type { ListOptions } from './lists';
 import { OAuth } from './login';
@@ -43,7 +44,9 @@ export interface SpawnOptions extends SpawnOptionsOf<Client> {}
 export interface ConnectOptions extends ConnectOptionsOf<Client> {}
 
 /** Ends the servers at the ends of a front whose client was collected: nothing refers to the client, so nothing awaits its end. */
-const dropped = new FinalizationRegistry((ends: Ends) => void endAll(ends).catch(error => process.emitWarning(error)));
+const dropped = new FinalizationRegistry(({ ends, failures }: { ends: Ends; failures: Failures }) => {
+    endAll(ends).catch(error => failures.report(error, 'lifespan.stop'));
+});
 
 /** The prompt or resource template that has the argument to complete. */
 export type CompletionTarget = { prompt: string } | { template: string };
@@ -105,7 +108,7 @@ export class Client extends Actions {
             try {
                 const client = new Client(options, connect);
                 client.ending.then(end).catch(error => front.failures.report(error, 'lifespan.stop'));
-                dropped.register(client, ends);
+                dropped.register(client, { ends, failures: front.failures });
                 return client;
             } catch (error) {
                 return giveUp(end, error);

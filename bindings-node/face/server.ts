@@ -232,8 +232,8 @@ export class Server<State = undefined> extends Entries<State> {
         const ended = report
             .finally(() => (unhear(), forget()))
             .then(async ({ error, ...report }) => {
+                if (error !== undefined) return giveUp(() => state.end(), new McpError('ERR_MCP_IO', error));
                 await state.end();
-                if (error !== undefined) throw new McpError('ERR_MCP_IO', error);
                 return report;
             });
         return { link, opened, ended, stop };

@@ -26,9 +26,9 @@ const TRACES: (&str, &str) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "v1/traces")
 /// The same for metrics.
 const METRICS: (&str, &str) = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "v1/metrics");
 
-/// The variables that say how a collector is spoken to: about everything, spans and metrics.
-const PROTOCOLS: [&str; 3] = [
-    "OTEL_EXPORTER_OTLP_PROTOCOL",
+/// The variable that says how a collector is spoken to, if there is none of these for spans and metrics.
+const PROTOCOL_OF_ALL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+const PROTOCOLS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
     "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
 ];
@@ -131,9 +131,11 @@ fn endpoints(url: Option<&str>, said: impl Fn(&str) -> Option<String>) -> Option
 
 /// Fails if the environment asks for a protocol that is not spoken here.
 fn check_protocol(said: impl Fn(&str) -> Option<String>) -> Result<()> {
-    for name in PROTOCOLS {
-        if let Some(value) = said(name).filter(|value| !value.trim().eq_ignore_ascii_case(PROTOCOL))
-        {
+    for own in PROTOCOLS {
+        let named = |name| said(name).map(|value| (name, value));
+        let asked = named(own).or_else(|| named(PROTOCOL_OF_ALL));
+        let spoken = |value: &str| value.trim().eq_ignore_ascii_case(PROTOCOL);
+        if let Some((name, value)) = asked.filter(|(_, value)| !spoken(value)) {
             bail!(
                 "{name}: {value:?} is not spoken here; set it to {PROTOCOL}, and the endpoint to the collector's port of OTLP over HTTP (4318)"
             );
@@ -254,7 +256,7 @@ mod tests {
             let said = |name: &str| (name == variable).then(|| value.to_owned());
             check_protocol(said).map_err(|error| error.to_string())
         };
-        for variable in PROTOCOLS {
+        for variable in PROTOCOLS.into_iter().chain([PROTOCOL_OF_ALL]) {
             assert_eq!(check(variable, "http/protobuf"), Ok(()));
             for value in ["grpc", "http/json", "pigeon"] {
                 let why = check(variable, value).unwrap_err();
@@ -263,6 +265,12 @@ mod tests {
             }
         }
         assert_eq!(check("OTEL_SERVICE_NAME", "grpc"), Ok(()));
+        // What is said of spans and metrics counts before what is said of all.
+        let said = |name: &str| match name {
+            PROTOCOL_OF_ALL => Some("grpc".to_owned()),
+            _ => PROTOCOLS.contains(&name).then(|| PROTOCOL.to_owned()),
+        };
+        assert!(check_protocol(said).is_ok());
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Log {
     /// What the test runners said of failed tests, which may be long before the last lines.
     failures: Vec<String>,
     tells_failures: bool,
+    /// How many lines came after that.
+    since: usize,
     verbose: bool,
     /// The timeout of each command: beyond it, the command counts as hung.
     pub longest: Duration,
@@ -54,6 +56,7 @@ impl Log {
             tail: std::collections::VecDeque::new(),
             failures: Vec::new(),
             tells_failures: false,
+            since: 0,
             verbose,
             longest: Duration::from_secs(20 * 60),
             tally: Tally::default(),
@@ -150,8 +153,10 @@ impl Log {
         if line == "failures:" || line.contains("= FAILURES =") {
             self.tells_failures = true;
         }
+        self.since += 1;
         if self.tells_failures && self.failures.len() < FAILURES {
             self.failures.push(line.to_owned());
+            self.since = 0;
         }
         if line.starts_with("test result: ") || line.contains("= short test summary info =") {
             self.tells_failures = false;
@@ -163,8 +168,9 @@ impl Log {
         if self.verbose {
             return String::new();
         }
-        let cut = match self.tail.len() {
-            TAIL => self.failures.as_slice(),
+        // All of it, if its end is not among the last lines.
+        let cut = match self.since {
+            TAIL.. => self.failures.as_slice(),
             _ => &[],
         };
         let lines = cut.iter().chain(&self.tail);

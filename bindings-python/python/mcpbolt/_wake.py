@@ -26,7 +26,8 @@ def watch(loop: Loop, wake: _core.Wake, ready: Callable[[], object]) -> Callable
 
     def forget() -> None:
         if watched:
-            loop.remove_reader(watched.pop()[0])
+            descriptor, _kept = watched.pop()
+            loop.remove_reader(descriptor)
 
     return forget
 

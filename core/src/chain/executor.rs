@@ -413,7 +413,7 @@ impl Executor for FrontExecutor {
                     // Those that share a lane hear by one stream of the lists.
                     if behalf != Behalf::All || !lane.own_streams.has(&behalf) {
                         // Fails only if the connection is lost, and then it is opened again.
-                        let _ = follow::follow(lane, &far, &behalf, false);
+                        let _ = follow::follow(lane, &far, &behalf);
                     }
                 }
                 // The client hears of what the server has when it is found.

@@ -68,7 +68,7 @@ pub(super) fn heard(
 }
 
 /// Tells the sessions that have subscribed to a resource on that behalf of a change.
-fn updated(lane: &Arc<Lane>, behalf: &Behalf, uri: &str, params: Option<&str>) {
+pub(super) fn updated(lane: &Arc<Lane>, behalf: &Behalf, uri: &str, params: Option<&str>) {
     for session in lane.sessions.all() {
         if session.wants_for(uri, &behalf.who()) || !lane.is_shared() {
             tell_client(lane, &session.handle, Method::ResourceUpdated, params);
@@ -78,23 +78,14 @@ fn updated(lane: &Arc<Lane>, behalf: &Behalf, uri: &str, params: Option<&str>) {
 
 /// A stream of this side is open: tells the sessions of what they may have missed before, if nothing told of it.
 fn opened(lane: &Arc<Lane>, id: Option<StreamId>, params: Option<&str>) {
-    let mut all = lock(&lane.own_streams.all);
-    let Some(at) = all.iter().position(|one| Some(one.id) == id) else {
+    let Some((behalf, late)) = lane.own_streams.opened(id) else {
         return;
     };
-    let behalf = all[at].behalf.clone();
-    // It has everything that the streams before it had.
-    let is_older = |one: &mut Listening| one.behalf == behalf;
-    let gone: Vec<_> = all.extract_if(..at, is_older).collect();
-    let own = &mut all[at - gone.len()];
-    let is_first = !gone.iter().any(|one| one.is_open);
-    let is_late = is_first && (own.is_late || gone.iter().any(|one| one.is_late));
-    (own.is_open, own.is_late) = (true, false);
-    let acknowledged = own.acknowledged.clone();
-    drop(all);
-    drop(gone);
-    acknowledged.cancel(None);
-    if is_late {
+    let Some(far) = lane.ready() else { return };
+    if late.is_some_and(|late| late.lists) {
+        tell_all(lane, &far);
+    }
+    if late.is_some() {
         let granted = ["notifications", "resourceSubscriptions"];
         let granted = params.and_then(|params| reader::find_path(params, &granted));
         for uri in reader::elements(granted.unwrap_or("[]")).filter_map(reader::as_str) {
@@ -104,9 +95,10 @@ fn opened(lane: &Arc<Lane>, id: Option<StreamId>, params: Option<&str>) {
     if behalf != behalf_of_sessions(lane) {
         return;
     }
+    let told: Vec<_> = changing(lane, far.capabilities()).collect();
     for session in lane.sessions.all() {
         let missed = std::mem::take(&mut *lock(&session.missed));
-        for change in missed {
+        for change in missed.into_iter().filter(|it| told.contains(it)) {
             lane.parts.lists.changed(lane.parts.index, change);
             tell_client(lane, &session.handle, change, None);
         }
@@ -149,9 +141,9 @@ pub(super) async fn subscribe(
     let behalf = Behalf::of(who.clone());
     if let Some(before) = add(session, uri, who)?.filter(|before| before != who) {
         // Fails only if the connection is lost.
-        let _ = follow(lane, far, &Behalf::of(before), false);
+        let _ = follow(lane, far, &Behalf::of(before));
     }
-    let subscribed = acknowledged(lane, far, &behalf, false).await;
+    let subscribed = acknowledged(lane, far, &behalf).await;
     if subscribed.is_err() {
         // Another stream may have the resource: that of an earlier request, or of one that came meanwhile.
         let servers = lock(&lane.own_streams.all);
@@ -180,35 +172,19 @@ pub(super) fn add(
 }
 
 /// Listens, and waits until the server has acknowledged it.
-async fn acknowledged(
-    lane: &Arc<Lane>,
-    far: &Far,
-    behalf: &Behalf,
-    is_late: bool,
-) -> Result<(), RequestError> {
-    let Some((id, acknowledged)) = follow(lane, far, behalf, is_late)? else {
+async fn acknowledged(lane: &Arc<Lane>, far: &Far, behalf: &Behalf) -> Result<(), RequestError> {
+    let Some((id, acknowledged)) = follow(lane, far, behalf)? else {
         return Ok(());
     };
     let far = far.handle();
     let patience = far.sleep(far.config().limits.request_timeout);
     if unless(patience, acknowledged.cancelled()).await.is_some() {
-        forget(lane, id, None);
+        lane.own_streams.forget(id, None, false);
         return Err(RequestError::TimedOut);
     }
     match acknowledged.reason() {
         Some(why) => Err(refusal(INTERNAL_ERROR, why)),
         None => Ok(()),
-    }
-}
-
-/// Ends a stream of this side. The request that waits for its acknowledgement fails with `why`.
-fn forget(lane: &Lane, id: StreamId, why: Option<&str>) {
-    let mut all = lock(&lane.own_streams.all);
-    let at = all.iter().position(|one| one.id == id);
-    let gone = at.map(|at| all.remove(at));
-    drop(all);
-    if let Some(gone) = gone {
-        gone.acknowledged.cancel(why);
     }
 }
 
@@ -225,9 +201,11 @@ pub(super) async fn unsubscribe(
         return Ok(ChainResponse::new("{}"));
     };
     let behalf = Behalf::of(who);
-    if acknowledged(lane, far, &behalf, false).await.is_err() {
+    if acknowledged(lane, far, &behalf).await.is_err() {
         // The stream before may still tell of the resource.
         lane.own_streams.end(&behalf);
+        lane.own_streams
+            .note_late(&behalf, behalf == behalf_of_sessions(lane));
         reopen(Arc::downgrade(lane), behalf);
     }
     Ok(ChainResponse::new("{}"))
@@ -241,8 +219,8 @@ pub(super) fn uri(request: &ChainRequest) -> Result<Box<str>, RequestError> {
 
 /// Listens, for clients of the handshake era, to what a server of the stateless era says may change: on behalf of a client, to the
 /// resources that it has subscribed to; and on [behalf of the sessions](behalf_of_sessions), to the lists. The stream before ends when
-/// this one is acknowledged: then the token is cancelled, or with a reason if the server refuses. If it `is_late`, because the stream
-/// before has ended, clients hear then that its resources may have changed. `None` if there is nothing to listen to.
+/// this one is acknowledged: then the token is cancelled, or with a reason if the server refuses. If nothing told of changes before, clients hear
+/// then that they may have missed some. `None` if there is nothing to listen to.
 ///
 /// # Errors
 /// If the request cannot be sent.
@@ -250,9 +228,8 @@ pub(super) fn follow(
     lane: &Arc<Lane>,
     far: &Far,
     behalf: &Behalf,
-    is_late: bool,
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
-    follow_with(lane, far, is_late, || {
+    follow_with(lane, far, || {
         let own = lane.sessions.subscribed().remove_entry(&behalf.who());
         match own {
             Some((newest, uris)) => (Behalf::of(newest), uris),
@@ -278,7 +255,6 @@ fn listeners_of(lane: &Lane) -> impl Iterator<Item = Behalf> {
 fn follow_with(
     lane: &Arc<Lane>,
     far: &Far,
-    is_late: bool,
     wanted: impl FnOnce() -> (Behalf, BTreeSet<Box<str>>),
 ) -> Result<Option<(StreamId, CancelToken)>, RequestError> {
     // The later of two streams is to have what the earlier one has, and the acknowledgement waits for the lock, so it finds the stream.
@@ -308,7 +284,6 @@ fn follow_with(
         behalf: behalf.clone(),
         uris,
         is_open: false,
-        is_late,
         acknowledged: CancelToken::new(),
         cancel: CancelToken::new(),
     };
@@ -343,6 +318,8 @@ async fn keep(
     };
     let refusal = ended.as_ref().err().filter(|error| is_final(error));
     let refusal = refusal.filter(|_| !acknowledged.is_cancelled()).cloned();
+    // A connection that is lost is restored with all that it had.
+    let is_lost = matches!(ended, Err(RequestError::Closed(_)));
     let why = ended.map_or_else(
         |error| error.to_string(),
         |_| "the server ended the stream of changes".to_owned(),
@@ -350,7 +327,8 @@ async fn keep(
     if begun.elapsed() >= LONGEST_WAIT {
         lock(&held.own_streams.endings).remove(&behalf);
     }
-    forget(&held, id, Some(&why));
+    let lists = !is_lost && behalf == behalf_of_sessions(&held);
+    held.own_streams.forget(id, Some(&why), lists);
     let Some(error) = refusal else {
         return reopen(lane, behalf);
     };
@@ -360,7 +338,7 @@ async fn keep(
     log_refusal(&held.parts, &error);
     let far = held.ready().filter(|_| has_both);
     let lists = || (behalf, BTreeSet::new());
-    let again = far.map(|far| (follow_with(&held, &far, false, lists), far));
+    let again = far.map(|far| (follow_with(&held, &far, lists), far));
     if let Some((Ok(_), far)) = again {
         tell_all(&held, &far);
     }
@@ -405,11 +383,10 @@ fn reopen(lane: Weak<Lane>, behalf: Behalf) {
             if lane.own_streams.has(&behalf) {
                 return;
             }
-            match acknowledged(&lane, &far, &behalf, true).await {
-                Ok(()) => return tell_all(&lane, &far),
+            match acknowledged(&lane, &far, &behalf).await {
                 Err(RequestError::TimedOut | RequestError::Overloaded) => {}
-                // The stream has ended, and sees to its own place.
-                Err(_) => return,
+                // It is open, or has ended and sees to its own place.
+                Ok(()) | Err(_) => return,
             }
         }
     }));
@@ -510,7 +487,7 @@ impl Drop for Joined {
                 let clients: HashSet<_> = subscribed.into_values().collect();
                 for who in clients {
                     // Fails only if the connection is lost.
-                    let _ = follow(lane, &far, &Behalf::of(who), false);
+                    let _ = follow(lane, &far, &Behalf::of(who));
                 }
             }
         }
@@ -538,9 +515,11 @@ pub(super) fn restore(lane: &Arc<Lane>, far: &Far) {
             }
         }
         Era::Stateless => {
-            for behalf in listeners_of(lane) {
+            let listeners: Vec<_> = listeners_of(lane).collect();
+            lane.own_streams.retain_late(&listeners);
+            for behalf in listeners {
                 // Fails only if the connection is lost again.
-                let _ = follow(lane, far, &behalf, true);
+                let _ = follow(lane, far, &behalf);
             }
         }
     }

@@ -9,6 +9,7 @@ use super::attempts::wait_after;
 use super::behalf::{Behalf, ask};
 use super::far::Far;
 use super::filter::{LISTS, granted};
+use super::follow::updated;
 use super::lane::Lane;
 use super::listeners::{Listener, Listeners};
 use super::middleware::{ChainNotification, ChainRequest, ChainResponse, RelayDirection, refusal};
@@ -284,7 +285,7 @@ pub(super) fn subscribe_to(
             granted => {
                 tried((lane, &listeners), &uri, &who, granted.is_some());
                 if is_again && granted.is_some() {
-                    may_have_changed((lane, &listeners), &uri);
+                    updated(lane, &Behalf::Client(who.clone()), &uri, Some(&about(&uri)));
                 }
             }
         },

@@ -14,6 +14,15 @@ pub(super) struct OwnStreams {
     pub all: Mutex<Vec<Listening>>,
     /// How many in a row ended soon, or could not be opened again.
     pub endings: Mutex<HashMap<Behalf, u32>>,
+    /// On whose behalf something may have changed while no stream told of it, until the next one is open.
+    late: Mutex<HashMap<Behalf, Late>>,
+}
+
+/// What the sessions are to hear when the next stream is open.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Late {
+    /// Lists may have changed, too, and nobody has said so yet.
+    pub lists: bool,
 }
 
 /// A stream of this side, by the number of its connection and the id of its request there.
@@ -26,8 +35,6 @@ pub(super) struct Listening {
     pub uris: BTreeSet<Box<str>>,
     /// Whether the server has acknowledged it.
     pub is_open: bool,
-    /// Whether its resources may have changed while no stream of this side told of that.
-    pub is_late: bool,
     /// Cancelled when the server has acknowledged the stream, or it has ended.
     pub acknowledged: CancelToken,
     /// Dropping it ends the stream.
@@ -53,6 +60,7 @@ impl OwnStreams {
     /// The same, of those that `all` are: they end when they are dropped.
     pub fn take(&self, all: &mut Vec<Listening>, behalf: &Behalf) -> Vec<Listening> {
         lock(&self.endings).remove(behalf);
+        lock(&self.late).remove(behalf);
         all.extract_if(.., |one| one.behalf == *behalf).collect()
     }
 
@@ -69,11 +77,60 @@ impl OwnStreams {
         }
     }
 
-    /// The connection with that number is lost, and its streams with it.
+    /// The connection with that number is lost, and its streams with it. What may be said of lists is said when it is restored.
     pub fn lost(&self, connection: u64) {
         lock(&self.endings).clear();
         let is_lost = |one: &mut Listening| one.id.0 == connection;
         let gone: Vec<_> = lock(&self.all).extract_if(.., is_lost).collect();
+        for one in gone.iter().filter(|one| one.is_open) {
+            self.note_late(&one.behalf, false);
+        }
         drop(gone);
+    }
+
+    /// Nothing tells of changes on that behalf now.
+    pub fn note_late(&self, behalf: &Behalf, lists: bool) {
+        lock(&self.late).entry(behalf.clone()).or_default().lists |= lists;
+    }
+
+    /// Forgets who is late, but for these.
+    pub fn retain_late(&self, those: &[Behalf]) {
+        lock(&self.late).retain(|behalf, _| those.contains(behalf));
+    }
+
+    /// Notes that a stream is open, which has everything that the streams before it on its behalf had. Returns on whose behalf it is,
+    /// and what they missed; `None` if it is none of these.
+    pub fn opened(&self, id: Option<StreamId>) -> Option<(Behalf, Option<Late>)> {
+        let mut all = lock(&self.all);
+        let at = all.iter().position(|one| Some(one.id) == id)?;
+        let behalf = all[at].behalf.clone();
+        let gone: Vec<_> = all.extract_if(..at, |one| one.behalf == behalf).collect();
+        let own = &mut all[at - gone.len()];
+        own.is_open = true;
+        let acknowledged = own.acknowledged.clone();
+        // The end of the connection before may not be told yet.
+        let is_cut = |one: &Listening| one.is_open && one.id.0 != own.id.0;
+        let cut = gone.iter().any(is_cut).then(Late::default);
+        let late = lock(&self.late).remove(&behalf).or(cut);
+        drop(all);
+        drop(gone);
+        acknowledged.cancel(None);
+        Some((behalf, late))
+    }
+
+    /// Ends a stream. The request that waits for its acknowledgement fails with `why`.
+    /// `lists` says whether nobody else tells what its lists may be.
+    pub fn forget(&self, id: StreamId, why: Option<&str>, lists: bool) {
+        let mut all = lock(&self.all);
+        let Some(at) = all.iter().position(|one| one.id == id) else {
+            return;
+        };
+        let gone = all.remove(at);
+        let is_another = |one: &Listening| one.is_open && one.behalf == gone.behalf;
+        if gone.is_open && !all.iter().any(is_another) {
+            self.note_late(&gone.behalf, lists);
+        }
+        drop(all);
+        gone.acknowledged.cancel(why);
     }
 }

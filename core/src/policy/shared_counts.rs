@@ -104,7 +104,8 @@ impl SharedCounts {
     /// # Errors
     /// If the client is above the rate: how long until it may send another request.
     pub async fn take(&self, client: &RequestSource, rate: Rate) -> Option<Result<(), Duration>> {
-        let name = name("rate", &rate, client);
+        let Rate { burst, per_second } = rate;
+        let name = name("rate", format_args!("{burst} {per_second}"), client);
         let taken = || self.store.take(&name, rate.into(), 1);
         self.ask(&self.rates, client, taken).await
     }
@@ -126,7 +127,8 @@ impl SharedCounts {
             calls: quota.calls.min(MAX_CALLS),
             period: quota.period.clamp(Duration::from_millis(1), MAX_KEEP),
         };
-        let name = name("quota", &kept, client);
+        let (calls, period) = (kept.calls, kept.period.as_millis());
+        let name = name("quota", format_args!("{calls} {period}"), client);
         let spent = || self.store.spend(&name, kept, 1);
         self.ask(&self.quotas, client, spent).await
     }
@@ -170,13 +172,13 @@ impl fmt::Debug for SharedCounts {
 }
 
 /// The name of a count: a digest, since names of clients may be long. Another limit is counted anew, as in one process.
-fn name(kind: &str, limit: &impl fmt::Debug, client: &RequestSource) -> String {
+fn name(kind: &str, limit: fmt::Arguments<'_>, client: &RequestSource) -> String {
     let client = match client {
         RequestSource::Unknown => "-".to_owned(),
         RequestSource::Address(address) => format!("@{address}"),
         RequestSource::Principal(name) => format!("={name}"),
     };
-    let name = digest::short(format!("{limit:?} {client}").as_bytes());
+    let name = digest::short(format!("{limit} {client}").as_bytes());
     format!("{kind} {name}")
 }
 
@@ -294,9 +296,9 @@ mod tests {
             .iter()
             .flat_map(|it| {
                 [
-                    name("rate", &1, it),
-                    name("rate", &2, it),
-                    name("quota", &1, it),
+                    name("rate", format_args!("1"), it),
+                    name("rate", format_args!("2"), it),
+                    name("quota", format_args!("1"), it),
                 ]
             })
             .collect();

@@ -281,7 +281,7 @@ impl<T> SeriesTable<T> {
         found.map(|node| node.value.clone())
     }
 
-    /// Appends a series to its list. Only who has locked the names does.
+    /// Appends a series to its list. Only who has locked `known` does.
     fn add(&self, series: Kept, value: Arc<T>) {
         let Some(mut end) = self.list(&series) else {
             return;

@@ -107,6 +107,58 @@ fn a_client_hears_of_resources_that_may_have_changed_while_their_server_was_away
     }
 }
 
+/// R-CHN-14: whichever stream is open first, the client hears of what it may have missed: here it subscribes to something else before the
+/// front has restored what it had.
+#[test]
+fn what_was_missed_is_told_by_the_stream_that_is_open_first() {
+    for is_lost in [false, true] {
+        let mut rig = Rig::new(NEW, 1);
+        let near = rig.open(OLD, &json!({}));
+        let subscribe = |rig: &mut Rig, id: u64, uri: &str| {
+            rig.say(
+                near,
+                &request(id, "resources/subscribe", &json!({"uri": uri})),
+            );
+        };
+        subscribe(&mut rig, 1, "a:b");
+        let stream = rig.far_hears(0);
+        acknowledge(&mut rig, &stream);
+        assert_eq!(rig.hear(near)["id"], 1);
+        assert_eq!(rig.far_hears(0)["method"], "notifications/cancelled");
+        let far = match is_lost {
+            true => {
+                rig.break_off(0);
+                1
+            }
+            false => {
+                let own = json!({meta::SUBSCRIPTION_ID: stream["id"]});
+                rig.answer(0, &stream, &json!({"resultType": "complete", "_meta": own}));
+                0
+            }
+        };
+        subscribe(&mut rig, 2, "c:d");
+        let mut heard = Vec::new();
+        for _ in 0..4 {
+            rig.pass(Duration::from_millis(500));
+            let lines = std::mem::take(&mut rig.fars.lock().unwrap()[far].lines);
+            for line in lines {
+                let message: Value = serde_json::from_str(&line).unwrap();
+                if message["method"] == "subscriptions/listen" {
+                    acknowledge_on(&mut rig, far, &message);
+                }
+            }
+            while !rig.is_waiting(near) {
+                heard.push(rig.hear(near));
+            }
+        }
+        let told = |method: &str| heard.iter().filter(|it| it["method"] == method).count();
+        assert!(heard.iter().any(|it| it["id"] == 2), "{heard:?}");
+        assert_eq!(told("notifications/tools/list_changed"), 1, "{heard:?}");
+        let updates = heard.iter().filter(|it| it["params"]["uri"] == "a:b");
+        assert_eq!(updates.count(), 1, "{is_lost}: {heard:?}");
+    }
+}
+
 /// The server tells of something on a stream.
 fn tell(rig: &mut Rig, listen: &Value, method: &str, mut params: Value) {
     params["_meta"] = json!({meta::SUBSCRIPTION_ID: listen["id"]});

@@ -149,7 +149,10 @@ pub async fn fill<L: SocketListener>(
             // An error of a single connection does not affect the others.
             Err(error) if is_of_one_connection(&error) => {}
             // The socket listens no more: whoever shares it has ended that, and this server soon hears why.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return stop.await,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                event!(info, "the listening socket has been shut down");
+                return stop.await;
+            }
             Err(error) => {
                 event!(warn, %error, "no further connection can be taken");
                 drop(error);

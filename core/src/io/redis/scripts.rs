@@ -129,14 +129,18 @@ pub static TAKE: LazyLock<Script> = LazyLock::new(|| {
         "local time = redis.call('TIME')
         local now = (time[1] - 1735689600) * 1000000 + time[2]
         local kept = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now)
-        local full = math.min(kept, now + ARGV[1] * ARGV[3]) + ARGV[1] * ARGV[2]
-        local missing = full - now - ARGV[1] * ARGV[3]
-        if missing > 0 then return math.ceil(missing) end
+        local empty = now + ARGV[1] * ARGV[3]
+        local full = math.min(kept, empty) + ARGV[1] * ARGV[2]
+        local missing = full - empty
+        if missing > 0 then
+            if kept <= empty then return math.ceil(missing) end
+            full = empty
+        end
         if full > now then
             redis.call('SET', KEYS[1], string.format('%.17g', full),
                 'PX', string.format('%.0f', math.ceil((full - now) / 1000)))
         end
-        return 0",
+        return math.max(math.ceil(missing), 0)",
     )
 });
 

@@ -1,6 +1,7 @@
 //! One worker, as its supervisor has it.
 
-use std::fs::{DirBuilder, remove_dir};
+use std::cell::RefCell;
+use std::fs::{DirBuilder, File, remove_dir};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, id};
 
 use mio::{Interest, Registry, Token};
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Signal, geteuid};
 
 use super::control::{self, Key, READY, REPLACED, VARIABLE};
@@ -24,6 +26,9 @@ use crate::unguessable;
 pub struct Common {
     folder: PathBuf,
     key: Key,
+    /// Locked as long as the supervisor lives: systemd-tmpfiles removes old files, such as those of workers that serve for long, only
+    /// from folders that nobody has locked.
+    lock: RefCell<File>,
 }
 
 impl Common {
@@ -33,8 +38,12 @@ impl Common {
         let path = std::env::temp_dir().join(name);
         let mut key = Key::default();
         getrandom::fill(&mut key).map_err(io::Error::other)?;
-        make(&path)?;
-        Ok(Self { folder: path, key })
+        let lock = RefCell::new(make(&path)?);
+        Ok(Self {
+            folder: path,
+            key,
+            lock,
+        })
     }
 
     /// Makes the folder again if somebody has removed it, and with it the sockets in it. Returns whether it was so.
@@ -47,13 +56,20 @@ impl Common {
             Ok(_) => Err(io::Error::other(
                 "somebody else has put something in its place",
             )),
-            Err(_) => make(&self.folder).map(|()| true),
+            Err(_) => {
+                self.lock.replace(make(&self.folder)?);
+                Ok(true)
+            }
         }
     }
 }
 
-fn make(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(folder)
+/// Makes a folder, and locks it.
+fn make(folder: &Path) -> io::Result<File> {
+    DirBuilder::new().mode(0o700).create(folder)?;
+    let made = File::open(folder)?;
+    flock(&made, FlockOperation::NonBlockingLockShared)?;
+    Ok(made)
 }
 
 impl Drop for Common {

@@ -266,8 +266,9 @@ struct Tree {
     supervisor: Supervisor,
     plan: Plan,
     poll: Poll,
-    common: Common,
+    /// They remove their files before the folder of these goes.
     workers: BTreeMap<Number, RunningWorker>,
+    common: Common,
     /// Workers that could not be started.
     lost: Vec<Number>,
     failure: Option<String>,
@@ -349,13 +350,12 @@ impl Tree {
         let due = due.map(|due| due.saturating_duration_since(now));
         let watches = self.workers.values().any(RunningWorker::is_to_be_watched);
         let look = match (self.lost.is_empty(), watches) {
-            (false, _) => Some(Duration::ZERO),
-            (true, true) => Some(LOOK_EVERY),
-            (true, false) => Some(FOLDER_EVERY),
+            (false, _) => Duration::ZERO,
+            (true, true) => LOOK_EVERY,
+            (true, false) => FOLDER_EVERY,
         };
         // An instant passes within the system's next tick of a millisecond.
-        let due = due.map(|due| due + Duration::from_millis(1));
-        due.into_iter().chain(look).min().unwrap_or(FOLDER_EVERY)
+        due.map_or(look, |due| look.min(due + Duration::from_millis(1)))
     }
 
     fn follow(&mut self, order: Order) {

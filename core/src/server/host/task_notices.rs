@@ -109,7 +109,9 @@ pub(super) fn listen(
         if call.cancel.is_cancelled() {
             return;
         }
-        subscriber.listen(&call, interests);
+        if !subscriber.listen(&call, interests) {
+            return;
+        }
         if call.cancel.is_cancelled() {
             // Its cancellation has not found it.
             return subscriber.cancelled(call.reply.key());

@@ -200,17 +200,20 @@ impl Subscriber {
             .collect()
     }
 
-    /// Begins a stream, if there is room: acknowledges what will be sent before anything else is sent (R-SUB-02).
-    pub fn listen(&self, call: &Call, interests: Interests) {
+    /// Begins a stream: acknowledges what will be sent before anything else is sent (R-SUB-02). Returns `false` if there is no room;
+    /// then the call is refused.
+    pub fn listen(&self, call: &Call, interests: Interests) -> bool {
         let mut wants = lock(&self.wants);
         if wants.listens.len() >= MAX_LISTENS || !wants.try_hold(interests.bytes()) {
             let why = "too many streams are open, or they name too much";
             let mut replies = self.handle.replies();
-            return replies.error(&call.reply, ErrorKind::Overloaded, why, None);
+            replies.error(&call.reply, ErrorKind::Overloaded, why, None);
+            return false;
         }
         let listen = Listen::new(call, interests);
         listen.acknowledge(&self.handle);
         wants.listens.push(listen);
+        true
     }
 
     /// Notifies one stream of the state of a task of another process, if it listens to it.

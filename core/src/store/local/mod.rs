@@ -373,11 +373,15 @@ impl SharedStore for LocalStore {
             check_take(bucket, tokens)?;
             self.step(|state, now| {
                 let room = bucket.interval * bucket.burst;
-                let full_at = state.buckets.get(name).copied().unwrap_or(now);
-                let then = full_at.min(now + room) + bucket.interval * tokens;
-                let missing = then.saturating_duration_since(now);
-                if missing > room {
-                    return Ok(Taken::After(missing - room));
+                let empty = now + room;
+                let kept = state.buckets.get(name).copied().unwrap_or(now);
+                let then = kept.min(empty) + bucket.interval * tokens;
+                let missing = then.saturating_duration_since(empty);
+                if !missing.is_zero() {
+                    if kept > empty {
+                        state.buckets.set(name, empty, 0, empty);
+                    }
+                    return Ok(Taken::After(missing));
                 }
                 if tokens > 0 {
                     self.check_room(state, |state| &state.buckets, name, 0)?;
@@ -397,6 +401,9 @@ impl SharedStore for LocalStore {
                 let next = now + quota.period;
                 let end = state.quotas.end(name).unwrap_or(next).min(next);
                 if spent + calls > quota.calls {
+                    if spent > 0 {
+                        state.quotas.set(name, spent, 0, end);
+                    }
                     return Ok(Taken::After(end.saturating_duration_since(now)));
                 }
                 if calls > 0 {

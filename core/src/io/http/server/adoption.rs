@@ -134,7 +134,7 @@ pub async fn take_in(
     Ok(())
 }
 
-/// Asks for wishes of a client in its name. Returns whether none is refused, as far as they are answered in time.
+/// Asks for wishes of a client in its name. Returns whether all are granted in time.
 async fn ask(session: &Arc<HttpSession>, request: &Admitted<'_>, wishes: &Wishes) -> bool {
     // A server behind this one may take its time.
     let deadline = Instant::now() + TAKE_OVER;
@@ -151,7 +151,7 @@ async fn ask(session: &Arc<HttpSession>, request: &Admitted<'_>, wishes: &Wishes
                 is_refused |= !answer.is_granted();
             }
         };
-        let _ = timeout_at(deadline, answered).await;
+        is_refused |= timeout_at(deadline, answered).await.is_err();
         // Other sessions have a turn.
         yield_now().await;
     }

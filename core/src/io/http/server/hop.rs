@@ -14,8 +14,8 @@
 //! | has removed its socket: it serves no more | 404, so the client begins another session; where processes share sessions, the request goes to the worker on which all agree as its successor |
 //! | was replaced, has calls in flight, and the request is not about them, where processes share sessions | the owner answers 421, and the request goes to the successor |
 //! | cannot be reached, but has its socket: there are no descriptors, or its queue is full | 503 with `Retry-After` |
-//! | cannot be found, as somebody has removed the folder of the sockets | 503 with `Retry-After`, until the supervisor has replaced the workers; where processes share sessions, the worker that the request came to serves it |
-//! | has closed the connection with the request unread | the request is sent again; after three times, one of these two |
+//! | cannot be found, as somebody has removed the folder of the sockets | 503 with `Retry-After`, and once the supervisor has made it again, 404; where processes share sessions, the worker that the request came to serves it |
+//! | has closed the connection with the request unread | the request is sent again; after three times, 503 with `Retry-After` |
 //! | has closed the connection after it had read the request | 502, as the request may have run |
 
 use std::io;

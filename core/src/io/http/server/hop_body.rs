@@ -83,13 +83,16 @@ impl KeptBody {
 
     fn copy(&self, piece: &[u8]) {
         let mut copied = lock(&self.0);
+        if copied.is_too_long {
+            return;
+        }
         let len = copied.bytes.len() + piece.len();
         let most = copied.bounds.each;
         if len > most || len > MAX_COPIED_BYTES && !copied.held.try_carry(len) {
             copied.is_too_long = true;
             copied.bytes = Vec::new();
             copied.held.carry(0);
-        } else if !copied.is_too_long {
+        } else {
             copied.bytes.extend_from_slice(piece);
         }
     }

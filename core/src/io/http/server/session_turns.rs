@@ -15,22 +15,22 @@ pub struct SessionTurns(Mutex<HashMap<Arc<str>, Arc<AsyncMutex<()>>>>);
 pub struct SessionTurn<'a> {
     all: &'a SessionTurns,
     id: &'a Arc<str>,
-    session: Arc<AsyncMutex<()>>,
+    /// `None` once this is dropped.
+    session: Option<Arc<AsyncMutex<()>>>,
     held: Option<OwnedMutexGuard<()>>,
 }
 
 impl SessionTurns {
     pub async fn at<'a>(&'a self, id: &'a Arc<str>) -> SessionTurn<'a> {
         let session = lock(&self.0).entry(id.clone()).or_default().clone();
-        let (all, held) = (self, None);
         // Exists before it waits, so that it is forgotten if nobody waits for it any more.
         let mut turn = SessionTurn {
-            all,
+            all: self,
             id,
-            session,
-            held,
+            session: Some(session.clone()),
+            held: None,
         };
-        turn.held = Some(turn.session.clone().lock_owned().await);
+        turn.held = Some(session.lock_owned().await);
         turn
     }
 }
@@ -39,8 +39,12 @@ impl Drop for SessionTurn<'_> {
     fn drop(&mut self) {
         self.held = None;
         let mut all = lock(&self.all.0);
-        // This one and the table's; others are made under the lock.
-        if Arc::strong_count(&self.session) == 2 {
+        self.session = None;
+        // Others are made, and dropped, under the lock.
+        if all
+            .get(self.id)
+            .is_some_and(|it| Arc::strong_count(it) == 1)
+        {
             all.remove(self.id);
         }
     }

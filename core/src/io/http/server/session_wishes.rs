@@ -53,12 +53,12 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// Adds wishes that have effect now.
+    /// Adds wishes that have effect now; what is one too many is asked for again, which does no harm.
     pub fn add(&mut self, wishes: &Wishes) {
         for (uri, is_wanted) in &wishes.uris {
             let uri = self.hashes.hash_one(uri);
             match is_wanted {
-                true => self.uris.insert(uri),
+                true => self.uris.len() < MAX_SUBSCRIPTIONS && self.uris.insert(uri),
                 false => self.uris.remove(&uri),
             };
         }

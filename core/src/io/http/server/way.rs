@@ -32,12 +32,9 @@ impl Way {
     }
 
     pub fn is_from_worker(&self) -> bool {
-        match self {
-            Self::None => false,
-            #[cfg(unix)]
-            Self::Onward(_) => false,
-            #[cfg(unix)]
-            Self::Arrived => true,
-        }
+        #[cfg(unix)]
+        return matches!(self, Self::Arrived);
+        #[cfg(not(unix))]
+        false
     }
 }
