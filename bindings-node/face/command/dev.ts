@@ -96,7 +96,7 @@ class Process {
         return status;
     }
 
-    /** Ends the process gracefully, by force after the grace period; returns its status. */
+    /** Ends the process gracefully, by force after the grace period; returns its status, which is 0 if the process ended before it served. */
     async stop(): Promise<number> {
         const child = this.#child;
         this.#child = undefined;
@@ -108,6 +108,6 @@ class Process {
         const status = await this.#ended;
         clearTimeout(timer);
         this.relay?.replaced();
-        return status;
+        return status === 128 + constants.signals.SIGTERM ? 0 : status;
     }
 }

@@ -162,9 +162,11 @@ class Server:
             self.start(relay)
 
     def stop(self, relay: Relay | None) -> int:
-        """Ends the process gracefully, by force after the grace period; returns its status."""
+        """Ends the process gracefully, by force after the grace period; returns its status, which is 0 if the process ended before it
+        served."""
         with self._holding(relay):
-            return self._stop(relay)
+            status = self._stop(relay)
+        return 0 if status == -signal.SIGTERM else status
 
     @contextmanager
     def _holding(self, relay: Relay | None) -> Iterator[None]:
