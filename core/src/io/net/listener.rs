@@ -76,22 +76,20 @@ impl TryFrom<OwnedFd> for Listener {
     type Error = io::Error;
 
     fn try_from(fd: OwnedFd) -> io::Result<Self> {
-        use rustix::net::{AddressFamily, SocketType, sockopt};
-        let wrong = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        use rustix::net::{SocketType, sockopt};
         let is_stream = sockopt::socket_type(&fd)? == SocketType::STREAM;
         #[cfg(not(target_vendor = "apple"))]
         let is_stream = is_stream && sockopt::socket_acceptconn(&fd)?;
-        if !is_stream {
-            return Err(wrong("the descriptor is not a listening stream socket"));
-        }
-        match rustix::net::getsockname(&fd)?.address_family() {
-            AddressFamily::INET | AddressFamily::INET6 => {
-                Ok(std::net::TcpListener::from(fd).into())
-            }
-            AddressFamily::UNIX => Ok(UnixListener::from(fd).into()),
-            _ => Err(wrong("the socket is neither TCP nor Unix")),
+        match is_stream {
+            true => Self::handed(fd),
+            false => Err(wrong("the descriptor is not a listening stream socket")),
         }
     }
+}
+
+#[cfg(unix)]
+fn wrong(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 #[cfg(unix)]
@@ -105,6 +103,19 @@ impl AsFd for Listener {
 }
 
 impl Listener {
+    /// Takes a socket that listens, or has been [shut down](Self::refuse) since it was handed over.
+    #[cfg(unix)]
+    pub(in crate::io) fn handed(fd: OwnedFd) -> io::Result<Self> {
+        use rustix::net::AddressFamily;
+        match rustix::net::getsockname(&fd)?.address_family() {
+            AddressFamily::INET | AddressFamily::INET6 => {
+                Ok(std::net::TcpListener::from(fd).into())
+            }
+            AddressFamily::UNIX => Ok(UnixListener::from(fd).into()),
+            _ => Err(wrong("the socket is neither TCP nor Unix")),
+        }
+    }
+
     /// Has clients refused from now on, for all processes that have been handed the socket. A socket that this process has not bound, as one of
     /// a service manager, listens on. TCP on other systems than Linux refuses clients when no process has the socket any more.
     #[cfg(unix)]

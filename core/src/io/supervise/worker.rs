@@ -118,7 +118,7 @@ impl WorkerProcess {
             number,
             supervisor,
             control,
-            listener: listener.try_into()?,
+            listener: Listener::handed(listener)?,
             private: Mutex::new(Some(private)),
             folder: folder.into(),
             key,
