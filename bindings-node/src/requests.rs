@@ -51,7 +51,8 @@ enum Request {
     /// The number is taken, nothing is sent.
     Reserved,
     /// The answer is pending, and will wake JavaScript.
-    Waiting(Way, Waker),
+    /// Whether it was looked at before it was answered, as in the rounds of a call.
+    Waiting(Way, Waker, bool),
     /// The answer has arrived, behind earlier events.
     Answered(Box<Outcome>),
 }
@@ -151,7 +152,8 @@ impl Requests {
         match way.poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(outcome) => Some(outcome),
             Poll::Pending => {
-                self.waiting.insert(number, Request::Waiting(way, waker));
+                self.waiting
+                    .insert(number, Request::Waiting(way, waker, false));
                 None
             }
         }
@@ -164,19 +166,24 @@ impl Requests {
         inbox.push(Event::Answered(number));
     }
 
-    /// The answer that woke JavaScript, if it has arrived. The answer of a task comes later: the task may
-    /// have reported something at the moment it ended.
+    /// The answer that woke JavaScript, if it has arrived. The answer of a task, or of a request that something else woke before, comes
+    /// later: something may have been reported before it that JavaScript has not taken.
     pub fn look(&mut self, number: u32, inbox: &Inbox) -> Option<Outcome> {
-        let Some(Request::Waiting(way, waker)) = self.waiting.get_mut(&number) else {
+        let Some(Request::Waiting(way, waker, has_rounds)) = self.waiting.get_mut(&number) else {
             return None;
         };
         match (way.poll(&mut Context::from_waker(waker)), way) {
-            (Poll::Pending, _) => None,
-            (Poll::Ready(outcome), Way::Request(_) | Way::Listing(..) | Way::Peer(_)) => {
+            (Poll::Pending, _) => {
+                *has_rounds = true;
+                None
+            }
+            (Poll::Ready(outcome), Way::Request(_) | Way::Listing(..) | Way::Peer(_))
+                if !*has_rounds =>
+            {
                 self.forget(number);
                 Some(outcome)
             }
-            (Poll::Ready(outcome), Way::Task(_)) => {
+            (Poll::Ready(outcome), _) => {
                 self.settle(number, outcome, inbox);
                 None
             }
@@ -194,10 +201,10 @@ impl Requests {
     /// Cancels a request, and tells the peer.
     pub fn cancel(&mut self, number: u32, reason: Option<&str>) {
         match self.waiting.remove(&number) {
-            Some(Request::Waiting(Way::Request(asking) | Way::Listing(_, asking), _)) => {
+            Some(Request::Waiting(Way::Request(asking) | Way::Listing(_, asking), ..)) => {
                 asking.cancel(reason);
             }
-            Some(Request::Waiting(Way::Peer(response), _)) => response.cancel(reason),
+            Some(Request::Waiting(Way::Peer(response), ..)) => response.cancel(reason),
             _ => {}
         }
     }
