@@ -288,7 +288,7 @@ impl Endpoint {
             (Route::Action, ..) => Ok(Box::pin(self.actions.post(request, body)).await),
             (Route::Session, Some(sessions), Some(session)) => {
                 let session = sessions.taking(session, request, &body).await?;
-                sessions.post(&session, request, body).await
+                sessions.post(&session, request, body, |_| ()).await
             }
             (Route::LegacySession, Some(sessions), Some(session)) => {
                 sessions.post_legacy(&session, request, &body)

@@ -24,8 +24,6 @@ use super::refusal::{
 };
 use super::response::{self, HttpAnswer};
 use super::session::HttpSession;
-#[cfg(feature = "sealing")]
-use super::session_logs::LogReader;
 use super::session_logs::SESSION_LOG;
 use super::session_name::name;
 #[cfg(feature = "sealing")]
@@ -63,14 +61,6 @@ pub struct Sessions {
     /// What sessions of other processes are accepted by.
     #[cfg(feature = "sealing")]
     pub(super) adoption: Option<Adoption>,
-}
-
-/// A message that was posted to a session, once it is known how it is answered.
-struct Posed {
-    #[cfg(feature = "sealing")]
-    log: LogReader,
-    reader: SessionReader,
-    answer: PostAnswer,
 }
 
 impl Sessions {
@@ -205,11 +195,11 @@ impl Sessions {
         if let Some(adoption) = &self.adoption {
             self.follow_ends(adoption);
         }
-        let posed = self.pose(&session, request, body).await?;
+        let mut is_granted = false;
+        let look = |answer: &PostAnswer| is_granted = answer.is_granted();
+        let mut response = self.post(&session, request, body, look).await?;
         // A front has the revision before it knows whether the session begins.
-        let has_begun = session.revision().is_some() && posed.answer.is_granted();
-        let mut response = self.answer(&session, posed).await?;
-        if has_begun {
+        if is_granted && session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| NO_SESSION_LEFT)?;
             response.headers_mut().insert(SESSION, id);
             self.list(session, request)?;
@@ -269,7 +259,7 @@ impl Sessions {
         None
     }
 
-    /// Posts a message to a session and returns its answer.
+    /// Posts a message to a session and returns its answer, which `look` sees first.
     ///
     /// # Errors
     /// When the session has ended.
@@ -278,21 +268,8 @@ impl Sessions {
         session: &Arc<HttpSession>,
         request: &Admitted<'_>,
         body: Input,
+        look: impl FnOnce(&PostAnswer),
     ) -> HttpAnswer {
-        let posed = self.pose(session, request, body).await?;
-        self.answer(session, posed).await
-    }
-
-    /// Posts a message to a session, and waits for its answer or for a message that comes before it.
-    ///
-    /// # Errors
-    /// When the session has ended.
-    async fn pose(
-        self: &Arc<Self>,
-        session: &Arc<HttpSession>,
-        request: &Admitted<'_>,
-        body: Input,
-    ) -> Result<Posed, HttpRefusal> {
         self.advance(session);
         #[cfg(feature = "sealing")]
         let wishes = self
@@ -316,16 +293,8 @@ impl Sessions {
         {
             Box::pin(adoption.note(session, *wishes)).await;
         }
-        Ok(Posed {
-            #[cfg(feature = "sealing")]
-            log,
-            reader,
-            answer,
-        })
-    }
-
-    async fn answer(self: &Arc<Self>, session: &Arc<HttpSession>, posed: Posed) -> HttpAnswer {
-        Ok(match posed.answer {
+        look(&answer);
+        Ok(match answer {
             // The session ended before there was an answer.
             PostAnswer::None if session.is_closed() => return Err(SESSION_GONE),
             PostAnswer::None => response::empty(StatusCode::ACCEPTED),
@@ -335,11 +304,11 @@ impl Sessions {
             }
             PostAnswer::Stream => {
                 #[cfg(feature = "sealing")]
-                self.share(session, posed.log).await;
+                self.share(session, log).await;
                 let revision = session.revision();
                 let primes = revision.is_some_and(|revision| revision.rules().primes_streams);
                 let first = primes.then_some(FirstEvent::Position);
-                response::events(posed.reader.begin(first), self.options.comment_interval)
+                response::events(reader.begin(first), self.options.comment_interval)
             }
         })
     }
