@@ -246,7 +246,7 @@ impl Supervising {
     /// Blocks until all workers have ended.
     ///
     /// # Errors
-    /// If a worker ended before all served for the first time.
+    /// If a worker ended before all served for the first time, the workers could not be watched any more, or the supervisor panicked.
     pub fn wait(&self) -> io::Result<()> {
         let outcome = self.wait_for(|board| board.outcome.is_some());
         outcome.unwrap_or(Ok(())).map_err(io::Error::other)
@@ -324,7 +324,7 @@ impl Tree {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Replaces the workers if their private sockets are gone: other workers pass on no requests of their sessions then.
+    /// Replaces the workers if the folder of their private sockets is gone: other workers pass on no requests of their sessions then.
     fn mend(&mut self, now: Instant) {
         if self.plan.is_stopping() {
             return;

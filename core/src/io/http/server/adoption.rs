@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Adoption {
     pub shared: SharedSessions,
     pub events: Option<SharedEvents>,
-    /// Those at which sessions are begun.
+    /// Sessions begin here one at a time each.
     pub turns: SessionTurns,
     /// The ends of sessions at other processes.
     pub following: OnceLock<Following>,

@@ -54,7 +54,7 @@ const CERTIFICATE: HeaderName = HeaderName::from_static("x-mcpbolt-certificate")
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
-/// How often a request may be left unread on a new connection, or to others.
+/// How many times in all a request may be left unread on a new connection, or be answered with 421.
 const ATTEMPTS: usize = 3;
 
 /// The way to the other workers.

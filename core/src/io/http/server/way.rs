@@ -1,4 +1,4 @@
-//! Where requests of sessions go that other workers have.
+//! The way from this worker to the others.
 
 #[cfg(unix)]
 use std::sync::Arc;
