@@ -26,7 +26,7 @@ const TRACES: (&str, &str) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "v1/traces")
 /// The same for metrics.
 const METRICS: (&str, &str) = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "v1/metrics");
 
-/// The variable that says how a collector is spoken to, if there is none of these for spans and metrics.
+/// The variable that says how a collector is spoken to. Those of spans and of metrics override it.
 const PROTOCOL_OF_ALL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const PROTOCOLS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
@@ -265,7 +265,7 @@ mod tests {
             }
         }
         assert_eq!(check("OTEL_SERVICE_NAME", "grpc"), Ok(()));
-        // What is said of spans and metrics counts before what is said of all.
+        // The variables of spans and of metrics override the general one.
         let said = |name: &str| match name {
             PROTOCOL_OF_ALL => Some("grpc".to_owned()),
             _ => PROTOCOLS.contains(&name).then(|| PROTOCOL.to_owned()),

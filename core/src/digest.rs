@@ -8,7 +8,7 @@ pub(crate) fn sha256(of: &[u8]) -> String {
     format!("sha256:{}", hex(&Hash::hash(of)))
 }
 
-/// Half of the digest, 32 digits: for names that are short and not guessed, of which no two are ever the same.
+/// Half of the digest, 32 digits: a short name for a long text, which no other text has.
 #[cfg(feature = "server")]
 pub(crate) fn short(of: &[u8]) -> String {
     hex(&Hash::hash(of)[..16])

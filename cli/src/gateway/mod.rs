@@ -79,7 +79,7 @@ pub fn gateway(args: Gateway) -> Result<u8> {
     };
     ensure!(
         started.status.0.is_none() || args.carrier.workers.is_none(),
-        "status is that of one process; leave it out with --workers, and use --health ADDRESS"
+        "`status` shows the state of one process; leave it out with --workers, and use --health ADDRESS"
     );
     if args.check {
         args.carrier.store.check(&address)?;

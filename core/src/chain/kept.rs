@@ -24,7 +24,7 @@ pub(super) struct Kept {
 }
 
 struct Retired {
-    /// Of each server of the front.
+    /// The parts of the front, one for each of its servers.
     parts: Vec<Weak<Parts>>,
     /// Cancelled when the connections of the front are kept no longer.
     ends: CancelToken,
@@ -78,7 +78,7 @@ impl Kept {
         })
     }
 
-    /// A connection may be closed where the last one that holds it lets go, which the lock must not see.
+    /// The connections that still exist. Whoever drops the last reference to one closes it, so that must not happen under the lock.
     fn lanes(&self) -> Vec<Arc<Lane>> {
         lock(&self.lanes).iter().filter_map(Weak::upgrade).collect()
     }

@@ -18,10 +18,10 @@ pub(super) struct OwnStreams {
     late: Mutex<HashMap<Behalf, Late>>,
 }
 
-/// What the sessions are to hear when the next stream is open.
+/// What sessions may have missed: changes of their resources, of which they hear when the next stream is open.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Late {
-    /// Lists may have changed, too, and nobody has said so yet.
+    /// Changes of lists, too.
     pub lists: bool,
 }
 
@@ -88,7 +88,7 @@ impl OwnStreams {
         drop(gone);
     }
 
-    /// Nothing tells of changes on that behalf now.
+    /// Notes that no stream tells of changes on that behalf any more; `lists` says whether nobody else tells what its lists may be.
     pub fn note_late(&self, behalf: &Behalf, lists: bool) {
         lock(&self.late).entry(behalf.clone()).or_default().lists |= lists;
     }
@@ -118,8 +118,7 @@ impl OwnStreams {
         Some((behalf, late))
     }
 
-    /// Ends a stream. The request that waits for its acknowledgement fails with `why`.
-    /// `lists` says whether nobody else tells what its lists may be.
+    /// Ends a stream. The request that waits for its acknowledgement fails with `why`. `lists` is that of [`note_late`](Self::note_late).
     pub fn forget(&self, id: StreamId, why: Option<&str>, lists: bool) {
         let mut all = lock(&self.all);
         let Some(at) = all.iter().position(|one| one.id == id) else {

@@ -30,7 +30,7 @@ pub(super) struct Route {
     pub principal: Option<Principal>,
     /// Whether a chain of this process asks on behalf of all its clients.
     pub is_of_all: bool,
-    /// What surrounds the handler of the call, if the observer of the front has something.
+    /// The scope that the handler of the call runs in, if the observer of the front has given one.
     pub scope: Option<RequestScope>,
     /// The revision in which the client speaks.
     pub revision: Revision,

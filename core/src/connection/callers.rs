@@ -18,7 +18,7 @@ pub(crate) trait Callers: Send + Sync {
     /// server's handlers send.
     fn observer(&self) -> Option<Arc<dyn Observer>>;
 
-    /// What surrounds the call that the request of this id carries, and so its handler here.
+    /// The scope of the call that the request of this id carries, in which its handler runs here.
     fn scope(&self, request: u64) -> Option<RequestScope>;
 }
 

@@ -399,9 +399,10 @@ impl SharedStore for LocalStore {
             self.step(|state, now| {
                 let spent = state.quotas.get(name).copied().unwrap_or(0);
                 let next = now + quota.period;
-                let end = state.quotas.end(name).unwrap_or(next).min(next);
+                let kept = state.quotas.end(name).unwrap_or(next);
+                let end = kept.min(next);
                 if spent + calls > quota.calls {
-                    if spent > 0 {
+                    if kept > next {
                         state.quotas.set(name, spent, 0, end);
                     }
                     return Ok(Taken::After(end.saturating_duration_since(now)));

@@ -124,7 +124,7 @@ pub async fn take_in(
         }
         KnownSession::Wishes(..) | KnownSession::Nothing => return Ok(()),
     };
-    // What the store is still to be told is newer.
+    // Wishes that the store has not been told yet are newer than its own.
     wishes.merge(noted.untold.clone());
     noted.granted.retain_new(&mut wishes);
     if ask(session, request, &wishes).await {

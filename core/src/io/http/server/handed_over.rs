@@ -1,4 +1,4 @@
-//! What a worker still takes of sessions that processes share, once another worker has taken over: what is about its requests in flight.
+//! A worker whose sessions another one has taken over, since processes share them: it takes only messages about its own requests in flight.
 
 use std::sync::atomic::Ordering::Relaxed;
 
